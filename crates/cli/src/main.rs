@@ -1,0 +1,2 @@
+//! The lifetrace command.
+fn main() {}

@@ -1,0 +1,84 @@
+//! What a trace says, whatever its format.
+
+use crate::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
+
+/// Which allocator a block came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A generational collector's young heap. Sampled by length plus one header word.
+    Minor,
+    /// A generational collector's old heap, directly. Sampled by length plus one header word.
+    Major,
+    /// Outside any collected heap: malloc, bigarrays. Sampled by length, at least one word.
+    External,
+}
+
+/// The birth of a sampled block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation<'a> {
+    /// Its name in later events.
+    pub id: AllocationId,
+    /// Its length.
+    pub length: Words,
+    /// How many of its words the sampler hit; at least 1.
+    pub samples: u64,
+    /// Where it lives.
+    pub source: Source,
+    /// Who allocated it.
+    pub domain: DomainId,
+    /// Outermost frame first.
+    pub backtrace: &'a [LocationCode],
+    /// How many leading frames are those of the previous allocation's backtrace as the reader gave
+    /// it (the first one's is 0): a reader of traces need only look at the frames after these.
+    pub common_prefix: usize,
+}
+
+/// Something that happened to a sampled block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// It was born.
+    Allocation(Allocation<'a>),
+    /// It moved from the minor to the major heap.
+    Promotion(AllocationId),
+    /// It was freed, or found dead.
+    Collection(AllocationId),
+}
+
+/// A place in source code. A frame's locations are ordered outermost first: a function's own
+/// location comes before those of the functions inlined into it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// Source file, or the object file where there is no line information.
+    pub filename: String,
+    /// 1-based; 0 when unknown.
+    pub line: u32,
+    /// First column.
+    pub start_char: u32,
+    /// One past the last column, counted from the start of `line`.
+    pub end_char: u32,
+    /// Function (OCaml's "defname").
+    pub defname: String,
+}
+
+/// What a trace says about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceInfo {
+    /// Probability that a word is hit, in (0, 1].
+    pub sample_rate: f64,
+    /// Bits of a word: 32 or 64.
+    pub word_bits: u8,
+    /// Path of the program.
+    pub executable_name: String,
+    /// Machine.
+    pub host_name: String,
+    /// OCAMLRUNPARAM and the like, as the runtime prints them; empty elsewhere.
+    pub runtime_params: String,
+    /// Process.
+    pub pid: u64,
+    /// When tracing began.
+    pub start_time: Timestamp,
+    /// The domain that wrote the trace.
+    pub initial_domain: DomainId,
+    /// Free text of the one who recorded: for native traces, the command line.
+    pub context: Option<String>,
+}

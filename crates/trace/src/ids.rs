@@ -1,0 +1,22 @@
+//! Newtypes for ids and units. Raw integers appear only inside codecs.
+
+/// A sampled block, numbered from 0 in the order of the trace's allocations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AllocationId(pub u64);
+
+/// One frame of a backtrace, opaque: a name for zero or more [`Location`](crate::event::Location)s
+/// (several where functions were inlined). Two codes may mean the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocationCode(pub u64);
+
+/// Microseconds since the Unix epoch, as the trace's own clock has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(pub u64);
+
+/// A length in words of the traced machine, without a runtime's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Words(pub u64);
+
+/// An OCaml 5 domain; 0 elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DomainId(pub u16);

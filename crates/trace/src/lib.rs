@@ -1,0 +1,5 @@
+//! The file formats. No I/O of its own beyond `Read` and `Write`.
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod ids;

@@ -1,0 +1,236 @@
+//! Messages to bytes and back, side by side.
+//!
+//! Every message starts with two little-endian words; what follows depends on the tag:
+//!
+//! ```text
+//! word 0   tag:8  detail:8  flags:16  thread:32
+//! word 1   time
+//! Allocation      id  size  samples  shared:32|fresh:32  fresh × frame      (detail = source)
+//! Release         id
+//! Promotion       id
+//! ModuleLoaded    bias  start  end  build-id bytes:32|path bytes:32  bytes…
+//! ModuleUnloaded  start
+//! ThreadStarted   os id
+//! ThreadEnded     –
+//! Notice          –                                                          (detail = kind)
+//! Exiting         –
+//! ```
+//!
+//! An encoded message comes in two parts, a fixed head and a borrowed tail (frames, or nothing), so
+//! that frames go from the agent's buffer to the ring in one copy.
+
+use crate::message::{
+    BacktraceDelta, Body, Frames, Message, Module, MonotonicNanos, NoticeKind, SampleId,
+    SourceKind, ThreadId,
+};
+
+/// Most frames a backtrace can have; deeper ones keep their innermost frames and are marked.
+pub const MAX_FRAMES: usize = 12 * 1024;
+
+/// Longest build id that is kept, in bytes.
+pub const MAX_BUILD_ID: usize = 255;
+
+/// Longest path that is kept, in bytes.
+pub const MAX_PATH: usize = 4095;
+
+const HEAD_WORDS: usize = 6;
+
+/// Room for the head of any message, the names of a module included, in bytes.
+pub const MAX_HEAD: usize = HEAD_WORDS * 8 + (MAX_BUILD_ID + MAX_PATH).next_multiple_of(8);
+
+/// Room for any message, in bytes.
+pub const MAX_LEN: usize = MAX_HEAD + MAX_FRAMES * 8;
+
+const TRUNCATED: u64 = 1;
+
+const ALLOCATION: u8 = 1;
+const RELEASE: u8 = 2;
+const PROMOTION: u8 = 3;
+const MODULE_LOADED: u8 = 4;
+const MODULE_UNLOADED: u8 = 5;
+const THREAD_STARTED: u8 = 6;
+const THREAD_ENDED: u8 = 7;
+const NOTICE: u8 = 8;
+const EXITING: u8 = 9;
+
+/// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded<'a> {
+    /// The fixed part and a module's names.
+    pub head: &'a [u8],
+    /// The frames, native-endian words (the transport never leaves the machine).
+    pub tail: &'a [u64],
+}
+
+/// Why bytes are not a message. Only a broken agent or a damaged segment produces these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// Shorter or longer than its own fields say.
+    Length,
+    /// A tag, source or kind that does not exist.
+    Tag(u8),
+}
+
+/// Encodes `message`, using `buffer` for the head. Frames in wire form ([`Frames::Bytes`]) are not
+/// re-encoded: an agent holds words.
+pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Encoded<'a> {
+    let mut head = Head { buffer, used: 16 };
+    let mut tail: &[u64] = &[];
+    let (tag, detail, flags) = match message.body {
+        Body::Allocation { id, size, samples, source, backtrace } => {
+            tail = match backtrace.fresh {
+                Frames::Words(words) => &words[..words.len().min(MAX_FRAMES)],
+                Frames::Bytes(_) => &[],
+            };
+            head.word(id.0);
+            head.word(size);
+            head.word(samples);
+            head.word(pair(backtrace.shared, tail.len() as u32));
+            (ALLOCATION, source as u8, if backtrace.truncated { TRUNCATED } else { 0 })
+        }
+        Body::Release { id } => {
+            head.word(id.0);
+            (RELEASE, 0, 0)
+        }
+        Body::Promotion { id } => {
+            head.word(id.0);
+            (PROMOTION, 0, 0)
+        }
+        Body::ModuleLoaded(module) => {
+            head.module(&module);
+            (MODULE_LOADED, 0, 0)
+        }
+        Body::ModuleUnloaded { start } => {
+            head.word(start);
+            (MODULE_UNLOADED, 0, 0)
+        }
+        Body::ThreadStarted { os_id } => {
+            head.word(u64::from(os_id));
+            (THREAD_STARTED, 0, 0)
+        }
+        Body::ThreadEnded => (THREAD_ENDED, 0, 0),
+        Body::Notice { kind } => (NOTICE, kind as u8, 0),
+        Body::Exiting => (EXITING, 0, 0),
+    };
+    let first =
+        u64::from(tag) | u64::from(detail) << 8 | flags << 16 | u64::from(message.thread.0) << 32;
+    head.buffer[..8].copy_from_slice(&first.to_le_bytes());
+    head.buffer[8..16].copy_from_slice(&message.time.0.to_le_bytes());
+    let Head { buffer, used } = head;
+    Encoded { head: &buffer[..used], tail }
+}
+
+/// Decodes one message; frames and names borrow from `bytes`.
+///
+/// # Errors
+/// [`DecodeError`] when the bytes are not what [`encode`] produces.
+pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
+    let mut fields = Fields { bytes };
+    let first = fields.word()?;
+    let (tag, detail, flags) = (first as u8, (first >> 8) as u8, (first >> 16) as u16);
+    let time = MonotonicNanos(fields.word()?);
+    let body = match tag {
+        ALLOCATION => {
+            let id = SampleId(fields.word()?);
+            let size = fields.word()?;
+            let samples = fields.word()?;
+            let (shared, fresh) = unpair(fields.word()?);
+            let fresh = Frames::Bytes(fields.take((fresh as usize).saturating_mul(8))?);
+            let truncated = u64::from(flags) & TRUNCATED != 0;
+            Body::Allocation {
+                id,
+                size,
+                samples,
+                source: source_kind(detail)?,
+                backtrace: BacktraceDelta { shared, fresh, truncated },
+            }
+        }
+        RELEASE => Body::Release { id: SampleId(fields.word()?) },
+        PROMOTION => Body::Promotion { id: SampleId(fields.word()?) },
+        MODULE_LOADED => Body::ModuleLoaded(fields.module()?),
+        MODULE_UNLOADED => Body::ModuleUnloaded { start: fields.word()? },
+        THREAD_STARTED => Body::ThreadStarted { os_id: fields.word()? as u32 },
+        THREAD_ENDED => Body::ThreadEnded,
+        NOTICE => Body::Notice { kind: notice_kind(detail)? },
+        EXITING => Body::Exiting,
+        other => return Err(DecodeError::Tag(other)),
+    };
+    if fields.bytes.is_empty() {
+        Ok(Message { time, thread: ThreadId((first >> 32) as u32), body })
+    } else {
+        Err(DecodeError::Length)
+    }
+}
+
+struct Head<'a> {
+    buffer: &'a mut [u8; MAX_HEAD],
+    used: usize,
+}
+
+impl Head<'_> {
+    fn word(&mut self, word: u64) {
+        self.buffer[self.used..self.used + 8].copy_from_slice(&word.to_le_bytes());
+        self.used += 8;
+    }
+
+    fn module(&mut self, module: &Module<'_>) {
+        let build_id = &module.build_id[..module.build_id.len().min(MAX_BUILD_ID)];
+        let path = &module.path[..module.path.len().min(MAX_PATH)];
+        self.word(module.bias);
+        self.word(module.start);
+        self.word(module.end);
+        self.word(pair(build_id.len() as u32, path.len() as u32));
+        for bytes in [build_id, path] {
+            self.buffer[self.used..self.used + bytes.len()].copy_from_slice(bytes);
+            self.used += bytes.len();
+        }
+    }
+}
+
+struct Fields<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(DecodeError::Length)?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn word(&mut self) -> Result<u64, DecodeError> {
+        let mut word = [0; 8];
+        word.copy_from_slice(self.take(8)?);
+        Ok(u64::from_le_bytes(word))
+    }
+
+    fn module(&mut self) -> Result<Module<'a>, DecodeError> {
+        let (bias, start, end) = (self.word()?, self.word()?, self.word()?);
+        let (build_id, path) = unpair(self.word()?);
+        let build_id = self.take(build_id as usize)?;
+        let path = self.take(path as usize)?;
+        Ok(Module { bias, start, end, build_id, path })
+    }
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn unpair(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}
+
+fn source_kind(byte: u8) -> Result<SourceKind, DecodeError> {
+    [SourceKind::Malloc, SourceKind::Minor, SourceKind::Major, SourceKind::External]
+        .into_iter()
+        .find(|kind| *kind as u8 == byte)
+        .ok_or(DecodeError::Tag(byte))
+}
+
+fn notice_kind(byte: u8) -> Result<NoticeKind, DecodeError> {
+    [NoticeKind::OwnAllocator, NoticeKind::NoRegion]
+        .into_iter()
+        .find(|kind| *kind as u8 == byte)
+        .ok_or(DecodeError::Tag(byte))
+}

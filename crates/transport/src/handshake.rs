@@ -1,0 +1,91 @@
+//! The first and only words over the socket.
+//!
+//! The agent connects (`AF_UNIX`, `SOCK_SEQPACKET`, path in [`SOCKET_VARIABLE`]) and sends one
+//! [`Hello`]. The recorder, which learns pid, uid and gid from the kernel, answers with one
+//! [`Welcome`], the segment's descriptor attached (`SCM_RIGHTS`); or closes the connection, and
+//! then the process is not traced. The agent waits a bounded time, maps the segment, and closes
+//! both descriptors. While the agent waits, the recorder may read `/proc/<pid>`: exe, command line.
+
+use crate::segment::PROTOCOL_VERSION;
+
+/// Environment variable with the path of the recorder's socket.
+pub const SOCKET_VARIABLE: &str = "LIFETRACE_SOCKET";
+
+/// Why a session begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Origin {
+    /// A fresh process image: the command itself, or a child after exec.
+    Exec = 0,
+    /// A child of a traced process, by fork, without exec.
+    Fork = 1,
+}
+
+/// Agent to recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Why.
+    pub origin: Origin,
+}
+
+/// Recorder to agent, with the descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Welcome {
+    /// Length of the segment, in bytes.
+    pub segment_bytes: u64,
+}
+
+const MAGIC: u32 = 0x4c54_4841;
+
+/// Length of either message, in bytes.
+pub const LEN: usize = 16;
+
+impl Hello {
+    /// To bytes.
+    pub fn to_bytes(self) -> [u8; LEN] {
+        message(self.origin as u64)
+    }
+
+    /// From bytes; `None` when they are not a hello of this protocol version.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Hello> {
+        let origin = match payload(bytes)? {
+            0 => Origin::Exec,
+            1 => Origin::Fork,
+            _ => return None,
+        };
+        Some(Hello { origin })
+    }
+}
+
+impl Welcome {
+    /// To bytes.
+    pub fn to_bytes(self) -> [u8; LEN] {
+        message(self.segment_bytes)
+    }
+
+    /// From bytes; `None` when they are not a welcome of this protocol version.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Welcome> {
+        Some(Welcome { segment_bytes: payload(bytes)? })
+    }
+}
+
+fn message(payload: u64) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    bytes[4..8].copy_from_slice(&PROTOCOL_VERSION.to_le_bytes());
+    bytes[8..].copy_from_slice(&payload.to_le_bytes());
+    bytes
+}
+
+fn payload(bytes: &[u8]) -> Option<u64> {
+    let bytes: &[u8; LEN] = bytes.try_into().ok()?;
+    let (head, payload) = bytes.split_at(8);
+    let mut expected = [0; 8];
+    expected[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    expected[4..].copy_from_slice(&PROTOCOL_VERSION.to_le_bytes());
+    (head == expected).then(|| {
+        let mut word = [0; 8];
+        word.copy_from_slice(payload);
+        u64::from_le_bytes(word)
+    })
+}

@@ -1,0 +1,173 @@
+//! The closed set of things an agent can say.
+//!
+//! Both sides are always of the same build (the command carries the preload library inside), so
+//! there is one version, checked at the handshake, and no compatibility within it.
+
+/// A sampled block, unique within a session, in the order in which agents handed them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SampleId(pub u64);
+
+/// A thread, unique within a session and never reused. 0 is no thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId(pub u32);
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MonotonicNanos(pub u64);
+
+/// Which allocator a sampled block came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SourceKind {
+    /// The malloc family and C++ operator new.
+    Malloc = 0,
+    /// The minor heap of a generational collector.
+    Minor = 1,
+    /// The major heap of a generational collector.
+    Major = 2,
+    /// Memory that a managed runtime accounts for but does not hold.
+    External = 3,
+}
+
+/// Something worth telling the user about a session that is not an event of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum NoticeKind {
+    /// The program defines its own malloc, ahead of ours: nothing of it can be heard.
+    OwnAllocator = 0,
+    /// No address space for the region of sampled blocks: nothing is sampled.
+    NoRegion = 1,
+}
+
+/// A backtrace as a difference to the same thread's previous one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BacktraceDelta<'a> {
+    /// How many outermost frames are those of the previous backtrace.
+    pub shared: u32,
+    /// All other frames, **innermost first**, each 8 little-endian bytes: return addresses
+    /// (the address after the call) as found on the stack.
+    pub fresh: Frames<'a>,
+    /// The unwinder gave up before the outermost frame, or the depth limit was reached.
+    pub truncated: bool,
+}
+
+/// Frame addresses in wire form or in memory; see [`Frames::iter`].
+#[derive(Clone, Copy, Debug)]
+pub enum Frames<'a> {
+    /// As an agent holds them.
+    Words(&'a [u64]),
+    /// As they arrive: 8 little-endian bytes each; the length is a multiple of 8.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Frames<'a> {
+    /// Number of frames.
+    pub fn len(&self) -> usize {
+        match self {
+            Frames::Words(words) => words.len(),
+            Frames::Bytes(bytes) => bytes.len() / 8,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The addresses, innermost first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + 'a {
+        let frames = *self;
+        (0..frames.len()).map(move |index| match frames {
+            Frames::Words(words) => words[index],
+            Frames::Bytes(bytes) => {
+                let mut word = [0; 8];
+                word.copy_from_slice(&bytes[index * 8..index * 8 + 8]);
+                u64::from_le_bytes(word)
+            }
+        })
+    }
+}
+
+impl PartialEq for Frames<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Frames<'_> {}
+
+/// What happened, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// A block was sampled.
+    Allocation {
+        /// Named by later releases and promotions.
+        id: SampleId,
+        /// As the program asked for it, in bytes.
+        size: u64,
+        /// How many of the block's sampling units (8-byte words, at least one a block) were hit;
+        /// at least 1.
+        samples: u64,
+        /// Where the block lives.
+        source: SourceKind,
+        /// Who asked for it.
+        backtrace: BacktraceDelta<'a>,
+    },
+    /// A sampled block was freed or found dead.
+    Release {
+        /// The block.
+        id: SampleId,
+    },
+    /// A sampled block moved from the minor to the major heap.
+    Promotion {
+        /// The block.
+        id: SampleId,
+    },
+    /// An object file is mapped; sent before any frame inside it.
+    ModuleLoaded(Module<'a>),
+    /// The object file whose `ModuleLoaded` had this `start` is gone, or about to be.
+    ModuleUnloaded {
+        /// First address of the module's text.
+        start: u64,
+    },
+    /// A thread was heard for the first time; its next backtrace is whole.
+    ThreadStarted {
+        /// The kernel's number for it.
+        os_id: u32,
+    },
+    /// A thread is gone and will not be heard again.
+    ThreadEnded,
+    /// A word to the user.
+    Notice {
+        /// Which.
+        kind: NoticeKind,
+    },
+    /// The process is leaving by way of its exit handlers. More may follow, from later handlers.
+    Exiting,
+}
+
+/// A mapped object file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module<'a> {
+    /// Run-time address minus the address stated in the file.
+    pub bias: u64,
+    /// First run-time address of its executable segments.
+    pub start: u64,
+    /// One past the last run-time address of its executable segments.
+    pub end: u64,
+    /// From its PT_NOTE; empty if it has none. At most 255 bytes.
+    pub build_id: &'a [u8],
+    /// As the loader knows it; at most 4095 bytes, longer ones are cut.
+    pub path: &'a [u8],
+}
+
+/// One message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// When.
+    pub time: MonotonicNanos,
+    /// By whom.
+    pub thread: ThreadId,
+    /// What.
+    pub body: Body<'a>,
+}

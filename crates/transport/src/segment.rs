@@ -1,0 +1,157 @@
+//! The layout of a session's shared memory.
+//!
+//! ```text
+//! 0                 SegmentHeader (one page)
+//! 4096              ring 0: RingHeader, ring_bytes of data
+//! 4096 + stride     ring 1 …
+//! ```
+//!
+//! The recorder writes `settings` before it passes the descriptor on; they never change. `control`
+//! is the recorder's, `counters` are the agent's.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::ring::RingHeader;
+
+/// Changes whenever a layout or a message does; both sides must agree.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+const HEADER_BYTES: usize = 4096;
+
+/// What the recorder wants of an agent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Settings {
+    /// Number of rings.
+    pub ring_count: u32,
+    /// Data bytes of each ring, a power of two.
+    pub ring_bytes: u32,
+    /// Probability that an 8-byte word is hit, in (0, 1]; 1 is exact.
+    pub rate_per_word: f64,
+    /// Seed of the sampler's generator; the same seed gives a single-threaded program the same
+    /// samples.
+    pub seed: u64,
+    /// 1 if processes that this one starts are to be traced too.
+    pub follow_children: u32,
+    /// The recorder's process id, as it sees itself; for messages only.
+    pub recorder_pid: u32,
+}
+
+impl Settings {
+    /// Whether everything is sampled: then nothing may be lost, and the target waits for the ring.
+    pub fn exact(&self) -> bool {
+        self.rate_per_word >= 1.0
+    }
+}
+
+/// Why an event that should be in the trace is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum LostReason {
+    /// The recorder did not make room in the ring within the bounded wait.
+    RingFull = 0,
+    /// Another thread held the ring for longer than the bounded wait.
+    RingBusy = 1,
+    /// The allocation was made by a signal handler that interrupted the agent.
+    Reentrant = 2,
+    /// The region of sampled blocks had no room.
+    RegionFull = 3,
+    /// More threads than the agent has room for at one time.
+    TooManyThreads = 4,
+}
+
+impl LostReason {
+    /// All of them, in the order of the counters.
+    pub const ALL: [LostReason; 5] = [
+        LostReason::RingFull,
+        LostReason::RingBusy,
+        LostReason::Reentrant,
+        LostReason::RegionFull,
+        LostReason::TooManyThreads,
+    ];
+
+    /// For people: "lost 12 events: ring full".
+    pub fn description(self) -> &'static str {
+        match self {
+            LostReason::RingFull => "ring full",
+            LostReason::RingBusy => "ring busy",
+            LostReason::Reentrant => "in a signal handler that interrupted the agent",
+            LostReason::RegionFull => "no room for sampled blocks",
+            LostReason::TooManyThreads => "too many threads",
+        }
+    }
+}
+
+/// The first page of a segment.
+#[derive(Debug)]
+#[repr(C)]
+pub struct SegmentHeader {
+    settings: Settings,
+    heartbeat: AtomicU64,
+    stopped: AtomicU32,
+    lost: [AtomicU64; LostReason::ALL.len()],
+}
+
+const _: () = assert!(size_of::<SegmentHeader>() <= HEADER_BYTES);
+
+impl SegmentHeader {
+    /// A header as the recorder first writes it.
+    pub fn new(settings: Settings) -> Self {
+        SegmentHeader {
+            settings,
+            heartbeat: AtomicU64::new(1),
+            stopped: AtomicU32::new(0),
+            lost: Default::default(),
+        }
+    }
+
+    /// What the recorder wants.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The recorder's sign of life, at every pass over the rings.
+    pub fn beat(&self) {
+        self.heartbeat.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Grows while the recorder lives.
+    pub fn heartbeat(&self) -> u64 {
+        self.heartbeat.load(Ordering::Relaxed)
+    }
+
+    /// Tells the agent that nobody listens any more.
+    pub fn stop(&self) {
+        self.stopped.store(1, Ordering::Release);
+    }
+
+    /// Whether the recorder has said [`stop`](Self::stop).
+    pub fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire) != 0
+    }
+
+    /// Counts one lost event.
+    pub fn count_lost(&self, reason: LostReason) {
+        self.lost[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Events lost for `reason` so far.
+    pub fn lost(&self, reason: LostReason) -> u64 {
+        self.lost[reason as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// Length of a segment with these settings, in bytes.
+pub fn segment_bytes(settings: &Settings) -> usize {
+    HEADER_BYTES + settings.ring_count as usize * ring_stride(settings)
+}
+
+/// Where ring `index` begins: its [`RingHeader`], then its data, in bytes from the segment's start.
+pub fn ring_offsets(settings: &Settings, index: usize) -> (usize, usize) {
+    let header = HEADER_BYTES + index * ring_stride(settings);
+    (header, header + size_of::<RingHeader>())
+}
+
+fn ring_stride(settings: &Settings) -> usize {
+    (size_of::<RingHeader>() + settings.ring_bytes as usize).next_multiple_of(4096)
+}
