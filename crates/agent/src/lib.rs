@@ -1,1 +1,45 @@
-//! Under construction.
+//! The life of a sample inside a target.
+//!
+//! # The model
+//!
+//! Memory is a stream of 8-byte *words*, allocated one after the other; each is *hit* with the same
+//! small probability ([`sampler`]). A thread counts down the words to its next hit in thread-local
+//! storage ([`tls`]), so a block without a hit costs one subtraction and one branch. A block with a
+//! hit is a *sample*: whoever hears it (malloc, a runtime) takes a [`guard::Entry`], captures a
+//! backtrace into the [`thread::Thread`], places or remembers the block, and says so through the
+//! [`sender`]; later it says that the block died.
+//!
+//! ```text
+//!           start ok             recorder gone / told to stop
+//!  Unborn ───────────▶ Recording ─────────────────────────────▶ Off
+//!    │  no recorder        │ fork, in the child                  ▲
+//!    └─────────────▶ Off   └──▶ Forked ──▶ (connects by itself) ─┘ or Recording
+//! ```
+//!
+//! # Rules inside a target
+//!
+//! - No allocation through anything that is hooked, no panic, no unbounded wait, no descriptor kept,
+//!   no changed `errno`. What cannot be done is counted by reason.
+//! - [`guard`] makes the agent non-reentrant per thread: a signal handler that interrupts it passes
+//!   straight through.
+//! - Threads that can't be served (no recorder, too many threads) pass straight through as well.
+//! - A forked child is found out without its help, by a page that the kernel wipes
+//!   ([`phase`]), and becomes a session of its own at its first countdown.
+//!
+//! \[UNSAFE\] files: `sys`, `tls`, `thread`, `session`, `sender`.
+
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod guard;
+pub mod lock;
+pub mod phase;
+pub mod random;
+pub mod sampler;
+pub mod sender;
+pub mod session;
+pub mod sys;
+pub mod thread;
+pub mod tls;

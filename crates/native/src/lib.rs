@@ -1,1 +1,50 @@
-//! Under construction.
+//! Hears malloc and free.
+//!
+//! # The model
+//!
+//! The exported functions of the malloc family ([`interpose`]) take a block's footprint from the
+//! thread's countdown and jump to the *next* allocator in the program's link order ([`next`]).
+//! When the countdown ends, the block is a sample ([`sample`]): it is placed in one reserved range
+//! of addresses, the [`region`], so that `free` knows it by a subtraction and a comparison; its
+//! backtrace is captured ([`unwind`]), and it is announced. A sample's header leads to its
+//! *extents*: which of its words were hit when they were allocated, and under which name.
+//!
+//! ```text
+//! malloc ─ countdown ─┬─ jump to next malloc
+//!                     └─ region block, backtrace, Allocation ──▶ ring
+//! free ─── in region? ┬─ jump to next free
+//!                     └─ Release of each extent, block back to the region ──▶ ring
+//! ```
+//!
+//! # realloc
+//!
+//! The words that a realloc adds are new words, hit or not like any others: they form an extent of
+//! their own, announced as a growth with the realloc's backtrace. Words that it drops die.
+//! So the bytes allocated are the sum of what was asked for first and of what was added, at any rate.
+//!
+//! # Threads and locks
+//!
+//! No lock is held while the unwinder or the loader is called; every wait is bounded; a `free`
+//! never waits (a block whose heap is busy is handed to the next holder of its lock).
+//!
+//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `heap`, `interpose`, `modules`, `next`, `region`,
+//! `sample`, `start`, `unwind/*`.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod arena;
+pub mod boot;
+pub mod classes;
+pub mod cxx;
+pub mod heap;
+pub mod interpose;
+pub mod modules;
+pub mod next;
+pub mod region;
+pub mod sample;
+pub mod start;
+pub mod unwind;

@@ -1,1 +1,67 @@
+//! The shared library that `lifetrace record` loads into targets.
+//!
+//! All it does is export: the malloc family and the operators of C++ under their own names, a
+//! constructor and a destructor. It depends on libc alone, allocates from the kernel alone, and has
+//! no way to unwind or to print.
+
 #![no_std]
+
+use core::ffi::{c_int, c_void};
+
+use lifetrace_native::arena::Arena;
+use lifetrace_native::{interpose, start};
+
+#[global_allocator]
+static ARENA: Arena = Arena::new();
+
+/// There is no panic to speak of inside a target: what could panic is checked, and this is never
+/// reached. Should it be, stopping is the only sound thing to do.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: does not return.
+    unsafe { libc::abort() }
+}
+
+macro_rules! export {
+    ($($name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {$(
+        /// # Safety
+        /// As C's, or the next allocator's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { interpose::$name($($argument),*) }
+        }
+    )*};
+}
+
+export! {
+    malloc(size: usize) -> *mut u8;
+    free(block: *mut u8);
+    calloc(count: usize, size: usize) -> *mut u8;
+    realloc(block: *mut u8, size: usize) -> *mut u8;
+    reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8;
+    posix_memalign(place: *mut *mut u8, alignment: usize, size: usize) -> c_int;
+    aligned_alloc(alignment: usize, size: usize) -> *mut u8;
+    memalign(alignment: usize, size: usize) -> *mut u8;
+    valloc(size: usize) -> *mut u8;
+    pvalloc(size: usize) -> *mut u8;
+    malloc_usable_size(block: *mut u8) -> usize;
+    free_sized(block: *mut u8, size: usize);
+    free_aligned_sized(block: *mut u8, alignment: usize, size: usize);
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+extern "C" fn constructor() {
+    start::constructor(malloc as *const c_void);
+}
+
+extern "C" fn destructor() {
+    start::destructor();
+}

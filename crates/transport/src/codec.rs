@@ -42,6 +42,7 @@ pub const MAX_HEAD: usize = HEAD_WORDS * 8 + (MAX_BUILD_ID + MAX_PATH).next_mult
 pub const MAX_LEN: usize = MAX_HEAD + MAX_FRAMES * 8;
 
 const TRUNCATED: u64 = 1;
+const GROWTH: u64 = 2;
 
 const ALLOCATION: u8 = 1;
 const RELEASE: u8 = 2;
@@ -77,7 +78,7 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
     let mut head = Head { buffer, used: 16 };
     let mut tail: &[u64] = &[];
     let (tag, detail, flags) = match message.body {
-        Body::Allocation { id, size, samples, source, backtrace } => {
+        Body::Allocation { id, size, samples, source, growth, backtrace } => {
             tail = match backtrace.fresh {
                 Frames::Words(words) => &words[..words.len().min(MAX_FRAMES)],
                 Frames::Bytes(_) => &[],
@@ -86,7 +87,9 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
             head.word(size);
             head.word(samples);
             head.word(pair(backtrace.shared, tail.len() as u32));
-            (ALLOCATION, source as u8, if backtrace.truncated { TRUNCATED } else { 0 })
+            let flag = |set, bit| if set { bit } else { 0 };
+            let flags = flag(backtrace.truncated, TRUNCATED) | flag(growth, GROWTH);
+            (ALLOCATION, source as u8, flags)
         }
         Body::Release { id } => {
             head.word(id.0);
@@ -142,6 +145,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
                 size,
                 samples,
                 source: source_kind(detail)?,
+                growth: u64::from(flags) & GROWTH != 0,
                 backtrace: BacktraceDelta { shared, fresh, truncated },
             }
         }

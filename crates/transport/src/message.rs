@@ -103,13 +103,16 @@ pub enum Body<'a> {
     Allocation {
         /// Named by later releases and promotions.
         id: SampleId,
-        /// As the program asked for it, in bytes.
+        /// As the program asked for it, in bytes; of a growth, the bytes added.
         size: u64,
         /// How many of the block's sampling units (8-byte words, at least one a block) were hit;
         /// at least 1.
         samples: u64,
         /// Where the block lives.
         source: SourceKind,
+        /// Not a block of its own: the words that a realloc added to one. They are sampled, and
+        /// die, like a block of that size, but are no new object.
+        growth: bool,
         /// Who asked for it.
         backtrace: BacktraceDelta<'a>,
     },

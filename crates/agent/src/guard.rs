@@ -1,0 +1,246 @@
+//! Being inside the agent: at most once per thread.
+//!
+//! A hook enters for as long as it works on a sample. A signal handler that interrupts it and
+//! allocates finds the thread busy and passes through; so would an allocation of our own, if there
+//! were one. WARNING for future authors: what runs between [`enter`] and the drop of [`Entered`]
+//! must not wait for a lock that a thread may hold while it allocates (the loader's above all).
+
+use core::ops::{Deref, DerefMut};
+
+use lifetrace_transport::message::Body;
+use lifetrace_transport::segment::LostReason;
+
+use crate::phase::{self, Phase, Start};
+use crate::random::Random;
+use crate::sampler::{Hits, WORD};
+use crate::session::Session;
+use crate::thread::{self, COUNTING, Thread};
+use crate::{sender, sys, tls};
+
+/// What a hook may do now.
+#[derive(Debug)]
+pub enum Entry {
+    /// Work on a sample.
+    Recording(Entered),
+    /// Start the agent first, then try again.
+    Start(Start),
+    /// Pass through: not recording, or busy already.
+    Bypass,
+}
+
+/// The thread is inside the agent until this is dropped.
+#[derive(Debug)]
+pub struct Entered {
+    thread: *mut Thread,
+    session: &'static Session,
+    errno: i32,
+}
+
+/// What a countdown below zero has turned out to be.
+#[derive(Debug)]
+pub enum Countdown {
+    /// A block with hits.
+    Hit(Entered, Hits),
+    /// Start the agent first, then try again.
+    Start(Start),
+    /// No hit, or nothing to be done about it.
+    Pass,
+}
+
+/// Enters, if this thread can. Losses are the caller's to count: only it knows whether there is one.
+pub fn enter() -> Entry {
+    if is_busy() {
+        return Entry::Bypass;
+    }
+    match phase::current() {
+        Phase::Recording => match phase::recording().and_then(Entered::new) {
+            Some(entered) => Entry::Recording(entered),
+            None => Entry::Bypass,
+        },
+        Phase::Unborn | Phase::Forked => match phase::claim_start() {
+            Some(start) => Entry::Start(start),
+            None => Entry::Bypass,
+        },
+        Phase::Starting | Phase::Off => Entry::Bypass,
+    }
+}
+
+/// To be called when [`tls::take`] went below zero for a block of `words`.
+#[cold]
+pub fn countdown_ended(words: u64) -> Countdown {
+    if is_busy() {
+        lost_in_signal_handler();
+        return Countdown::Pass;
+    }
+    if phase::current() == Phase::Recording && tls::state() == 0 && !first_countdown(words) {
+        return Countdown::Pass;
+    }
+    match enter() {
+        Entry::Recording(mut entered) => {
+            let hits = entered.draw();
+            Countdown::Hit(entered, hits)
+        }
+        Entry::Start(start) => Countdown::Start(start),
+        Entry::Bypass => {
+            rest();
+            Countdown::Pass
+        }
+    }
+}
+
+/// Whether this thread is inside the agent.
+pub fn is_busy() -> bool {
+    // SAFETY: the pointer is this thread's own and stays mapped.
+    thread::current().is_some_and(|thread| unsafe { (*thread).busy })
+}
+
+/// Counts the release of a sample that could not be sent.
+pub fn count_lost_release(sample: u64) {
+    if let Some(session) = phase::recording()
+        && phase::of_this_session(sample)
+    {
+        session.header.count_lost(LostReason::Reentrant);
+    }
+}
+
+/// The end of a thread: its last words, and its `Thread` back to the pool.
+pub fn thread_ended() {
+    let Some(thread) = thread::current() else { return };
+    if let Entry::Recording(mut entered) = enter() {
+        entered.send(Body::ThreadEnded);
+    }
+    if !is_busy() {
+        thread::release(thread);
+    }
+}
+
+/// The first countdown of a fresh thread; whether the block at hand is hit.
+fn first_countdown(words: u64) -> bool {
+    let Some(session) = phase::recording() else { return true };
+    let mut random = stream(session);
+    let gap = session.rate.gap(&mut random);
+    let countdown = gap as i64 - words as i64;
+    tls::set_state(COUNTING);
+    tls::set_countdown(countdown * WORD as i64);
+    countdown < 0
+}
+
+/// Restarts the countdown where it can't lead to a sample now: never again when off, at once when
+/// the agent is about to start, and at random when it records but could not serve this thread.
+fn rest() {
+    const FAR: i64 = i64::MAX / 2;
+    const AT_ONCE: i64 = 0;
+    tls::set_countdown(match phase::current() {
+        Phase::Off => FAR,
+        Phase::Recording => phase::recording().map_or(FAR, |session| {
+            (session.rate.gap(&mut stream(session)) * WORD) as i64
+        }),
+        Phase::Unborn | Phase::Starting | Phase::Forked => AT_ONCE,
+    });
+}
+
+fn lost_in_signal_handler() {
+    if let Some(session) = phase::recording() {
+        session.header.count_lost(LostReason::Reentrant);
+    }
+    rest();
+}
+
+fn stream(session: &Session) -> Random {
+    Random::new(session.header.settings().seed, u64::from(thread::next_number()))
+}
+
+impl Entered {
+    fn new(session: &'static Session) -> Option<Self> {
+        let errno = sys::errno();
+        let known = thread::current();
+        let thread = known.or_else(|| Self::acquire(session))?;
+        // SAFETY: this thread's own, and not busy: nobody else refers to it.
+        unsafe { (*thread).busy = true };
+        let mut entered = Entered { thread, session, errno };
+        if known.is_none() {
+            sys::call_at_thread_end();
+        }
+        if entered.introduced_to != session.number {
+            entered.introduce();
+        }
+        Some(entered)
+    }
+
+    fn acquire(session: &'static Session) -> Option<*mut Thread> {
+        let thread = thread::acquire(session.header.settings().seed);
+        if thread.is_none() {
+            session.header.count_lost(LostReason::TooManyThreads);
+        }
+        thread
+    }
+
+    /// Says who this thread is to a session that has not heard of it.
+    fn introduce(&mut self) {
+        let number = self.session().number;
+        let thread: &mut Thread = self;
+        thread.introduced_to = number;
+        thread.backtraces.forget();
+        self.send(Body::ThreadStarted { os_id: sys::thread_os_id() });
+    }
+
+    /// The session that this thread speaks to.
+    pub fn session(&self) -> &'static Session {
+        self.session
+    }
+
+    /// Says `body`; whether it got through.
+    pub fn send(&mut self, body: Body<'_>) -> bool {
+        let session = self.session;
+        let thread: &mut Thread = self;
+        sender::send(session, thread.id, &mut thread.head, body)
+    }
+
+    /// Says an allocation with the thread's current backtrace; whether it got through. If it did
+    /// not, the next backtrace is sent whole.
+    pub fn send_with_backtrace(
+        &mut self,
+        body: impl FnOnce(lifetrace_transport::message::BacktraceDelta<'_>) -> Body<'_>,
+    ) -> bool {
+        let session = self.session;
+        let thread: &mut Thread = self;
+        let Thread { id, head, backtraces, .. } = thread;
+        let sent = sender::send(session, *id, head, body(backtraces.delta()));
+        if !sent {
+            backtraces.forget();
+        }
+        sent
+    }
+
+    /// Draws the hits of the block that took the countdown below zero, and restarts it.
+    fn draw(&mut self) -> Hits {
+        let after = tls::countdown().wrapping_neg().max(WORD as i64) as u64 / WORD - 1;
+        let rate = self.session.rate;
+        let hits = rate.hits(&mut self.random, after);
+        tls::set_countdown((hits.gap * WORD) as i64);
+        hits
+    }
+}
+
+impl Deref for Entered {
+    type Target = Thread;
+
+    fn deref(&self) -> &Thread {
+        // SAFETY: `busy` makes this guard the only way to this thread's own `Thread`.
+        unsafe { &*self.thread }
+    }
+}
+
+impl DerefMut for Entered {
+    fn deref_mut(&mut self) -> &mut Thread {
+        // SAFETY: as above.
+        unsafe { &mut *self.thread }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.busy = false;
+        sys::set_errno(self.errno);
+    }
+}

@@ -1,0 +1,109 @@
+//! From a thread to its ring, with a bounded wait. \[UNSAFE\]
+//!
+//! A thread always writes to the same ring, so its own messages stay in order. When the ring is
+//! full, it waits, holding the ring's lock, while the recorder makes room: up to [`Patience::Short`],
+//! or, if recording is exact, as long as the recorder shows signs of life. Whoever has once waited in
+//! vain spares the next one the wait until the recorder has moved.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use lifetrace_transport::codec;
+use lifetrace_transport::message::{Body, Message, ThreadId};
+use lifetrace_transport::ring::Ring;
+use lifetrace_transport::segment::LostReason;
+
+use crate::lock::{Lock, Patience};
+use crate::session::{MAX_RINGS, Session};
+use crate::sys;
+
+static LOCKS: [Lock; MAX_RINGS] = [const { Lock::new() }; MAX_RINGS];
+
+/// Where the consumer stood, plus 1, when somebody last waited for it in vain.
+static STUCK: [AtomicU64; MAX_RINGS] = [const { AtomicU64::new(0) }; MAX_RINGS];
+
+const SLEEP_MICROS: u32 = 200;
+
+/// Says `body` to the recorder; whether it got through. A loss is counted.
+pub fn send(
+    session: &Session,
+    thread: ThreadId,
+    head: &mut [u8; codec::MAX_HEAD],
+    body: Body<'_>,
+) -> bool {
+    match push(session, thread, head, body) {
+        Ok(()) => true,
+        Err(reason) => {
+            session.header.count_lost(reason);
+            false
+        }
+    }
+}
+
+/// In a forked child: whoever held a lock is in the parent.
+pub(crate) fn reset_after_fork() {
+    LOCKS.iter().for_each(Lock::reset);
+    STUCK.iter().for_each(|stuck| stuck.store(0, Ordering::Relaxed));
+}
+
+fn push(
+    session: &Session,
+    thread: ThreadId,
+    head: &mut [u8; codec::MAX_HEAD],
+    body: Body<'_>,
+) -> Result<(), LostReason> {
+    let index = thread.0 as usize % session.ring_count();
+    let patience =
+        if session.header.settings().exact() { Patience::Long } else { Patience::Short };
+    let _held = LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?;
+    let ring = session.ring(index);
+    let mut wait: Option<Wait<'_>> = None;
+    loop {
+        // The time is taken here, after the wait, so that a ring's messages are in order.
+        let message = Message { time: sys::now(), thread, body };
+        let encoded = codec::encode(&message, head);
+        // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
+        // process writes to a segment: a forked child leaves its parent's before it sends.
+        if unsafe { ring.push(encoded.head, encoded.tail) }.is_ok() {
+            return Ok(());
+        }
+        let wait = wait.get_or_insert_with(|| Wait::new(session, patience));
+        if !wait.again(&ring, &STUCK[index]) {
+            return Err(LostReason::RingFull);
+        }
+    }
+}
+
+/// One wait for room.
+struct Wait<'a> {
+    session: &'a Session,
+    patience: Patience,
+    heartbeat: u64,
+    deadline: u64,
+}
+
+impl<'a> Wait<'a> {
+    fn new(session: &'a Session, patience: Patience) -> Self {
+        let heartbeat = session.header.heartbeat();
+        let deadline = sys::now().0 + patience.millis() * 1_000_000;
+        Wait { session, patience, heartbeat, deadline }
+    }
+
+    /// Sleeps a little; false when it is time to give up.
+    fn again(&mut self, ring: &Ring<'_>, stuck: &AtomicU64) -> bool {
+        let position = ring.tail() + 1;
+        if stuck.load(Ordering::Relaxed) == position || self.session.header.stopped() {
+            return false;
+        }
+        let heartbeat = self.session.header.heartbeat();
+        if self.patience == Patience::Long && heartbeat != self.heartbeat {
+            self.heartbeat = heartbeat;
+            self.deadline = sys::now().0 + self.patience.millis() * 1_000_000;
+        }
+        if sys::now().0 > self.deadline {
+            stuck.store(position, Ordering::Relaxed);
+            return false;
+        }
+        sys::sleep_micros(SLEEP_MICROS);
+        true
+    }
+}

@@ -1,0 +1,101 @@
+//! The shared segment as the agent sees it. \[UNSAFE\]
+//!
+//! A session lives until the process image ends. Its memory is never unmapped while a thread could
+//! be inside; a forked child replaces it, being a single thread then.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use lifetrace_transport::handshake::{self, Hello, Origin, SOCKET_VARIABLE, Welcome};
+use lifetrace_transport::ring::{Ring, RingHeader};
+use lifetrace_transport::segment::{SegmentHeader, ring_offsets, segment_bytes};
+
+use crate::sampler::Rate;
+use crate::sys;
+
+/// More rings than this are not used.
+pub const MAX_RINGS: usize = 16;
+
+/// How long a recorder may take to answer.
+const HANDSHAKE_MILLIS: u64 = 5_000;
+
+/// A mapped segment.
+#[derive(Debug)]
+pub struct Session {
+    /// Settings, heartbeat, counters.
+    pub header: &'static SegmentHeader,
+    /// The probability of a word.
+    pub rate: Rate,
+    /// Different for each session of this process and those that it was forked from.
+    pub number: u32,
+    base: NonNull<u8>,
+    ring_count: usize,
+}
+
+static CURRENT: AtomicPtr<Session> = AtomicPtr::new(core::ptr::null_mut());
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// The session of this process, once there is one.
+pub fn current() -> Option<&'static Session> {
+    // SAFETY: null, or a session that stays mapped while this process image lives.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
+pub(crate) fn connect(origin: Origin) -> Option<&'static Session> {
+    let path = sys::environment_variable(SOCKET_VARIABLE)?;
+    let socket = sys::connect(path, HANDSHAKE_MILLIS)?;
+    if !sys::send(&socket, &Hello { origin }.to_bytes()) {
+        return None;
+    }
+    let mut answer = [0; handshake::LEN];
+    let (length, memory) = sys::receive(&socket, &mut answer)?;
+    let welcome = Welcome::from_bytes(answer.get(..length)?)?;
+    install(&memory, welcome.segment_bytes as usize)
+}
+
+fn install(memory: &sys::Descriptor, bytes: usize) -> Option<&'static Session> {
+    let base = sys::map_shared(memory, bytes)?;
+    // SAFETY: the recorder wrote a header of this version at the start of the segment, and the
+    // mapping is never removed in this process.
+    let header: &'static SegmentHeader = unsafe { base.cast::<SegmentHeader>().as_ref() };
+    let settings = header.settings();
+    if segment_bytes(settings) > bytes || !settings.ring_bytes.is_power_of_two() {
+        return None;
+    }
+    let place = sys::map(size_of::<Session>())?.cast::<Session>();
+    let session = Session {
+        header,
+        rate: Rate::per_word(settings.rate_per_word),
+        number: NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
+        base,
+        ring_count: (settings.ring_count as usize).clamp(1, MAX_RINGS),
+    };
+    // SAFETY: fresh memory, large and aligned enough.
+    unsafe { place.write(session) };
+    CURRENT.store(place.as_ptr(), Ordering::Release);
+    current()
+}
+
+/// In a forked child: lets go of the parent's session.
+pub(crate) fn abandon() {
+    CURRENT.store(core::ptr::null_mut(), Ordering::Release);
+}
+
+impl Session {
+    /// Number of rings in use.
+    pub fn ring_count(&self) -> usize {
+        self.ring_count
+    }
+
+    /// Ring `index`, below [`ring_count`](Self::ring_count).
+    pub(crate) fn ring(&self, index: usize) -> Ring<'static> {
+        let settings = self.header.settings();
+        let (header, data) = ring_offsets(settings, index);
+        // SAFETY: `install` checked that all rings lie inside the mapping, which stays.
+        unsafe {
+            let header = self.base.add(header).cast::<RingHeader>().as_ref();
+            Ring::new(header, self.base.add(data).as_ptr(), settings.ring_bytes as usize)
+        }
+    }
+}

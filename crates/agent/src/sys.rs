@@ -1,0 +1,314 @@
+//! The few system calls of the agent. \[UNSAFE\]
+//!
+//! Raw system calls where libc's wrapper would be a cancellation point: a thread that is cancelled
+//! inside malloc would take our locks with it.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use lifetrace_transport::message::MonotonicNanos;
+
+/// `CLOCK_MONOTONIC`, by the vDSO.
+#[inline]
+pub fn now() -> MonotonicNanos {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    MonotonicNanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The kernel's number of this thread.
+pub fn thread_os_id() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Lets another thread run.
+pub fn yield_now() {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_sched_yield) };
+}
+
+/// Sleeps, unless a signal ends it earlier.
+pub fn sleep_micros(micros: u32) {
+    let time = libc::timespec {
+        tv_sec: c_long::from(micros / 1_000_000),
+        tv_nsec: c_long::from(micros % 1_000_000) * 1000,
+    };
+    // SAFETY: reads one timespec; the remaining time is not asked for.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &time, ptr::null::<c_void>()) };
+}
+
+/// This thread's `errno`.
+pub fn errno() -> c_int {
+    // SAFETY: libc's own thread-local, valid for the thread's life.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Puts `errno` back as the program knew it.
+pub fn set_errno(value: c_int) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = value }
+}
+
+/// Fresh zeroed private memory, whole pages; `None` when there is none to be had.
+pub fn map(bytes: usize) -> Option<NonNull<u8>> {
+    map_with(bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+}
+
+/// Address space without memory behind it, to be [`commit`]ted.
+pub fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map_with(bytes, libc::PROT_NONE, flags, -1)
+}
+
+/// The first `bytes` of the memory behind `descriptor`, shared.
+pub fn map_shared(descriptor: &Descriptor, bytes: usize) -> Option<NonNull<u8>> {
+    map_with(bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, descriptor.0)
+}
+
+/// Makes reserved pages usable; whether that worked.
+///
+/// # Safety
+/// The pages are of a [`reserve`]d mapping and hold nothing yet.
+pub unsafe fn commit(start: NonNull<u8>, bytes: usize) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: changes only pages that are the caller's, and only towards more access.
+    unsafe { libc::mprotect(start.as_ptr().cast(), bytes, access) == 0 }
+}
+
+/// Gives the memory of whole pages back; they read as zero from now on.
+///
+/// # Safety
+/// The pages are the caller's, private and anonymous, and nobody needs what they hold.
+pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
+    // SAFETY: by this function's contract.
+    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
+}
+
+/// Asks for small pages only, so that a sparse region stays small.
+pub fn avoid_huge_pages(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: advice; changes no contents.
+    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
+}
+
+/// Has the kernel zero these pages in any forked child; false on kernels before 4.14.
+///
+/// # Safety
+/// The pages are the caller's, private and anonymous.
+pub unsafe fn wipe_on_fork(start: NonNull<u8>, bytes: usize) -> bool {
+    // SAFETY: by this function's contract.
+    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_WIPEONFORK) == 0 }
+}
+
+/// Removes a mapping.
+///
+/// # Safety
+/// The pages are the caller's and nobody uses them any more.
+pub unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: by this function's contract.
+    unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+}
+
+/// Has [`call_at_thread_end`] arrange for `function`. Only the first call counts.
+pub fn prepare_thread_ends(function: fn()) {
+    unsafe extern "C" fn at_end(_value: *mut c_void) {
+        let function = THREAD_END.load(Ordering::Relaxed);
+        if !function.is_null() {
+            // SAFETY: only functions of this type are stored there.
+            unsafe { core::mem::transmute::<*mut c_void, fn()>(function)() }
+        }
+    }
+    let first = THREAD_END.swap(function as *mut c_void, Ordering::Relaxed).is_null();
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: writes one key; the destructor is never unloaded.
+    if first && unsafe { libc::pthread_key_create(&mut key, Some(at_end)) } == 0 {
+        THREAD_END_KEY.store(key, Ordering::Relaxed);
+    }
+}
+
+/// Has the function called when this thread ends. It is not called at the end of the process.
+pub fn call_at_thread_end() {
+    let key = THREAD_END_KEY.load(Ordering::Relaxed);
+    if key != NO_KEY {
+        // SAFETY: a key of ours; any value other than null will do.
+        unsafe { libc::pthread_setspecific(key, NonNull::<c_void>::dangling().as_ptr()) };
+    }
+}
+
+const NO_KEY: u32 = u32::MAX;
+static THREAD_END: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static THREAD_END_KEY: AtomicU32 = AtomicU32::new(NO_KEY);
+
+/// The limit of this process's address space in bytes, `None` if there is none.
+pub fn address_space_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes one rlimit.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Whether the 8 bytes at `address` can be read, found out without a fault: the kernel copies the
+/// new signal mask in before it finds that the operation asked for does not exist.
+pub fn is_readable(address: u64) -> bool {
+    const NO_OPERATION: c_int = -1;
+    // SAFETY: an invalid operation changes no mask; the kernel checks the pointer.
+    let result = unsafe {
+        libc::syscall(libc::SYS_rt_sigprocmask, NO_OPERATION, address, ptr::null::<c_void>(), 8)
+    };
+    result == -1 && errno() == libc::EINVAL
+}
+
+/// The environment is there: libc's own constructor has run.
+pub fn environment_is_ready() -> bool {
+    // SAFETY: reads libc's pointer.
+    unsafe { !environ.is_null() }
+}
+
+/// The value of an environment variable, as it is now.
+pub fn environment_variable(name: &str) -> Option<&'static [u8]> {
+    environment().find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+}
+
+/// Removes the first entry that `unwanted` picks, in place. Only for when the process has a single
+/// thread: before main.
+pub fn remove_environment_variable(unwanted: impl Fn(&[u8]) -> bool) {
+    let Some(index) = environment().position(unwanted) else { return };
+    // SAFETY: `environment` has just walked these pointers up to the final null; they move down
+    // by one, the null included.
+    unsafe {
+        let mut at = environ.add(index);
+        while !(*at).is_null() {
+            *at = *at.add(1);
+            at = at.add(1);
+        }
+    }
+}
+
+/// Overwrites an environment entry with a shorter one, in place; same condition.
+pub fn shorten_environment_variable(name: &str, value: impl Fn(&[u8]) -> Option<usize>) {
+    let Some(old) = environment_variable(name) else { return };
+    let Some(skip) = value(old) else { return };
+    let start = old.as_ptr().cast_mut();
+    // SAFETY: the string is the process's own writable memory; what moves is its tail and the
+    // terminating zero, towards its front.
+    unsafe { ptr::copy(start.add(skip), start, old.len() - skip + 1) };
+}
+
+/// A file descriptor, closed when dropped.
+#[derive(Debug)]
+pub struct Descriptor(c_int);
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: we opened it, within this same call chain, and nobody else knows it.
+        unsafe { libc::syscall(libc::SYS_close, self.0) };
+    }
+}
+
+/// Connects to a `SOCK_SEQPACKET` socket; every operation on it ends after `patience_millis`.
+pub fn connect(path: &[u8], patience_millis: u64) -> Option<Descriptor> {
+    // SAFETY: all-zero is a valid sockaddr_un.
+    let mut address: libc::sockaddr_un = unsafe { core::mem::zeroed() };
+    if path.len() >= address.sun_path.len() {
+        return None;
+    }
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, from) in address.sun_path.iter_mut().zip(path) {
+        *to = *from as c_char;
+    }
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: plain numbers.
+    let socket = unsafe { libc::syscall(libc::SYS_socket, libc::AF_UNIX, kind, 0) };
+    let socket = (socket >= 0).then_some(Descriptor(socket as c_int))?;
+    let patience = libc::timeval {
+        tv_sec: (patience_millis / 1000) as libc::time_t,
+        tv_usec: (patience_millis % 1000 * 1000) as libc::suseconds_t,
+    };
+    // SAFETY: each call reads one struct of the length given with it.
+    let connected = unsafe {
+        for option in [libc::SO_SNDTIMEO, libc::SO_RCVTIMEO] {
+            libc::setsockopt(
+                socket.0,
+                libc::SOL_SOCKET,
+                option,
+                (&raw const patience).cast(),
+                size_of_val(&patience) as libc::socklen_t,
+            );
+        }
+        libc::syscall(libc::SYS_connect, socket.0, &raw const address, size_of_val(&address))
+    };
+    (connected == 0).then_some(socket)
+}
+
+/// Sends one packet; whether all of it went.
+pub fn send(socket: &Descriptor, bytes: &[u8]) -> bool {
+    // SAFETY: reads `bytes`.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            socket.0,
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            ptr::null::<c_void>(),
+            0,
+        )
+    };
+    sent == bytes.len() as c_long
+}
+
+/// Receives one packet and the descriptor that must come with it; `None` on anything else.
+pub fn receive(socket: &Descriptor, bytes: &mut [u8]) -> Option<(usize, Descriptor)> {
+    #[repr(C, align(8))]
+    struct Control([u8; 64]);
+    let mut control = Control([0; 64]);
+    let mut vector = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: all-zero is a valid msghdr.
+    let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+    message.msg_iov = &mut vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len() as _;
+    // SAFETY: the message describes the two buffers above.
+    let received = unsafe {
+        libc::syscall(libc::SYS_recvmsg, socket.0, &mut message, libc::MSG_CMSG_CLOEXEC)
+    };
+    let received = usize::try_from(received).ok()?;
+    // SAFETY: the kernel filled `control` with whole headers, which these macros walk.
+    let descriptor = unsafe {
+        let header = libc::CMSG_FIRSTHDR(&message);
+        if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
+            return None;
+        }
+        Descriptor(libc::CMSG_DATA(header).cast::<c_int>().read_unaligned())
+    };
+    Some((received, descriptor))
+}
+
+unsafe extern "C" {
+    static mut environ: *mut *mut c_char;
+}
+
+fn environment() -> impl Iterator<Item = &'static [u8]> {
+    // SAFETY: `environ` is null or an array of C strings that ends with a null pointer.
+    let mut at = unsafe { environ };
+    core::iter::from_fn(move || {
+        // SAFETY: as above; `at` has not passed the final null.
+        unsafe {
+            if at.is_null() || (*at).is_null() {
+                return None;
+            }
+            let entry = core::ffi::CStr::from_ptr(*at).to_bytes();
+            at = at.add(1);
+            Some(entry)
+        }
+    })
+}
+
+fn map_with(bytes: usize, access: c_int, flags: c_int, descriptor: c_int) -> Option<NonNull<u8>> {
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing.
+    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, descriptor, 0) };
+    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+}

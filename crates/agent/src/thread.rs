@@ -1,0 +1,163 @@
+//! What the agent knows of a thread once it has had a sample. \[UNSAFE\]
+//!
+//! A thread-local word says which: 0 is a fresh thread, [`COUNTING`] one that only counts down,
+//! anything else the address of its [`Thread`]. Most threads of a program with thousands never get
+//! past counting. A `Thread` is a mapping of its own, because it holds two backtraces of the
+//! greatest depth; its pages are touched only as far as stacks are deep. When a thread ends, its
+//! `Thread` goes to a free list for the next one.
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use lifetrace_transport::codec::{MAX_FRAMES, MAX_HEAD};
+use lifetrace_transport::message::{BacktraceDelta, Frames, ThreadId};
+
+use crate::lock::{Lock, Patience};
+use crate::random::Random;
+use crate::{sys, tls};
+
+/// The thread-local word of a thread that has a countdown and nothing else.
+pub const COUNTING: usize = 1;
+
+/// See the module.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Thread {
+    /// Its name in messages.
+    pub id: ThreadId,
+    /// Draws its gaps.
+    pub random: Random,
+    /// Its backtraces, this one and the last one.
+    pub backtraces: Backtraces,
+    /// What is known to be readable of its stack, for the unwinder.
+    pub readable: core::ops::Range<u64>,
+    /// Room for the head of the message that it is sending.
+    pub(crate) head: [u8; MAX_HEAD],
+    /// Inside the agent now.
+    pub(crate) busy: bool,
+    /// The session to which it has introduced itself.
+    pub(crate) introduced_to: u32,
+    next_free: *mut Thread,
+}
+
+/// A stack of frames and the one before it, innermost first.
+#[derive(Debug)]
+pub struct Backtraces {
+    frames: [[u64; MAX_FRAMES]; 2],
+    lengths: [usize; 2],
+    current: usize,
+    truncated: bool,
+}
+
+impl Backtraces {
+    /// Starts a new backtrace; the last one is kept for comparison.
+    pub fn start(&mut self) {
+        self.current ^= 1;
+        self.lengths[self.current] = 0;
+        self.truncated = false;
+    }
+
+    /// Adds the next outer frame; false when the greatest depth is reached.
+    #[inline]
+    pub fn push(&mut self, address: u64) -> bool {
+        let length = &mut self.lengths[self.current];
+        match self.frames[self.current].get_mut(*length) {
+            Some(slot) => {
+                *slot = address;
+                *length += 1;
+                true
+            }
+            None => {
+                self.truncated = true;
+                false
+            }
+        }
+    }
+
+    /// Marks the backtrace as cut off before its outermost frame.
+    pub fn truncate(&mut self) {
+        self.truncated = true;
+    }
+
+    /// The new backtrace as a difference to the last one.
+    pub fn delta(&self) -> BacktraceDelta<'_> {
+        let new = &self.frames[self.current][..self.lengths[self.current]];
+        let old = &self.frames[self.current ^ 1][..self.lengths[self.current ^ 1]];
+        let shared = new.iter().rev().zip(old.iter().rev()).take_while(|(a, b)| a == b).count();
+        BacktraceDelta {
+            shared: shared as u32,
+            fresh: Frames::Words(&new[..new.len() - shared]),
+            truncated: self.truncated,
+        }
+    }
+
+    /// Makes the next backtrace whole, because the recorder has not got this one.
+    pub fn forget(&mut self) {
+        self.lengths = [0; 2];
+    }
+}
+
+static FREE: Lock = Lock::new();
+static FIRST_FREE: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+
+/// Number of the next random stream or thread: each is used once.
+pub fn next_number() -> u32 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+/// This thread's `Thread`, if it has one.
+///
+/// The pointer is valid for the thread's life; exclusive use is settled by `busy`.
+pub(crate) fn current() -> Option<*mut Thread> {
+    match tls::state() {
+        0 | COUNTING => None,
+        address => Some(address as *mut Thread),
+    }
+}
+
+/// Gives this thread a `Thread`; `None` when there is no memory for one.
+pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
+    let thread = take_free().or_else(|| {
+        let fresh = sys::map(size_of::<Thread>())?;
+        Some(fresh.as_ptr().cast::<Thread>())
+    })?;
+    let id = next_number();
+    // SAFETY: a fresh mapping is zeroed, and all-zero is a valid `Thread`; one from the free list
+    // is a `Thread` that nobody else refers to.
+    let state = unsafe { &mut *thread };
+    state.id = ThreadId(id);
+    state.random = Random::new(seed, u64::from(id));
+    state.backtraces.forget();
+    state.readable = 0..0;
+    state.introduced_to = 0;
+    tls::set_state(thread as usize);
+    Some(thread)
+}
+
+/// Gives the thread's `Thread` back; the thread is fresh again, should it go on.
+pub(crate) fn release(thread: *mut Thread) {
+    tls::set_state(COUNTING);
+    if let Some(_held) = FREE.acquire(Patience::Short) {
+        // SAFETY: the thread has let go of it, and the free list is ours under the lock.
+        unsafe { (*thread).next_free = FIRST_FREE.load(Ordering::Relaxed) };
+        FIRST_FREE.store(thread, Ordering::Relaxed);
+    }
+}
+
+/// After a fork, in the child: nobody else exists who could hold the list.
+pub(crate) fn reset_after_fork() {
+    FREE.reset();
+    FIRST_FREE.store(ptr::null_mut(), Ordering::Relaxed);
+}
+
+fn take_free() -> Option<*mut Thread> {
+    let _held = FREE.acquire(Patience::Short)?;
+    let first = FIRST_FREE.load(Ordering::Relaxed);
+    if first.is_null() {
+        return None;
+    }
+    // SAFETY: the free list is ours under the lock.
+    FIRST_FREE.store(unsafe { (*first).next_free }, Ordering::Relaxed);
+    Some(first)
+}

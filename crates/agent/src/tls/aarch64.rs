@@ -1,0 +1,45 @@
+//! Initial-exec access on aarch64: `tpidr_el0 + :gottprel:symbol`.
+
+use super::Block;
+
+core::arch::global_asm!(
+    ".pushsection .tbss.lifetrace_tls,\"awT\",@nobits",
+    ".globl lifetrace_tls",
+    ".hidden lifetrace_tls",
+    ".type lifetrace_tls,@object",
+    ".size lifetrace_tls,16",
+    ".p2align 4",
+    "lifetrace_tls:",
+    ".zero 16",
+    ".popsection",
+);
+
+/// This thread's block.
+#[inline(always)]
+pub fn block() -> *mut Block {
+    let block: *mut Block;
+    // SAFETY: computes an address and touches nothing; tpidr_el0 is the thread pointer by the ABI.
+    unsafe {
+        core::arch::asm!(
+            "adrp {block}, :gottprel:lifetrace_tls",
+            "ldr {block}, [{block}, :gottprel_lo12:lifetrace_tls]",
+            "mrs {thread}, tpidr_el0",
+            "add {block}, {block}, {thread}",
+            block = out(reg) block,
+            thread = out(reg) _,
+            options(pure, nomem, nostack),
+        );
+    }
+    block
+}
+
+/// Subtracts from the countdown; whether the result is negative.
+#[inline(always)]
+pub fn take(bytes: usize) -> bool {
+    // SAFETY: the block is this thread's own.
+    unsafe {
+        let countdown = &mut (*block()).countdown;
+        *countdown = countdown.wrapping_sub(bytes as i64);
+        *countdown < 0
+    }
+}

@@ -1,0 +1,49 @@
+//! Initial-exec access on x86-64: `fs:[symbol@GOTTPOFF]`.
+
+use super::Block;
+
+core::arch::global_asm!(
+    ".pushsection .tbss.lifetrace_tls,\"awT\",@nobits",
+    ".globl lifetrace_tls",
+    ".hidden lifetrace_tls",
+    ".type lifetrace_tls,@object",
+    ".size lifetrace_tls,16",
+    ".p2align 4",
+    "lifetrace_tls:",
+    ".zero 16",
+    ".popsection",
+);
+
+/// This thread's block.
+#[inline(always)]
+pub fn block() -> *mut Block {
+    let block: *mut Block;
+    // SAFETY: computes an address and touches nothing; fs:[0] holds the thread pointer by the ABI.
+    unsafe {
+        core::arch::asm!(
+            "mov {block}, qword ptr [rip + lifetrace_tls@GOTTPOFF]",
+            "add {block}, qword ptr fs:[0]",
+            block = out(reg) block,
+            options(pure, nomem, nostack),
+        );
+    }
+    block
+}
+
+/// Subtracts from the countdown, the block's first word; whether the result is negative.
+#[inline(always)]
+pub fn take(bytes: usize) -> bool {
+    // SAFETY: one read-modify-write of this thread's own word.
+    unsafe {
+        core::arch::asm!(
+            "mov {offset}, qword ptr [rip + lifetrace_tls@GOTTPOFF]",
+            "sub qword ptr fs:[{offset}], {bytes}",
+            "js {hit}",
+            offset = out(reg) _,
+            bytes = in(reg) bytes,
+            hit = label { return true },
+            options(nostack),
+        );
+    }
+    false
+}

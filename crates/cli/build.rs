@@ -1,0 +1,48 @@
+//! Builds the preload library, which the command carries inside, with a profile and a target folder
+//! of its own: it is a `no_std` library for other people's processes, whatever the command's own
+//! profile is.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the library is made of.
+const SOURCES: [&str; 4] = ["transport", "agent", "native", "preload"];
+
+fn main() {
+    let crates = Path::new(&variable("CARGO_MANIFEST_DIR")).join("..");
+    for source in SOURCES {
+        println!("cargo:rerun-if-changed={}", crates.join(source).join("src").display());
+        println!("cargo:rerun-if-changed={}", crates.join(source).join("Cargo.toml").display());
+    }
+    println!("cargo:rerun-if-changed=build.rs");
+    let library = build(&crates.join("preload").join("Cargo.toml"));
+    println!("cargo:rustc-env=LIFETRACE_PRELOAD_LIBRARY={}", library.display());
+}
+
+fn build(manifest: &Path) -> PathBuf {
+    let folder = PathBuf::from(variable("OUT_DIR")).join("preload");
+    let target = variable("TARGET");
+    let status = Command::new(variable("CARGO"))
+        .args(["build", "--profile", "preload", "--target", &target, "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(&folder)
+        // Clippy's wrapper would check the library instead of building it, and flags for the
+        // command (coverage, sanitizers) are not for targets.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("RUSTFLAGS")
+        .status();
+    match status {
+        Ok(status) if status.success() => {
+            folder.join(target).join("preload").join("liblifetrace_preload.so")
+        }
+        Ok(status) => panic!("building the preload library failed ({status})"),
+        Err(error) => panic!("cannot run cargo to build the preload library: {error}"),
+    }
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name} for build scripts"))
+}

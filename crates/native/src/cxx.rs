@@ -1,0 +1,3 @@
+//! C++ operator new and delete, under construction.
+/// Looks up.
+pub fn resolve() {}

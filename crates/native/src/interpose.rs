@@ -1,0 +1,241 @@
+//! The malloc family. \[UNSAFE\]
+//!
+//! Each function is three or four instructions in front of a jump to the next allocator's. The
+//! preload library exports them under their C names. What C promises about arguments, results and
+//! `errno` is the next allocator's affair wherever a block is not a sample; where it is one, the
+//! result is what glibc's would be.
+
+use core::ffi::c_int;
+use core::ptr::null_mut;
+
+use lifetrace_agent::sampler::{WORD, footprint, words};
+use lifetrace_agent::tls;
+
+use crate::next::NEXT;
+use crate::region::{self, Block};
+use crate::sample;
+
+const PAGE: usize = 4096;
+
+/// Alignments above this are left to the next allocator, and not sampled.
+const LARGEST_ALIGNMENT: usize = 1 << 24;
+
+/// # Safety
+/// C's contract; the same holds for all functions here.
+#[inline(always)]
+pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {
+    if tls::take(footprint(size)) {
+        return sampled_or(size, 1, || {
+            // SAFETY: the caller's contract.
+            unsafe { NEXT.malloc()(size) }
+        });
+    }
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.malloc()(size) }
+}
+
+/// # Safety
+/// As C's.
+#[inline(always)]
+pub unsafe extern "C" fn free(block: *mut u8) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if region::contains(block) && sample::freed(block) {
+            return;
+        }
+        NEXT.free()(block)
+    }
+}
+
+/// # Safety
+/// As C's.
+#[inline(always)]
+pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
+    if let Some(bytes) = count.checked_mul(size)
+        && tls::take(footprint(bytes))
+        && let Some(fresh) = sample::born(bytes, 1)
+    {
+        let block = fresh.block.address();
+        // SAFETY: the block has `bytes` bytes, of which `dirty` may be other than zero.
+        unsafe { block.write_bytes(0, fresh.dirty) };
+        return block;
+    }
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.calloc()(count, size) }
+}
+
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: the caller's contract, here and below.
+    unsafe {
+        if block.is_null() {
+            return malloc(size);
+        }
+        if region::contains(block) {
+            return realloc_sampled(block, size);
+        }
+        let usable = NEXT.malloc_usable_size()(block);
+        let added = words(size).saturating_sub(words_of_usable(usable));
+        if size != 0
+            && added != 0
+            && tls::take((added * WORD) as usize)
+            && let Some(new) = sample::grown(block, usable, added, size)
+        {
+            return new;
+        }
+        NEXT.realloc()(block, size)
+    }
+}
+
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8 {
+    match count.checked_mul(size) {
+        // SAFETY: the caller's contract.
+        Some(bytes) => unsafe { realloc(block, bytes) },
+        None => {
+            lifetrace_agent::sys::set_errno(libc::ENOMEM);
+            null_mut()
+        }
+    }
+}
+
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn posix_memalign(
+    place: *mut *mut u8,
+    alignment: usize,
+    size: usize,
+) -> c_int {
+    let valid = can_align(alignment) && alignment.is_multiple_of(size_of::<usize>());
+    if valid && tls::take(footprint(size)) && let Some(fresh) = sample::born(size, alignment) {
+        // SAFETY: the caller's contract.
+        unsafe { *place = fresh.block.address() };
+        return 0;
+    }
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.posix_memalign()(place, alignment, size) }
+}
+
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut u8 {
+    if can_align(alignment) && tls::take(footprint(size)) {
+        return sampled_or(size, alignment, || {
+            // SAFETY: the caller's contract.
+            unsafe { NEXT.aligned_alloc()(alignment, size) }
+        });
+    }
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.aligned_alloc()(alignment, size) }
+}
+
+/// # Safety
+/// As glibc's.
+pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut u8 {
+    if can_align(alignment) && tls::take(footprint(size)) {
+        return sampled_or(size, alignment, || {
+            // SAFETY: the caller's contract.
+            unsafe { NEXT.memalign()(alignment, size) }
+        });
+    }
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.memalign()(alignment, size) }
+}
+
+/// # Safety
+/// As glibc's.
+pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
+    if tls::take(footprint(size)) {
+        return sampled_or(size, PAGE, || {
+            // SAFETY: the caller's contract.
+            unsafe { NEXT.valloc()(size) }
+        });
+    }
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.valloc()(size) }
+}
+
+/// # Safety
+/// As glibc's.
+pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
+    if let Some(whole) = size.checked_next_multiple_of(PAGE)
+        && tls::take(footprint(whole))
+    {
+        return sampled_or(whole, PAGE, || {
+            // SAFETY: the caller's contract.
+            unsafe { NEXT.pvalloc()(size) }
+        });
+    }
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.pvalloc()(size) }
+}
+
+/// # Safety
+/// As glibc's.
+pub unsafe extern "C" fn malloc_usable_size(block: *mut u8) -> usize {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if region::contains(block)
+            && let Some(block) = Block::at(block)
+        {
+            return block.size();
+        }
+        NEXT.malloc_usable_size()(block)
+    }
+}
+
+/// # Safety
+/// As C23's.
+pub unsafe extern "C" fn free_sized(block: *mut u8, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { free(block) }
+}
+
+/// # Safety
+/// As C23's.
+pub unsafe extern "C" fn free_aligned_sized(block: *mut u8, _alignment: usize, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { free(block) }
+}
+
+#[cold]
+#[inline(never)]
+fn sampled_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
+    match sample::born(size, alignment) {
+        Some(fresh) => fresh.block.address(),
+        None => next(),
+    }
+}
+
+/// # Safety
+/// As C's realloc, for a block in the region.
+#[cold]
+unsafe fn realloc_sampled(address: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: the caller's contract. A block that is not live is the next allocator's to judge.
+    unsafe {
+        let Some(block) = Block::at(address) else { return NEXT.realloc()(address, size) };
+        if size == 0 {
+            // Whether that frees, and what it returns, is up to the next allocator.
+            free(address);
+            return NEXT.realloc()(NEXT.malloc()(1), 0);
+        }
+        if size > isize::MAX as usize {
+            return NEXT.realloc()(null_mut(), size);
+        }
+        sample::resized(block, size)
+    }
+}
+
+/// What the program asked for, in words, of a block with so many usable bytes. glibc's blocks have
+/// 8 bytes more than a multiple of 16, and mostly the program asked for that multiple; a word's
+/// error biases the growth of small blocks a little.
+fn words_of_usable(usable: usize) -> u64 {
+    let slack = if usable % 16 == 8 && usable > 24 { 8 } else { 0 };
+    words(usable - slack)
+}
+
+fn can_align(alignment: usize) -> bool {
+    alignment.is_power_of_two() && alignment <= LARGEST_ALIGNMENT
+}

@@ -1,0 +1,313 @@
+//! Which object files are mapped where, as the loader has it. \[UNSAFE\]
+//!
+//! Before each backtrace the loader's own counters of arrivals and departures are compared with those
+//! of the last scan; only when they moved are the modules read again, the differences announced, and
+//! a new map published to the unwinder, in this order, so that a frame's module is always announced
+//! before the frame.
+//!
+//! `dl_iterate_phdr` takes the loader's lock. Nothing of ours that another thread may wait for without
+//! bound is held meanwhile: the thread that refreshes holds [`REFRESH`], and the others give up
+//! waiting for it after a while and make do with the map there is.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_int, c_void};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+use lifetrace_agent::guard::Entered;
+use lifetrace_agent::lock::{Lock, Patience};
+use lifetrace_transport::message::{self, Body};
+
+use crate::unwind::engine::{self, Engine, Map};
+
+/// A mapped object file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Loaded {
+    bias: u64,
+    text: Range<u64>,
+    build_id: Vec<u8>,
+    path: Vec<u8>,
+    unwind_table: Option<&'static [u8]>,
+    unwind_table_end: u64,
+}
+
+struct Known(UnsafeCell<Vec<Loaded>>);
+
+// SAFETY: touched under `REFRESH` only.
+unsafe impl Sync for Known {}
+
+static REFRESH: Lock = Lock::new();
+static KNOWN: Known = Known(UnsafeCell::new(Vec::new()));
+
+/// What was last read: the loader's two counters and the session that was told, mixed.
+static STATE: AtomicU64 = AtomicU64::new(0);
+
+/// Brings the map up to date, and the recorder too.
+pub fn refresh(entered: &mut Entered) {
+    let state = loader_state(entered.session().number);
+    if STATE.load(Ordering::Acquire) == state {
+        return;
+    }
+    let Some(_held) = REFRESH.acquire(Patience::Short) else { return };
+    if STATE.load(Ordering::Acquire) == state {
+        return;
+    }
+    let new_session = STATE.load(Ordering::Relaxed) >> 32 != state >> 32;
+    let modules = scan();
+    // SAFETY: under the lock.
+    let known = unsafe { &mut *KNOWN.0.get() };
+    announce(entered, known, &modules, new_session);
+    engine::publish(map(&modules));
+    *known = modules;
+    STATE.store(state, Ordering::Release);
+}
+
+/// In a forked child: the holder is in the parent.
+pub fn reset_after_fork() {
+    REFRESH.reset();
+}
+
+/// Holds the list still, for a fork.
+pub fn freeze() -> Option<lifetrace_agent::lock::Held<'static>> {
+    REFRESH.acquire(Patience::Short)
+}
+
+fn announce(entered: &mut Entered, old: &[Loaded], new: &[Loaded], everything: bool) {
+    if !everything {
+        for gone in old.iter().filter(|module| !new.contains(module)) {
+            entered.send(Body::ModuleUnloaded { start: gone.text.start });
+        }
+    }
+    for module in new.iter().filter(|module| everything || !old.contains(module)) {
+        entered.send(Body::ModuleLoaded(message::Module {
+            bias: module.bias,
+            start: module.text.start,
+            end: module.text.end,
+            build_id: &module.build_id,
+            path: &module.path,
+        }));
+    }
+}
+
+fn map(modules: &[Loaded]) -> Map {
+    let here = refresh as *const () as u64;
+    let mut engine = Engine::new();
+    let mut text: Vec<Range<u64>> = Vec::with_capacity(modules.len());
+    let mut own = 0..0;
+    for module in modules {
+        engine.add_module(framehop_module(module));
+        text.push(module.text.clone());
+        if module.text.contains(&here) {
+            own = module.text.clone();
+        }
+    }
+    text.sort_unstable_by_key(|range| range.start);
+    Map { engine, text, own }
+}
+
+fn framehop_module(module: &Loaded) -> Module<&'static [u8]> {
+    let sections = module.unwind_sections().unwrap_or_default();
+    Module::new(String::new(), module.text.clone(), module.bias, sections)
+}
+
+impl Loaded {
+    /// `.eh_frame_hdr` as its program header says, and `.eh_frame` as that one says, up to the end
+    /// of its segment.
+    fn unwind_sections(&self) -> Option<ExplicitModuleSectionInfo<&'static [u8]>> {
+        let table = self.unwind_table?;
+        let table_start = table.as_ptr() as u64;
+        let frames = frames_address(table, table_start)?;
+        let length = self.unwind_table_end.checked_sub(frames)? as usize;
+        // SAFETY: the segment that holds both is mapped readable as long as the module is loaded;
+        // no backtrace leads into a module that has been unloaded.
+        let frames_bytes = unsafe { core::slice::from_raw_parts(frames as *const u8, length) };
+        let stated = |address: u64, length: usize| {
+            let start = address.wrapping_sub(self.bias);
+            Some(start..start + length as u64)
+        };
+        Some(ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: stated(self.text.start, (self.text.end - self.text.start) as usize),
+            eh_frame_svma: stated(frames, length),
+            eh_frame: Some(frames_bytes),
+            eh_frame_hdr_svma: stated(table_start, table.len()),
+            eh_frame_hdr: Some(table),
+            ..Default::default()
+        })
+    }
+}
+
+/// Where `.eh_frame` begins (LSB core specification, "The .eh_frame_hdr section"): only the encoding
+/// that all linkers use, a 4-byte offset from the field itself.
+fn frames_address(table: &[u8], table_start: u64) -> Option<u64> {
+    const VERSION: u8 = 1;
+    const RELATIVE_SIGNED_4: u8 = 0x1b;
+    let [VERSION, RELATIVE_SIGNED_4, _, _, a, b, c, d] = *table.first_chunk::<8>()? else {
+        return None;
+    };
+    let offset = i32::from_le_bytes([a, b, c, d]);
+    Some((table_start + 4).wrapping_add_signed(i64::from(offset)))
+}
+
+/// The loader's counters in the low half, the session in the high half.
+fn loader_state(session: u32) -> u64 {
+    unsafe extern "C" fn first(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        state: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid info, and we passed a u64.
+        unsafe {
+            let (arrivals, departures) = ((*info).dlpi_adds, (*info).dlpi_subs);
+            *state.cast::<u64>() = arrivals.wrapping_mul(0x9E37_79B1) ^ departures;
+        }
+        1
+    }
+    let mut state = 0u64;
+    // SAFETY: the callback matches the type of its argument.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut state).cast()) };
+    state & 0xffff_ffff | u64::from(session) << 32
+}
+
+fn scan() -> Vec<Loaded> {
+    unsafe extern "C" fn each(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        modules: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid info, and we passed a Vec.
+        unsafe {
+            if let Some(module) = read(&*info) {
+                (*modules.cast::<Vec<Loaded>>()).push(module);
+            }
+        }
+        0
+    }
+    let mut modules = Vec::with_capacity(64);
+    // SAFETY: the callback matches the type of its argument. It allocates from the private arena,
+    // whose lock nobody holds while waiting for the loader.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut modules).cast()) };
+    modules
+}
+
+/// # Safety
+/// `info` is what the loader passes to a callback, during that callback.
+unsafe fn read(info: &libc::dl_phdr_info) -> Option<Loaded> {
+    // SAFETY: the loader's own table of program headers, of that length.
+    let headers =
+        unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let address = |header: &libc::Elf64_Phdr| info.dlpi_addr.wrapping_add(header.p_vaddr);
+    let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let mut text: Option<Range<u64>> = None;
+    for header in loads().filter(|header| header.p_flags & libc::PF_X != 0) {
+        let range = address(header)..address(header) + header.p_memsz;
+        text = Some(text.map_or(range.clone(), |text| {
+            text.start.min(range.start)..text.end.max(range.end)
+        }));
+    }
+    let unwind_table = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
+    let segment_end = unwind_table.and_then(|table| {
+        let holder = loads().find(|load| {
+            load.p_vaddr <= table.p_vaddr && table.p_vaddr < load.p_vaddr + load.p_filesz
+        })?;
+        Some(address(holder) + holder.p_filesz)
+    });
+    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    // SAFETY: program headers of a loaded module describe memory that is mapped readable.
+    unsafe {
+        Some(Loaded {
+            bias: info.dlpi_addr,
+            text: text?,
+            build_id: notes
+                .filter_map(|note| build_id(bytes(address(note), note.p_memsz)))
+                .next()
+                .unwrap_or_default()
+                .to_vec(),
+            path: path(info),
+            unwind_table: unwind_table.map(|table| bytes(address(table), table.p_memsz)),
+            unwind_table_end: segment_end.unwrap_or(0),
+        })
+    }
+}
+
+/// # Safety
+/// As for [`read`].
+unsafe fn path(info: &libc::dl_phdr_info) -> Vec<u8> {
+    let name = if info.dlpi_name.is_null() {
+        b"".as_slice()
+    } else {
+        // SAFETY: the loader's name is a C string.
+        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
+    };
+    if name.is_empty() { executable() } else { name.to_vec() }
+}
+
+/// The loader gives the program itself no name.
+fn executable() -> Vec<u8> {
+    let mut path = [0u8; 1024];
+    let link = c"/proc/self/exe".as_ptr();
+    // SAFETY: a C string, and a buffer of that length.
+    let length = unsafe {
+        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, path.as_mut_ptr(), path.len())
+    };
+    path.get(..length.max(0) as usize).unwrap_or_default().to_vec()
+}
+
+/// # Safety
+/// `length` bytes at `address` are mapped readable, and stay so while the module is loaded.
+unsafe fn bytes(address: u64, length: u64) -> &'static [u8] {
+    // SAFETY: by contract.
+    unsafe { core::slice::from_raw_parts(address as *const u8, length as usize) }
+}
+
+/// The first GNU build id among the notes (name size, description size, type, then both, padded
+/// to 4 bytes).
+fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
+    const BUILD_ID: u32 = 3;
+    let word = |bytes: &[u8], at: usize| {
+        Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk::<4>()?))
+    };
+    loop {
+        let (name, description) = (word(notes, 0)? as usize, word(notes, 4)? as usize);
+        let start = 12 + name.next_multiple_of(4);
+        let contents = notes.get(start..start.checked_add(description)?)?;
+        if word(notes, 8)? == BUILD_ID && notes.get(12..16)? == b"GNU\0" {
+            return Some(contents);
+        }
+        notes = notes.get(start + description.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scan_finds_this_program_with_its_unwind_table() {
+        let modules = scan();
+        let here = scan as *const () as u64;
+        let own = modules.iter().find(|module| module.text.contains(&here)).unwrap();
+        assert_eq!(own.path, executable());
+        assert!(!own.build_id.is_empty() || own.unwind_sections().is_some());
+        assert!(modules.iter().filter(|module| module.unwind_sections().is_some()).count() > 1);
+    }
+
+    #[test]
+    fn build_ids_are_found_among_other_notes() {
+        let mut notes = alloc::vec![];
+        for (kind, name, contents) in [(1u32, b"GNU\0", &[1u8, 2, 3][..]), (3, b"GNU\0", &[9; 20])] {
+            notes.extend(4u32.to_le_bytes());
+            notes.extend((contents.len() as u32).to_le_bytes());
+            notes.extend(kind.to_le_bytes());
+            notes.extend(name);
+            notes.extend(contents);
+            notes.resize(notes.len().next_multiple_of(4), 0);
+        }
+        assert_eq!(build_id(&notes), Some(&[9u8; 20][..]));
+        assert_eq!(build_id(&notes[..24]), None);
+        assert_eq!(build_id(&[0xff; 40]), None);
+    }
+}

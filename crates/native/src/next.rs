@@ -1,0 +1,85 @@
+//! The allocator that the program would have without us: the next definition of each function in
+//! the link order, be it glibc's or that of a library that the program brings. \[UNSAFE\]
+//!
+//! The table starts with the functions of [`crate::boot`], which serve until the real ones are
+//! known, so that no call ever tests a pointer.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::boot;
+
+macro_rules! table {
+    ($($field:ident: $kind:ty = $start:expr;)*) => {
+        /// One pointer per function.
+        #[derive(Debug)]
+        pub struct Next {
+            $($field: AtomicPtr<c_void>,)*
+        }
+
+        /// The table.
+        pub static NEXT: Next = Next {
+            $($field: AtomicPtr::new($start as $kind as *mut c_void),)*
+        };
+
+        impl Next {
+            $(
+                #[doc = concat!("The next `", stringify!($field), "`.")]
+                #[inline(always)]
+                pub fn $field(&self) -> $kind {
+                    // SAFETY: only functions of this type are ever stored here.
+                    unsafe { core::mem::transmute(self.$field.load(Ordering::Relaxed)) }
+                }
+            )*
+
+            /// Looks all functions up. Those that nobody defines keep their stand-in.
+            pub fn resolve(&self) {
+                $(
+                    let name = concat!(stringify!($field), "\0");
+                    if let Some(found) = lookup(name) {
+                        self.$field.store(found, Ordering::Relaxed);
+                    }
+                )*
+                boot::stay_if_used(self);
+            }
+        }
+    };
+}
+
+type Allocate = unsafe extern "C" fn(usize) -> *mut u8;
+type AllocateTwo = unsafe extern "C" fn(usize, usize) -> *mut u8;
+
+table! {
+    malloc: Allocate = boot::malloc;
+    free: unsafe extern "C" fn(*mut u8) = boot::free;
+    calloc: AllocateTwo = boot::calloc;
+    realloc: unsafe extern "C" fn(*mut u8, usize) -> *mut u8 = boot::realloc;
+    posix_memalign: unsafe extern "C" fn(*mut *mut u8, usize, usize) -> c_int = boot::posix_memalign;
+    aligned_alloc: AllocateTwo = boot::memalign;
+    memalign: AllocateTwo = boot::memalign;
+    valloc: Allocate = boot::valloc;
+    pvalloc: Allocate = boot::valloc;
+    malloc_usable_size: unsafe extern "C" fn(*mut u8) -> usize = boot::malloc_usable_size;
+}
+
+impl Next {
+    /// Puts the functions that know boot memory back in front of those that take a block.
+    pub(crate) fn guard_boot_memory(&self) {
+        boot::remember(self.free(), self.realloc(), self.malloc_usable_size());
+        let pointers = [
+            (&self.free, boot::free as *mut c_void),
+            (&self.realloc, boot::realloc as *mut c_void),
+            (&self.malloc_usable_size, boot::malloc_usable_size as *mut c_void),
+        ];
+        for (slot, function) in pointers {
+            slot.store(function, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The next definition of a symbol after ours; `name` ends with a zero.
+pub(crate) fn lookup(name: &str) -> Option<*mut c_void> {
+    // SAFETY: a C string; RTLD_NEXT finds the caller, this library, by the return address.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
+    (!found.is_null()).then_some(found)
+}

@@ -1,0 +1,255 @@
+//! The life of a sampled block: born, resized, freed. \[UNSAFE\]
+//!
+//! Everything here is off the fast path. Each function enters the agent's guard for as long as it
+//! works; a block whose thread is busy (a signal handler interrupted the agent) passes through, and
+//! what is missed thereby is counted.
+
+use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
+use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
+use lifetrace_agent::{phase, tls};
+use lifetrace_transport::message::{Body, SampleId, SourceKind};
+use lifetrace_transport::segment::LostReason;
+
+use crate::next::NEXT;
+use crate::region::{self, Block, Extent, Fresh};
+use crate::{modules, start, unwind};
+
+/// No allocator grants more.
+const LARGEST: usize = isize::MAX as usize;
+
+/// A block's new words, as they are announced.
+#[derive(Clone, Copy, Debug)]
+struct Birth {
+    first: u64,
+    words: u64,
+    hits: u64,
+    bytes: u64,
+}
+
+/// To be called when the countdown went below zero for a new block of `size` bytes: the block, if it
+/// is a sample.
+#[cold]
+pub fn born(size: usize, alignment: usize) -> Option<Fresh> {
+    let (mut entered, hits) = hit(size)?;
+    let Some(fresh) = region::allocate(size, alignment) else {
+        entered.session().header.count_lost(LostReason::RegionFull);
+        return None;
+    };
+    let birth = Birth { first: 0, words: words(size), hits: hits.count, bytes: size as u64 };
+    announce(&mut entered, fresh.block, birth);
+    Some(fresh)
+}
+
+/// To be called when the countdown went below zero for the words that a realloc to `size` bytes adds
+/// to a block of the next allocator: the block's new place, if the growth is a sample.
+///
+/// # Safety
+/// `old` is a block of the next allocator with `old_bytes` usable bytes, and the caller gives it up
+/// if the result is a block.
+#[cold]
+pub unsafe fn grown(old: *mut u8, old_bytes: usize, added: u64, size: usize) -> Option<*mut u8> {
+    let (mut entered, hits) = hit((added * WORD) as usize)?;
+    let Some(fresh) = region::allocate(size, 1) else {
+        entered.session().header.count_lost(LostReason::RegionFull);
+        return None;
+    };
+    let first = words(size) - added;
+    announce(&mut entered, fresh.block, growth(first, added, hits));
+    drop(entered);
+    let new = fresh.block.address();
+    // SAFETY: both have that many bytes; the old one is given up by contract.
+    unsafe {
+        core::ptr::copy_nonoverlapping(old, new, old_bytes.min(size));
+        NEXT.free()(old);
+    }
+    Some(new)
+}
+
+/// Frees what may be a sampled block; false if it is none (any more), so not ours to free.
+///
+/// # Safety
+/// `address` is in the region and comes from the program's call of free.
+#[cold]
+pub unsafe fn freed(address: *mut u8) -> bool {
+    // SAFETY: by contract.
+    let Some(block) = (unsafe { Block::at(address) }) else { return false };
+    if !block.claim() {
+        return false;
+    }
+    end(block);
+    // SAFETY: claimed above, and `end` has removed all extents.
+    unsafe { block.release() };
+    true
+}
+
+/// Gives a sampled block the size `size`, in place or elsewhere; null when there is no memory, and
+/// then the block is as before.
+///
+/// # Safety
+/// The caller owns `block`, and gives it up unless the result is null.
+#[cold]
+pub unsafe fn resized(block: Block, size: usize) -> *mut u8 {
+    let Some(place) = place_for(block, size) else {
+        // SAFETY: the caller's.
+        return unsafe { leave_region(block, size) };
+    };
+    let (old_words, new_words) = (words(block.size()), words(size));
+    place.resize(size);
+    if new_words < old_words {
+        shrink(place, new_words, size);
+    } else if new_words > old_words {
+        grow(place, old_words, new_words - old_words);
+    }
+    place.address()
+}
+
+/// Where a block of the new size goes, with its contents and extents: in place if that fits and does
+/// not waste a large piece.
+fn place_for(block: Block, size: usize) -> Option<Block> {
+    const WASTE: usize = 4096;
+    let capacity = block.capacity();
+    if size <= capacity && capacity <= size.saturating_mul(2).saturating_add(WASTE) {
+        return Some(block);
+    }
+    let place = region::allocate(size, 1)?.block;
+    let kept = block.size().min(size);
+    // SAFETY: both blocks have that many bytes, and are distinct.
+    unsafe { core::ptr::copy_nonoverlapping(block.address(), place.address(), kept) };
+    // The sizes are compared later: until then the new place has the old size.
+    let old_size = block.size();
+    block.hand_extents_to(place);
+    if block.claim() {
+        // SAFETY: claimed, and its extents have moved.
+        unsafe { block.release() };
+    }
+    place.resize(old_size);
+    Some(place)
+}
+
+/// The region is full: the block moves to the next allocator, and ends as a sample.
+///
+/// # Safety
+/// As for [`resized`].
+unsafe fn leave_region(block: Block, size: usize) -> *mut u8 {
+    // SAFETY: an ordinary allocation.
+    let new = unsafe { NEXT.malloc()(size) };
+    if !new.is_null() {
+        // SAFETY: both have that many bytes; the old one is given up.
+        unsafe {
+            core::ptr::copy_nonoverlapping(block.address(), new, block.size().min(size));
+            if let Entry::Recording(entered) = guard::enter() {
+                entered.session().header.count_lost(LostReason::RegionFull);
+            }
+            freed(block.address());
+        }
+    }
+    new
+}
+
+fn grow(block: Block, first: u64, added: u64) {
+    let bytes = (added * WORD) as usize;
+    if !tls::take(bytes) {
+        return;
+    }
+    if let Some((mut entered, hits)) = hit(bytes) {
+        announce(&mut entered, block, growth(first, added, hits));
+    }
+}
+
+/// Ends the extents beyond `kept` words, and announces again what is left of one that is cut.
+fn shrink(block: Block, kept: u64, size: usize) {
+    let Entry::Recording(mut entered) = enter_started() else { return };
+    let mut cut = None;
+    block.retain(|extent| {
+        let stays = extent.first + extent.words <= kept;
+        if !stays {
+            release(&mut entered, extent.sample);
+            cut = (extent.first < kept).then_some(*extent).or(cut);
+        }
+        stays
+    });
+    let Some(cut) = cut else { return };
+    let words = kept - cut.first;
+    let rate = entered.session().rate;
+    let hits = rate.thin(&mut entered.random, cut.hits, words, cut.words);
+    if hits > 0 {
+        let bytes = if cut.first == 0 { size as u64 } else { words * WORD };
+        announce(&mut entered, block, Birth { first: cut.first, words, hits, bytes });
+    }
+}
+
+fn growth(first: u64, words: u64, hits: Hits) -> Birth {
+    Birth { first, words, hits: hits.count, bytes: words * WORD }
+}
+
+/// Captures the backtrace, and says that some words of `block` are a sample. If that does not get
+/// through, they are none.
+#[inline(never)]
+fn announce(entered: &mut Entered, block: Block, birth: Birth) {
+    modules::refresh(entered);
+    unwind::capture(entered);
+    let sample = phase::next_sample();
+    let Birth { first, words, hits, bytes } = birth;
+    let announced = entered.send_with_backtrace(|backtrace| Body::Allocation {
+        id: SampleId(sample),
+        size: bytes,
+        samples: hits,
+        source: SourceKind::Malloc,
+        growth: first != 0,
+        backtrace,
+    });
+    if announced && !block.add(Extent { sample, first, words, hits }) {
+        release(entered, sample);
+        entered.session().header.count_lost(LostReason::RegionFull);
+    }
+}
+
+/// Ends all extents of a block that dies.
+fn end(block: Block) {
+    if !block.is_sample() {
+        return;
+    }
+    match enter_started() {
+        Entry::Recording(mut entered) => block.retain(|extent| {
+            release(&mut entered, extent.sample);
+            false
+        }),
+        _ => block.retain(|extent| {
+            guard::count_lost_release(extent.sample);
+            false
+        }),
+    }
+}
+
+fn release(entered: &mut Entered, sample: u64) {
+    if phase::of_this_session(sample) {
+        entered.send(Body::Release { id: SampleId(sample) });
+    }
+}
+
+/// Enters; a forked child that has not looked for the recorder yet does so first.
+fn enter_started() -> Entry {
+    match guard::enter() {
+        Entry::Start(start) => {
+            start::start(start);
+            guard::enter()
+        }
+        other => other,
+    }
+}
+
+/// Whether the block, or the added words, of `size` bytes are hit; starts the agent if need be.
+fn hit(size: usize) -> Option<(Entered, Hits)> {
+    if size > LARGEST - 8 {
+        tls::set_countdown(tls::countdown().wrapping_add(footprint(size) as i64));
+        return None;
+    }
+    for _ in 0..2 {
+        match guard::countdown_ended(words(size)) {
+            Countdown::Hit(entered, hits) => return Some((entered, hits)),
+            Countdown::Start(start) => start::start(start),
+            Countdown::Pass => return None,
+        }
+    }
+    None
+}

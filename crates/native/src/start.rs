@@ -1,0 +1,130 @@
+//! The agent's start in a process, and what a fork needs. \[UNSAFE\]
+//!
+//! It runs at the first countdown, which is the first allocation of all, or in the library's
+//! constructor if nobody has allocated before. Both are on the main thread, before the program.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use lifetrace_agent::guard::{self, Entry};
+use lifetrace_agent::phase::{self, Start};
+use lifetrace_agent::{lock, sys};
+use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
+use lifetrace_transport::message::{Body, NoticeKind};
+
+use crate::next::NEXT;
+use crate::unwind::engine;
+use crate::{cxx, modules, region};
+
+/// File name of the preload library, by which it knows itself in LD_PRELOAD.
+pub const LIBRARY: &str = "liblifetrace.so";
+
+const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+
+static RESOLVED: AtomicBool = AtomicBool::new(false);
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Starts.
+pub fn start(start: Start) {
+    if !RESOLVED.swap(true, Ordering::Relaxed) {
+        NEXT.resolve();
+        cxx::resolve();
+    }
+    if !sys::environment_is_ready() {
+        start.postpone();
+        return;
+    }
+    let Some(session) = start.connect() else { return start.finish(false) };
+    if start.origin() == Origin::Exec && session.header.settings().follow_children == 0 {
+        hide_from_children();
+    }
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
+        engine::prepare();
+        register();
+    }
+    let has_region = region::reserve();
+    start.finish(true);
+    if !has_region {
+        notice(NoticeKind::NoRegion);
+    }
+}
+
+/// The library's constructor. `malloc` is the address under which the library exports it.
+pub fn constructor(malloc: *const c_void) {
+    if let Some(start_now) = phase::claim_start() {
+        start(start_now);
+    }
+    // SAFETY: a C string.
+    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
+    if !core::ptr::eq(first, malloc) {
+        notice(NoticeKind::OwnAllocator);
+    }
+}
+
+/// The library's destructor: the program is in its exit handlers.
+pub fn destructor() {
+    if let Entry::Recording(mut entered) = guard::enter() {
+        entered.send(Body::Exiting);
+    }
+}
+
+fn notice(kind: NoticeKind) {
+    if let Entry::Recording(mut entered) = guard::enter() {
+        entered.send(Body::Notice { kind });
+    }
+}
+
+/// Takes what `lifetrace record` added out of the environment, so that exec'd children are not
+/// traced. The process has a single thread now.
+fn hide_from_children() {
+    let ours = |entry: &[u8]| entry.strip_suffix(LIBRARY.as_bytes()).is_some();
+    sys::remove_environment_variable(|entry| entry.starts_with(SOCKET_VARIABLE.as_bytes()));
+    sys::shorten_environment_variable(PRELOAD_VARIABLE, |value| {
+        let first = value.iter().position(|byte| *byte == b':')?;
+        ours(&value[..first]).then_some(first + 1)
+    });
+    sys::remove_environment_variable(|entry| {
+        entry
+            .strip_prefix(PRELOAD_VARIABLE.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="))
+            .is_some_and(ours)
+    });
+}
+
+fn register() {
+    // SAFETY: functions of this library, which is never unloaded.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork_in_child)) };
+}
+
+/// Locks held over the fork, so that the child finds whole tables.
+static FROZEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+unsafe extern "C" fn before_fork() {
+    let holds: [Option<lock::Held<'_>>; 2] = [modules::freeze(), region::heap().freeze()];
+    for (held, frozen) in holds.into_iter().zip(&FROZEN) {
+        frozen.store(held.is_some(), Ordering::Relaxed);
+        // Released by `thaw`, in both processes.
+        core::mem::forget(held);
+    }
+}
+
+unsafe extern "C" fn after_fork() {
+    thaw();
+}
+
+unsafe extern "C" fn after_fork_in_child() {
+    thaw();
+    modules::reset_after_fork();
+    region::heap().reset_after_fork();
+    engine::reset_after_fork();
+    phase::on_fork_in_child();
+}
+
+fn thaw() {
+    if FROZEN[1].swap(false, Ordering::Relaxed) {
+        region::heap().reset_after_fork();
+    }
+    if FROZEN[0].swap(false, Ordering::Relaxed) {
+        modules::reset_after_fork();
+    }
+}

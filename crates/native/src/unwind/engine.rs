@@ -1,0 +1,143 @@
+//! framehop over the loaded modules, shared by all threads. \[UNSAFE\]
+//!
+//! A [`Map`] (the modules and framehop's view of them) is immutable; a new one replaces it when modules
+//! come or go. Walkers hold a slot's lock while they use a map, so whoever has replaced it passes
+//! once through every slot's lock and then knows that nobody is left inside the old one.
+//!
+//! The slot also holds framehop's rule cache and its working space, which are too large for the
+//! stack of a thread that we do not own. This is the place for a larger cache of our own.
+
+use core::cell::UnsafeCell;
+use core::ops::Range;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
+use lifetrace_agent::lock::{Lock, Patience};
+
+use super::readable::Readable;
+use super::registers;
+
+#[cfg(target_arch = "x86_64")]
+use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
+#[cfg(target_arch = "aarch64")]
+use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Unwinder};
+
+/// framehop's unwinder, which must not allocate while it works.
+pub type Engine = Unwinder<&'static [u8], MustNotAllocateDuringUnwind>;
+type Rules = Cache<MustNotAllocateDuringUnwind>;
+
+/// The modules of a moment.
+pub struct Map {
+    /// framehop's.
+    pub engine: Engine,
+    /// Executable address ranges, in order.
+    pub text: Vec<Range<u64>>,
+    /// The range of this library, whose frames are left out.
+    pub own: Range<u64>,
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// At the outermost frame.
+    Complete,
+    /// Before that.
+    CutOff,
+}
+
+const SLOTS: usize = 8;
+
+struct Slot {
+    lock: Lock,
+    rules: UnsafeCell<Option<Rules>>,
+}
+
+// SAFETY: `rules` is touched under `lock` only.
+unsafe impl Sync for Slot {}
+
+static MAP: AtomicPtr<Map> = AtomicPtr::new(core::ptr::null_mut());
+static NEXT_SLOT: AtomicUsize = AtomicUsize::new(0);
+static SLOT: [Slot; SLOTS] =
+    [const { Slot { lock: Lock::new(), rules: UnsafeCell::new(None) } }; SLOTS];
+
+/// Makes the slots' caches. They are built on the stack first, so this is for the program's start,
+/// on its main thread.
+pub fn prepare() {
+    for slot in &SLOT {
+        let Some(_held) = slot.lock.acquire(Patience::Short) else { continue };
+        // SAFETY: under the lock.
+        let rules = unsafe { &mut *slot.rules.get() };
+        rules.get_or_insert_with(Rules::new_in);
+    }
+}
+
+/// Replaces the map.
+pub fn publish(map: Map) {
+    let old = MAP.swap(Box::into_raw(Box::new(map)), Ordering::AcqRel);
+    let unused = SLOT.iter().all(|slot| slot.lock.acquire(Patience::Short).is_some());
+    if unused && !old.is_null() {
+        // SAFETY: it came from a box, and every walker that could have seen it has left its slot.
+        drop(unsafe { Box::from_raw(old) });
+    }
+}
+
+/// In a forked child: walkers are in the parent.
+pub fn reset_after_fork() {
+    SLOT.iter().for_each(|slot| slot.lock.reset());
+}
+
+/// Walks this thread's stack and gives the address of every frame outside this library to `push`,
+/// innermost first, as return addresses; `push` says whether it wants more.
+#[inline(never)]
+pub fn walk(stack: &mut Readable<'_>, push: impl FnMut(u64) -> bool) -> Walk {
+    let (ip, registers) = registers::here();
+    let preferred = NEXT_SLOT.fetch_add(1, Ordering::Relaxed);
+    for attempt in 0..=SLOTS {
+        let slot = &SLOT[(preferred + attempt) % SLOTS];
+        let patience = if attempt < SLOTS { Patience::None } else { Patience::Short };
+        let Some(_held) = slot.lock.acquire(patience) else { continue };
+        // SAFETY: under the slot's lock the cache is ours, and the map is not dropped.
+        let (map, rules) =
+            unsafe { (MAP.load(Ordering::Acquire).as_ref(), &mut *slot.rules.get()) };
+        let (Some(map), Some(rules)) = (map, rules.as_mut()) else { return Walk::CutOff };
+        return map.walk(rules, ip, registers, stack, push);
+    }
+    Walk::CutOff
+}
+
+impl Map {
+    fn walk(
+        &self,
+        rules: &mut Rules,
+        ip: u64,
+        mut registers: registers::Registers,
+        stack: &mut Readable<'_>,
+        mut push: impl FnMut(u64) -> bool,
+    ) -> Walk {
+        let mut frame = FrameAddress::from_instruction_pointer(ip);
+        let mut inside = true;
+        let mut read = |address| stack.word(address);
+        loop {
+            let caller = match self.engine.unwind_frame(frame, &mut registers, rules, &mut read) {
+                Ok(Some(caller)) => caller,
+                Ok(None) => return Walk::Complete,
+                Err(_) => return Walk::CutOff,
+            };
+            inside = inside && self.own.contains(&caller);
+            if !inside && !push(caller) {
+                return Walk::CutOff;
+            }
+            match FrameAddress::from_return_address(caller) {
+                Some(next) if self.knows(caller) => frame = next,
+                _ => return Walk::CutOff,
+            }
+        }
+    }
+
+    fn knows(&self, address: u64) -> bool {
+        let after = self.text.partition_point(|range| range.start <= address);
+        after > 0 && address <= self.text[after - 1].end
+    }
+}

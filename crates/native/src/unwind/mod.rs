@@ -1,0 +1,32 @@
+//! Backtraces from inside malloc: bounded, without allocation, without the loader. \[UNSAFE\]
+//!
+//! [`engine`] holds framehop's CFI unwinder over the modules that [`crate::modules`] knows, and a few
+//! rule caches, of which a thread borrows one for the length of a walk. [`readable`] is what keeps a
+//! walk that has lost its way from touching memory that isn't there. [`registers`] is where it begins.
+//!
+//! A walk ends at the outermost frame, or where it can't go on: at code without unwind information
+//! (a JIT's), at unreadable memory, at the greatest depth. In all but the first case the backtrace is
+//! marked as truncated. Frames of this library itself are left out.
+
+pub mod engine;
+pub mod readable;
+#[cfg_attr(target_arch = "x86_64", path = "registers_x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "registers_aarch64.rs")]
+pub mod registers;
+
+use lifetrace_agent::thread::Thread;
+
+use engine::Walk;
+use readable::Readable;
+
+/// Captures this thread's backtrace into `thread`, from the first frame outside this library.
+#[inline(never)]
+pub fn capture(thread: &mut Thread) {
+    let Thread { backtraces, readable, .. } = thread;
+    backtraces.start();
+    let mut stack = Readable::new(readable, registers::stack_pointer());
+    let walk = engine::walk(&mut stack, |address| backtraces.push(address));
+    if walk == Walk::CutOff {
+        backtraces.truncate();
+    }
+}

@@ -1,0 +1,94 @@
+//! Which part of a stack can be read. \[UNSAFE\]
+//!
+//! The bounds that pthreads know are wrong on a coroutine's stack and cost a parse of
+//! `/proc/self/maps` on the main one. Here a page is asked for once, by a system call that reports a
+//! bad address instead of faulting, and remembered for the thread: what is known is always one run
+//! of pages that holds the stack pointer, and grows by a page at a time.
+
+use core::ops::Range;
+
+use lifetrace_agent::sys;
+
+const PAGE: u64 = 4096;
+
+/// A stack that has grown by no more than this is still the same one.
+const SAME_STACK: u64 = 256 * 1024;
+
+/// A thread's readable run of pages.
+#[derive(Debug)]
+pub struct Readable<'a> {
+    known: &'a mut Range<u64>,
+    stack_pointer: u64,
+}
+
+impl<'a> Readable<'a> {
+    /// Starts a walk at `stack_pointer`, with what is `known` from earlier ones.
+    pub fn new(known: &'a mut Range<u64>, stack_pointer: u64) -> Self {
+        let page = stack_pointer & !(PAGE - 1);
+        let grown = stack_pointer < known.start && known.start - page <= SAME_STACK;
+        if grown && (page..known.start).step_by(PAGE as usize).all(sys::is_readable) {
+            known.start = page;
+        } else if !known.contains(&stack_pointer) {
+            *known = page..page + PAGE;
+        }
+        Readable { known, stack_pointer }
+    }
+
+    /// The word at `address`, if it is on the stack and readable.
+    #[inline]
+    pub fn word(&mut self, address: u64) -> Result<u64, ()> {
+        let end = address.checked_add(8).ok_or(())?;
+        if address < self.stack_pointer || !address.is_multiple_of(8) {
+            return Err(());
+        }
+        while end > self.known.end {
+            self.extend(end)?;
+        }
+        // SAFETY: the word lies between the stack pointer and the end of pages that the kernel
+        // found readable, all of this thread's own stack.
+        Ok(unsafe { (address as *const u64).read_volatile() })
+    }
+
+    #[cold]
+    fn extend(&mut self, end: u64) -> Result<(), ()> {
+        /// Frames are not larger than this: a wild pointer is not followed page by page.
+        const LARGEST_FRAME: u64 = 16 << 20;
+        if end - self.known.end > LARGEST_FRAME || !sys::is_readable(self.known.end) {
+            return Err(());
+        }
+        self.known.end += PAGE;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_stack_and_nothing_below_or_far_above() {
+        let marker = [0x1234_5678_9abc_def0u64; 4];
+        let address = marker.as_ptr() as u64;
+        let mut known = 0..0;
+        let mut stack = Readable::new(&mut known, address);
+        assert_eq!(stack.word(address), Ok(marker[0]));
+        assert_eq!(stack.word(address + 24), Ok(marker[3]));
+        assert_eq!(stack.word(address - 8), Err(()));
+        assert_eq!(stack.word(address + 1), Err(()));
+        assert_eq!(stack.word(u64::MAX - 3), Err(()));
+        assert_eq!(stack.word(address + (1 << 40)), Err(()));
+    }
+
+    #[test]
+    fn ends_where_the_mapping_ends() {
+        let pages = sys::reserve(4 * PAGE as usize).unwrap();
+        // SAFETY: reserved a line ago.
+        assert!(unsafe { sys::commit(pages, 2 * PAGE as usize) });
+        let start = pages.as_ptr() as u64;
+        let mut known = 0..0;
+        let mut stack = Readable::new(&mut known, start);
+        assert_eq!(stack.word(start + 2 * PAGE - 8), Ok(0));
+        assert_eq!(stack.word(start + 2 * PAGE), Err(()));
+        assert_eq!(known, start..start + 2 * PAGE);
+    }
+}

@@ -1,0 +1,38 @@
+//! Where a walk begins, on aarch64.
+
+use framehop::aarch64::UnwindRegsAarch64;
+
+/// framehop's registers.
+pub type Registers = UnwindRegsAarch64;
+
+/// The registers that a walk needs, here.
+#[inline(always)]
+pub fn here() -> (u64, Registers) {
+    let (ip, lr, sp, fp): (u64, u64, u64, u64);
+    // SAFETY: reads registers.
+    unsafe {
+        core::arch::asm!(
+            "adr {ip}, .",
+            "mov {lr}, x30",
+            "mov {sp}, sp",
+            "mov {fp}, x29",
+            ip = out(reg) ip,
+            lr = out(reg) lr,
+            sp = out(reg) sp,
+            fp = out(reg) fp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    (ip, Registers::new(lr, sp, fp))
+}
+
+/// The stack pointer, here.
+#[inline(always)]
+pub fn stack_pointer() -> u64 {
+    let sp: u64;
+    // SAFETY: reads a register.
+    unsafe {
+        core::arch::asm!("mov {sp}, sp", sp = out(reg) sp, options(nomem, nostack, preserves_flags));
+    }
+    sp
+}

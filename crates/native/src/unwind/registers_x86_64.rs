@@ -1,0 +1,36 @@
+//! Where a walk begins, on x86-64.
+
+use framehop::x86_64::UnwindRegsX86_64;
+
+/// framehop's registers.
+pub type Registers = UnwindRegsX86_64;
+
+/// The registers that a walk needs, here.
+#[inline(always)]
+pub fn here() -> (u64, Registers) {
+    let (ip, sp, bp): (u64, u64, u64);
+    // SAFETY: reads registers.
+    unsafe {
+        core::arch::asm!(
+            "lea {ip}, [rip]",
+            "mov {sp}, rsp",
+            "mov {bp}, rbp",
+            ip = out(reg) ip,
+            sp = out(reg) sp,
+            bp = out(reg) bp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    (ip, Registers::new(ip, sp, bp))
+}
+
+/// The stack pointer, here.
+#[inline(always)]
+pub fn stack_pointer() -> u64 {
+    let sp: u64;
+    // SAFETY: reads a register.
+    unsafe {
+        core::arch::asm!("mov {sp}, rsp", sp = out(reg) sp, options(nomem, nostack, preserves_flags));
+    }
+    sp
+}
