@@ -65,6 +65,27 @@ pub fn refresh(entered: &mut Entered) {
     STATE.store(state, Ordering::Release);
 }
 
+/// A definition of `symbol` outside this library, in whichever module has one.
+pub fn find_symbol(symbol: &CStr) -> Option<*mut c_void> {
+    let modules = scan();
+    let here = refresh as *const () as u64;
+    let own = modules.iter().find(|module| module.text.contains(&here));
+    modules.iter().find_map(|module| {
+        let mut path = module.path.clone();
+        path.push(0);
+        // SAFETY: C strings. NOLOAD only counts a reference, which keeps what we find loaded.
+        let found = unsafe {
+            let handle = libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+            if handle.is_null() {
+                return None;
+            }
+            libc::dlsym(handle, symbol.as_ptr())
+        };
+        let ours = own.is_some_and(|own| own.text.contains(&(found as u64)));
+        (!found.is_null() && !ours).then_some(found)
+    })
+}
+
 /// In a forked child: the holder is in the parent.
 pub fn reset_after_fork() {
     REFRESH.reset();
@@ -293,6 +314,25 @@ mod tests {
         assert_eq!(own.path, executable());
         assert!(!own.build_id.is_empty() || own.unwind_sections().is_some());
         assert!(modules.iter().filter(|module| module.unwind_sections().is_some()).count() > 1);
+    }
+
+    #[test]
+    fn a_walk_over_the_scanned_modules_reaches_the_outermost_frame() {
+        let modules = scan();
+        engine::prepare();
+        let mut map = map(&modules);
+        map.own = 0..0;
+        engine::publish(map);
+        let mut frames = Vec::new();
+        let mut known = 0..0;
+        let end = engine::walk(&mut known, |address| {
+            frames.push(address);
+            true
+        });
+        assert!(frames.len() > 5 && frames.len() < 200, "{frames:x?}");
+        assert_eq!(end, engine::Walk::Complete);
+        let libc = modules.iter().find(|module| module.path.ends_with(b"libc.so.6")).unwrap();
+        assert!(libc.text.contains(frames.last().unwrap()), "a thread begins in libc");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! The table starts with the functions of [`crate::boot`], which serve until the real ones are
 //! known, so that no call ever tests a pointer.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::boot;
@@ -34,12 +34,14 @@ macro_rules! table {
 
             /// Looks all functions up. Those that nobody defines keep their stand-in.
             pub fn resolve(&self) {
-                $(
-                    let name = concat!(stringify!($field), "\0");
-                    if let Some(found) = lookup(name) {
+                $({
+                    const NAME: &[u8] = concat!(stringify!($field), "\0").as_bytes();
+                    if let Ok(name) = CStr::from_bytes_with_nul(NAME)
+                        && let Some(found) = lookup(name)
+                    {
                         self.$field.store(found, Ordering::Relaxed);
                     }
-                )*
+                })*
                 boot::stay_if_used(self);
             }
         }
@@ -77,9 +79,9 @@ impl Next {
     }
 }
 
-/// The next definition of a symbol after ours; `name` ends with a zero.
-pub(crate) fn lookup(name: &str) -> Option<*mut c_void> {
+/// The next definition of a symbol after ours.
+pub(crate) fn lookup(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a C string; RTLD_NEXT finds the caller, this library, by the return address.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }

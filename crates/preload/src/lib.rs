@@ -5,11 +5,12 @@
 //! no way to unwind or to print.
 
 #![no_std]
+#![allow(non_snake_case, reason = "C++ mangled names")]
 
 use core::ffi::{c_int, c_void};
 
 use lifetrace_native::arena::Arena;
-use lifetrace_native::{interpose, start};
+use lifetrace_native::{cxx, interpose, start};
 
 #[global_allocator]
 static ARENA: Arena = Arena::new();
@@ -23,18 +24,19 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 }
 
 macro_rules! export {
-    ($($name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {$(
+    ($from:ident, $abi:literal; $($name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {$(
         /// # Safety
         /// As C's, or the next allocator's.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
+        pub unsafe extern $abi fn $name($($argument: $kind),*) $(-> $result)? {
             // SAFETY: the caller's contract is the callee's.
-            unsafe { interpose::$name($($argument),*) }
+            unsafe { $from::$name($($argument),*) }
         }
     )*};
 }
 
 export! {
+    interpose, "C";
     malloc(size: usize) -> *mut u8;
     free(block: *mut u8);
     calloc(count: usize, size: usize) -> *mut u8;
@@ -48,6 +50,30 @@ export! {
     malloc_usable_size(block: *mut u8) -> usize;
     free_sized(block: *mut u8, size: usize);
     free_aligned_sized(block: *mut u8, alignment: usize, size: usize);
+}
+
+export! {
+    cxx, "C";
+    _Znwm(size: usize) -> *mut u8;
+    _Znam(size: usize) -> *mut u8;
+    _ZnwmRKSt9nothrow_t(size: usize, tag: *const u8) -> *mut u8;
+    _ZnamRKSt9nothrow_t(size: usize, tag: *const u8) -> *mut u8;
+    _ZnwmSt11align_val_t(size: usize, alignment: usize) -> *mut u8;
+    _ZnamSt11align_val_t(size: usize, alignment: usize) -> *mut u8;
+    _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, alignment: usize, tag: *const u8) -> *mut u8;
+    _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, alignment: usize, tag: *const u8) -> *mut u8;
+    _ZdlPv(block: *mut u8);
+    _ZdaPv(block: *mut u8);
+    _ZdlPvm(block: *mut u8, size: usize);
+    _ZdaPvm(block: *mut u8, size: usize);
+    _ZdlPvRKSt9nothrow_t(block: *mut u8, tag: *const u8);
+    _ZdaPvRKSt9nothrow_t(block: *mut u8, tag: *const u8);
+    _ZdlPvSt11align_val_t(block: *mut u8, alignment: usize);
+    _ZdaPvSt11align_val_t(block: *mut u8, alignment: usize);
+    _ZdlPvmSt11align_val_t(block: *mut u8, size: usize, alignment: usize);
+    _ZdaPvmSt11align_val_t(block: *mut u8, size: usize, alignment: usize);
+    _ZdlPvSt11align_val_tRKSt9nothrow_t(block: *mut u8, alignment: usize, tag: *const u8);
+    _ZdaPvSt11align_val_tRKSt9nothrow_t(block: *mut u8, alignment: usize, tag: *const u8);
 }
 
 #[used]

@@ -89,10 +89,12 @@ pub fn reset_after_fork() {
 }
 
 /// Walks this thread's stack and gives the address of every frame outside this library to `push`,
-/// innermost first, as return addresses; `push` says whether it wants more.
+/// innermost first, as return addresses; `push` says whether it wants more. `readable` is what is known
+/// of this thread's stack, see [`Readable`].
 #[inline(never)]
-pub fn walk(stack: &mut Readable<'_>, push: impl FnMut(u64) -> bool) -> Walk {
+pub fn walk(readable: &mut Range<u64>, push: impl FnMut(u64) -> bool) -> Walk {
     let (ip, registers) = registers::here();
+    let mut stack = Readable::new(readable, registers.sp());
     let preferred = NEXT_SLOT.fetch_add(1, Ordering::Relaxed);
     for attempt in 0..=SLOTS {
         let slot = &SLOT[(preferred + attempt) % SLOTS];
@@ -102,7 +104,7 @@ pub fn walk(stack: &mut Readable<'_>, push: impl FnMut(u64) -> bool) -> Walk {
         let (map, rules) =
             unsafe { (MAP.load(Ordering::Acquire).as_ref(), &mut *slot.rules.get()) };
         let (Some(map), Some(rules)) = (map, rules.as_mut()) else { return Walk::CutOff };
-        return map.walk(rules, ip, registers, stack, push);
+        return map.walk(rules, ip, registers, &mut stack, push);
     }
     Walk::CutOff
 }

@@ -17,15 +17,13 @@ pub mod registers;
 use lifetrace_agent::thread::Thread;
 
 use engine::Walk;
-use readable::Readable;
 
 /// Captures this thread's backtrace into `thread`, from the first frame outside this library.
 #[inline(never)]
 pub fn capture(thread: &mut Thread) {
     let Thread { backtraces, readable, .. } = thread;
     backtraces.start();
-    let mut stack = Readable::new(readable, registers::stack_pointer());
-    let walk = engine::walk(&mut stack, |address| backtraces.push(address));
+    let walk = engine::walk(readable, |address| backtraces.push(address));
     if walk == Walk::CutOff {
         backtraces.truncate();
     }

@@ -25,14 +25,3 @@ pub fn here() -> (u64, Registers) {
     }
     (ip, Registers::new(lr, sp, fp))
 }
-
-/// The stack pointer, here.
-#[inline(always)]
-pub fn stack_pointer() -> u64 {
-    let sp: u64;
-    // SAFETY: reads a register.
-    unsafe {
-        core::arch::asm!("mov {sp}, sp", sp = out(reg) sp, options(nomem, nostack, preserves_flags));
-    }
-    sp
-}

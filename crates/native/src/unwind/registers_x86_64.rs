@@ -23,14 +23,3 @@ pub fn here() -> (u64, Registers) {
     }
     (ip, Registers::new(ip, sp, bp))
 }
-
-/// The stack pointer, here.
-#[inline(always)]
-pub fn stack_pointer() -> u64 {
-    let sp: u64;
-    // SAFETY: reads a register.
-    unsafe {
-        core::arch::asm!("mov {sp}, rsp", sp = out(reg) sp, options(nomem, nostack, preserves_flags));
-    }
-    sp
-}
