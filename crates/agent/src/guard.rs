@@ -132,9 +132,8 @@ fn rest() {
     const AT_ONCE: i64 = 0;
     tls::set_countdown(match phase::current() {
         Phase::Off => FAR,
-        Phase::Recording => phase::recording().map_or(FAR, |session| {
-            (session.rate.gap(&mut stream(session)) * WORD) as i64
-        }),
+        Phase::Recording => phase::recording()
+            .map_or(FAR, |session| (session.rate.gap(&mut stream(session)) * WORD) as i64),
         Phase::Unborn | Phase::Starting | Phase::Forked => AT_ONCE,
     });
 }

@@ -52,8 +52,7 @@ fn push(
     body: Body<'_>,
 ) -> Result<(), LostReason> {
     let index = thread.0 as usize % session.ring_count();
-    let patience =
-        if session.header.settings().exact() { Patience::Long } else { Patience::Short };
+    let patience = if session.header.settings().exact() { Patience::Long } else { Patience::Short };
     let _held = LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?;
     let ring = session.ring(index);
     let mut wait: Option<Wait<'_>> = None;

@@ -57,10 +57,10 @@ pub fn map(bytes: usize) -> Option<NonNull<u8>> {
     map_with(bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
 }
 
-/// Address space without memory behind it, to be [`commit`]ted.
+/// Address space without memory behind it, to be [`commit`]ted. What is committed counts towards the
+/// kernel's limits then, as an allocation of the program's own would.
 pub fn reserve(bytes: usize) -> Option<NonNull<u8>> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    map_with(bytes, libc::PROT_NONE, flags, -1)
+    map_with(bytes, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
 }
 
 /// The first `bytes` of the memory behind `descriptor`, shared.
@@ -272,9 +272,8 @@ pub fn receive(socket: &Descriptor, bytes: &mut [u8]) -> Option<(usize, Descript
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = control.0.len() as _;
     // SAFETY: the message describes the two buffers above.
-    let received = unsafe {
-        libc::syscall(libc::SYS_recvmsg, socket.0, &mut message, libc::MSG_CMSG_CLOEXEC)
-    };
+    let received =
+        unsafe { libc::syscall(libc::SYS_recvmsg, socket.0, &mut message, libc::MSG_CMSG_CLOEXEC) };
     let received = usize::try_from(received).ok()?;
     // SAFETY: the kernel filled `control` with whole headers, which these macros walk.
     let descriptor = unsafe {

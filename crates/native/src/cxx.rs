@@ -19,7 +19,8 @@ use lifetrace_agent::sampler::footprint;
 use lifetrace_agent::tls;
 
 use crate::next::{NEXT, lookup};
-use crate::{modules, region, sample};
+use crate::sample::{self, Born};
+use crate::{modules, region};
 
 /// Whether the next operators bypass malloc, so that we count here.
 static BYPASS: AtomicBool = AtomicBool::new(false);
@@ -70,7 +71,11 @@ pub fn resolve() {
 #[inline(always)]
 fn counted(size: usize, alignment: usize) -> Option<*mut u8> {
     if BYPASS.load(Ordering::Relaxed) && tls::take(footprint(size)) {
-        return sample::born(size, alignment).map(|fresh| fresh.block.address());
+        match sample::born(size, alignment) {
+            Born::Sample(fresh) => return Some(fresh.block.address()),
+            Born::NoRoom => sample::lost(),
+            Born::Pass => {}
+        }
     }
     None
 }

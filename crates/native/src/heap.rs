@@ -305,7 +305,7 @@ mod tests {
         let mut random = lifetrace_agent::random::Random::new(1, 1);
         let mut live: HashMap<usize, (usize, usize, u8)> = HashMap::new();
         for round in 0..20_000u32 {
-            if random.word() % 3 == 0 && !live.is_empty() {
+            if random.word().is_multiple_of(3) && !live.is_empty() {
                 let key = *live.keys().next().unwrap();
                 let (bytes, class, mark) = live.remove(&key).unwrap();
                 let contents = unsafe { core::slice::from_raw_parts(key as *const u8, bytes) };
@@ -317,12 +317,13 @@ mod tests {
             let Some(piece) = heap.allocate(bytes) else { continue };
             let size = classes::bytes(piece.class);
             assert!(size >= bytes && heap.contains(piece.start.as_ptr() as usize));
-            let contents =
-                unsafe { core::slice::from_raw_parts_mut(piece.start.as_ptr(), size) };
+            let contents = unsafe { core::slice::from_raw_parts_mut(piece.start.as_ptr(), size) };
             assert!(contents[piece.dirty..].iter().all(|byte| *byte == 0));
             let mark = round as u8 | 1;
             contents.fill(mark);
-            assert!(live.insert(piece.start.as_ptr() as usize, (size, piece.class, mark)).is_none());
+            assert!(
+                live.insert(piece.start.as_ptr() as usize, (size, piece.class, mark)).is_none()
+            );
         }
     }
 

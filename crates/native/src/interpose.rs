@@ -13,7 +13,7 @@ use lifetrace_agent::tls;
 
 use crate::next::NEXT;
 use crate::region::{self, Block};
-use crate::sample;
+use crate::sample::{self, Born};
 
 const PAGE: usize = 4096;
 
@@ -51,17 +51,12 @@ pub unsafe extern "C" fn free(block: *mut u8) {
 /// As C's.
 #[inline(always)]
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
-    if let Some(bytes) = count.checked_mul(size)
-        && tls::take(footprint(bytes))
-        && let Some(fresh) = sample::born(bytes, 1)
-    {
-        let block = fresh.block.address();
-        // SAFETY: the block has `bytes` bytes, of which `dirty` may be other than zero.
-        unsafe { block.write_bytes(0, fresh.dirty) };
-        return block;
-    }
     // SAFETY: the caller's contract.
-    unsafe { NEXT.calloc()(count, size) }
+    let next = || unsafe { NEXT.calloc()(count, size) };
+    match count.checked_mul(size) {
+        Some(bytes) if tls::take(footprint(bytes)) => zeroed_or(bytes, next),
+        _ => next(),
+    }
 }
 
 /// # Safety
@@ -109,13 +104,22 @@ pub unsafe extern "C" fn posix_memalign(
     size: usize,
 ) -> c_int {
     let valid = can_align(alignment) && alignment.is_multiple_of(size_of::<usize>());
-    if valid && tls::take(footprint(size)) && let Some(fresh) = sample::born(size, alignment) {
-        // SAFETY: the caller's contract.
-        unsafe { *place = fresh.block.address() };
-        return 0;
-    }
+    let mut result = 0;
     // SAFETY: the caller's contract.
-    unsafe { NEXT.posix_memalign()(place, alignment, size) }
+    let mut next = || unsafe {
+        result = NEXT.posix_memalign()(place, alignment, size);
+        if result == 0 { *place } else { null_mut() }
+    };
+    if valid && tls::take(footprint(size)) {
+        let block = sampled_or(size, alignment, next);
+        if !block.is_null() {
+            // SAFETY: the caller's contract.
+            unsafe { *place = block };
+        }
+    } else {
+        next();
+    }
+    result
 }
 
 /// # Safety
@@ -204,9 +208,33 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut u8, _alignment: usize, _
 #[inline(never)]
 fn sampled_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
     match sample::born(size, alignment) {
-        Some(fresh) => fresh.block.address(),
-        None => next(),
+        Born::Sample(fresh) => fresh.block.address(),
+        Born::NoRoom => counted_as_lost(next()),
+        Born::Pass => next(),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn zeroed_or(size: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
+    match sample::born(size, 1) {
+        Born::Sample(fresh) => {
+            let block = fresh.block.address();
+            // SAFETY: the block has `size` bytes, of which `dirty` may be other than zero.
+            unsafe { block.write_bytes(0, fresh.dirty) };
+            block
+        }
+        Born::NoRoom => counted_as_lost(next()),
+        Born::Pass => next(),
+    }
+}
+
+/// A block that should have been a sample, unless there is none.
+fn counted_as_lost(block: *mut u8) -> *mut u8 {
+    if !block.is_null() {
+        sample::lost();
+    }
+    block
 }
 
 /// # Safety

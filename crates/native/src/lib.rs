@@ -31,6 +31,7 @@
 //! `sample`, `start`, `unwind/*`.
 
 #![no_std]
+#![cfg_attr(test, allow(clippy::undocumented_unsafe_blocks, reason = "tests own what they touch"))]
 
 extern crate alloc;
 #[cfg(test)]

@@ -225,9 +225,10 @@ unsafe fn read(info: &libc::dl_phdr_info) -> Option<Loaded> {
     let mut text: Option<Range<u64>> = None;
     for header in loads().filter(|header| header.p_flags & libc::PF_X != 0) {
         let range = address(header)..address(header) + header.p_memsz;
-        text = Some(text.map_or(range.clone(), |text| {
-            text.start.min(range.start)..text.end.max(range.end)
-        }));
+        text =
+            Some(text.map_or(range.clone(), |text| {
+                text.start.min(range.start)..text.end.max(range.end)
+            }));
     }
     let unwind_table = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
     let segment_end = unwind_table.and_then(|table| {
@@ -288,9 +289,8 @@ unsafe fn bytes(address: u64, length: u64) -> &'static [u8] {
 /// to 4 bytes).
 fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     const BUILD_ID: u32 = 3;
-    let word = |bytes: &[u8], at: usize| {
-        Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk::<4>()?))
-    };
+    let word =
+        |bytes: &[u8], at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk::<4>()?));
     loop {
         let (name, description) = (word(notes, 0)? as usize, word(notes, 4)? as usize);
         let start = 12 + name.next_multiple_of(4);
@@ -338,7 +338,8 @@ mod tests {
     #[test]
     fn build_ids_are_found_among_other_notes() {
         let mut notes = alloc::vec![];
-        for (kind, name, contents) in [(1u32, b"GNU\0", &[1u8, 2, 3][..]), (3, b"GNU\0", &[9; 20])] {
+        for (kind, name, contents) in [(1u32, b"GNU\0", &[1u8, 2, 3][..]), (3, b"GNU\0", &[9; 20])]
+        {
             notes.extend(4u32.to_le_bytes());
             notes.extend((contents.len() as u32).to_le_bytes());
             notes.extend(kind.to_le_bytes());

@@ -128,7 +128,9 @@ impl Block {
     #[inline]
     pub unsafe fn at(address: *mut u8) -> Option<Block> {
         let block = Block { address: NonNull::new(address)? };
-        if !(address as usize).is_multiple_of(classes::QUANTUM) || !contains(address.wrapping_sub(HEADER)) {
+        if !(address as usize).is_multiple_of(classes::QUANTUM)
+            || !contains(address.wrapping_sub(HEADER))
+        {
             return None;
         }
         (block.state() >> 56 == LIVE).then_some(block)
@@ -158,7 +160,7 @@ impl Block {
     }
 
     /// Adds an extent in front of the list; false when there is no room for it.
-    pub fn add(self, extent: Extent) -> bool {
+    pub fn attach(self, extent: Extent) -> bool {
         let Some(piece) = HEAP.allocate(NODE) else { return false };
         let node = piece.start.cast::<Node>().as_ptr();
         // SAFETY: a fresh piece of sufficient size; the header of a live block.
@@ -296,7 +298,7 @@ mod tests {
         assert!(reserve());
         let block = allocate(64, 16).unwrap().block;
         for sample in 0..3 {
-            assert!(block.add(Extent { sample, first: sample, words: 1, hits: 1 }));
+            assert!(block.attach(Extent { sample, first: sample, words: 1, hits: 1 }));
         }
         assert_eq!(extents(block), [2, 1, 0]);
         block.retain(|extent| extent.sample != 1);

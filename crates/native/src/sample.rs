@@ -26,18 +26,32 @@ struct Birth {
     bytes: u64,
 }
 
-/// To be called when the countdown went below zero for a new block of `size` bytes: the block, if it
-/// is a sample.
+/// What a new block is, for which the countdown went below zero.
+#[derive(Clone, Copy, Debug)]
+pub enum Born {
+    /// A sample, and here it is.
+    Sample(Fresh),
+    /// A sample for which the region has no room: [`lost`], if the next allocator has.
+    NoRoom,
+    /// None.
+    Pass,
+}
+
+/// To be called when the countdown went below zero for a new block of `size` bytes.
 #[cold]
-pub fn born(size: usize, alignment: usize) -> Option<Fresh> {
-    let (mut entered, hits) = hit(size)?;
-    let Some(fresh) = region::allocate(size, alignment) else {
-        entered.session().header.count_lost(LostReason::RegionFull);
-        return None;
-    };
+pub fn born(size: usize, alignment: usize) -> Born {
+    let Some((mut entered, hits)) = hit(size) else { return Born::Pass };
+    let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
     let birth = Birth { first: 0, words: words(size), hits: hits.count, bytes: size as u64 };
     announce(&mut entered, fresh.block, birth);
-    Some(fresh)
+    Born::Sample(fresh)
+}
+
+/// Counts a sample that found no room.
+pub fn lost() {
+    if let Entry::Recording(entered) = guard::enter() {
+        entered.session().header.count_lost(LostReason::RegionFull);
+    }
 }
 
 /// To be called when the countdown went below zero for the words that a realloc to `size` bytes adds
@@ -50,7 +64,8 @@ pub fn born(size: usize, alignment: usize) -> Option<Fresh> {
 pub unsafe fn grown(old: *mut u8, old_bytes: usize, added: u64, size: usize) -> Option<*mut u8> {
     let (mut entered, hits) = hit((added * WORD) as usize)?;
     let Some(fresh) = region::allocate(size, 1) else {
-        entered.session().header.count_lost(LostReason::RegionFull);
+        drop(entered);
+        lost();
         return None;
     };
     let first = words(size) - added;
@@ -137,9 +152,7 @@ unsafe fn leave_region(block: Block, size: usize) -> *mut u8 {
         // SAFETY: both have that many bytes; the old one is given up.
         unsafe {
             core::ptr::copy_nonoverlapping(block.address(), new, block.size().min(size));
-            if let Entry::Recording(entered) = guard::enter() {
-                entered.session().header.count_lost(LostReason::RegionFull);
-            }
+            lost();
             freed(block.address());
         }
     }
@@ -198,7 +211,7 @@ fn announce(entered: &mut Entered, block: Block, birth: Birth) {
         growth: first != 0,
         backtrace,
     });
-    if announced && !block.add(Extent { sample, first, words, hits }) {
+    if announced && !block.attach(Extent { sample, first, words, hits }) {
         release(entered, sample);
         entered.session().header.count_lost(LostReason::RegionFull);
     }

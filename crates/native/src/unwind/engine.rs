@@ -19,10 +19,10 @@ use lifetrace_agent::lock::{Lock, Patience};
 use super::readable::Readable;
 use super::registers;
 
-#[cfg(target_arch = "x86_64")]
-use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Unwinder};
+#[cfg(target_arch = "x86_64")]
+use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
 
 /// framehop's unwinder, which must not allocate while it works.
 pub type Engine = Unwinder<&'static [u8], MustNotAllocateDuringUnwind>;
@@ -120,7 +120,7 @@ impl Map {
     ) -> Walk {
         let mut frame = FrameAddress::from_instruction_pointer(ip);
         let mut inside = true;
-        let mut read = |address| stack.word(address);
+        let mut read = |address| stack.word(address).ok_or(());
         loop {
             let caller = match self.engine.unwind_frame(frame, &mut registers, rules, &mut read) {
                 Ok(Some(caller)) => caller,

@@ -36,28 +36,28 @@ impl<'a> Readable<'a> {
 
     /// The word at `address`, if it is on the stack and readable.
     #[inline]
-    pub fn word(&mut self, address: u64) -> Result<u64, ()> {
-        let end = address.checked_add(8).ok_or(())?;
+    pub fn word(&mut self, address: u64) -> Option<u64> {
+        let end = address.checked_add(8)?;
         if address < self.stack_pointer || !address.is_multiple_of(8) {
-            return Err(());
+            return None;
         }
         while end > self.known.end {
             self.extend(end)?;
         }
         // SAFETY: the word lies between the stack pointer and the end of pages that the kernel
         // found readable, all of this thread's own stack.
-        Ok(unsafe { (address as *const u64).read_volatile() })
+        Some(unsafe { (address as *const u64).read_volatile() })
     }
 
     #[cold]
-    fn extend(&mut self, end: u64) -> Result<(), ()> {
+    fn extend(&mut self, end: u64) -> Option<()> {
         /// Frames are not larger than this: a wild pointer is not followed page by page.
         const LARGEST_FRAME: u64 = 16 << 20;
         if end - self.known.end > LARGEST_FRAME || !sys::is_readable(self.known.end) {
-            return Err(());
+            return None;
         }
         self.known.end += PAGE;
-        Ok(())
+        Some(())
     }
 }
 
@@ -71,12 +71,12 @@ mod tests {
         let address = marker.as_ptr() as u64;
         let mut known = 0..0;
         let mut stack = Readable::new(&mut known, address);
-        assert_eq!(stack.word(address), Ok(marker[0]));
-        assert_eq!(stack.word(address + 24), Ok(marker[3]));
-        assert_eq!(stack.word(address - 8), Err(()));
-        assert_eq!(stack.word(address + 1), Err(()));
-        assert_eq!(stack.word(u64::MAX - 3), Err(()));
-        assert_eq!(stack.word(address + (1 << 40)), Err(()));
+        assert_eq!(stack.word(address), Some(marker[0]));
+        assert_eq!(stack.word(address + 24), Some(marker[3]));
+        assert_eq!(stack.word(address - 8), None);
+        assert_eq!(stack.word(address + 1), None);
+        assert_eq!(stack.word(u64::MAX - 3), None);
+        assert_eq!(stack.word(address + (1 << 40)), None);
     }
 
     #[test]
@@ -87,8 +87,8 @@ mod tests {
         let start = pages.as_ptr() as u64;
         let mut known = 0..0;
         let mut stack = Readable::new(&mut known, start);
-        assert_eq!(stack.word(start + 2 * PAGE - 8), Ok(0));
-        assert_eq!(stack.word(start + 2 * PAGE), Err(()));
+        assert_eq!(stack.word(start + 2 * PAGE - 8), Some(0));
+        assert_eq!(stack.word(start + 2 * PAGE), None);
         assert_eq!(known, start..start + 2 * PAGE);
     }
 }
