@@ -53,6 +53,11 @@ impl Backtraces {
     /// Starts a new backtrace; the last one is kept for comparison.
     pub fn start(&mut self) {
         self.current ^= 1;
+        self.restart();
+    }
+
+    /// Drops the frames of the new backtrace, to capture it afresh.
+    pub fn restart(&mut self) {
         self.lengths[self.current] = 0;
         self.truncated = false;
     }

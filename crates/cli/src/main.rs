@@ -1,2 +1,73 @@
-//! The lifetrace command.
-fn main() {}
+//! The `lifetrace` command.
+//!
+//! Reports go to stdout, messages to stderr. Exit codes: 0 is success, 1 a failure or a damaged
+//! trace (whatever could be read has been reported), 2 a command line that makes no sense; `record`
+//! passes on the exit code of the program it ran.
+//!
+//! ```text
+//! cmd/*      what may be typed, and what is done then
+//! report/    a read trace as a page of text, or as JSON
+//! summary    a file read into a profile      open, damage   the file itself
+//! human, calendar, terminal                  numbers, dates, and where text goes
+//! ```
+#![forbid(unsafe_code)]
+
+mod calendar;
+mod cmd;
+mod damage;
+mod embedded;
+mod human;
+mod open;
+mod report;
+mod summary;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Watches the whole life of sampled allocations, in programs as they are.
+#[derive(Parser)]
+#[command(name = "lifetrace", version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run a program and record its allocations
+    #[command(alias = "run")]
+    Record(cmd::record::Args),
+    /// Show how much was allocated and by whom
+    Report(cmd::report::Args),
+    /// Show what a trace is of, and what is in it
+    Info(cmd::info::Args),
+    /// Write all events as text, one per line
+    Dump(cmd::dump::Args),
+    /// Rewrite a trace in another version of its format
+    Convert(cmd::convert::Args),
+    /// Write a shell's completions of this command
+    Completions(cmd::completions::Args),
+}
+
+fn main() -> ExitCode {
+    run(Cli::parse().verb).unwrap_or_else(|error| {
+        if terminal::is_closed_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
+        terminal::complain(format_args!("{error:#}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn run(verb: Verb) -> anyhow::Result<ExitCode> {
+    match verb {
+        Verb::Record(args) => cmd::record::run(args),
+        Verb::Report(args) => cmd::report::run(args),
+        Verb::Info(args) => cmd::info::run(args),
+        Verb::Dump(args) => cmd::dump::run(args),
+        Verb::Convert(args) => cmd::convert::run(args),
+        Verb::Completions(args) => cmd::completions::run(&args, &mut Cli::command()),
+    }
+}

@@ -158,13 +158,13 @@ impl Heap {
         }
     }
 
-    /// Holds the heap still, for a fork.
+    /// Holds the heap still, for a fork; see [`thaw`](Self::thaw).
     pub fn freeze(&self) -> Option<Held<'_>> {
         self.lock.acquire(Patience::Long)
     }
 
-    /// In a forked child: the holder is in the parent.
-    pub fn reset_after_fork(&self) {
+    /// Ends a freeze whose holder was forgotten, or is not in this process.
+    pub fn thaw(&self) {
         self.lock.reset();
     }
 

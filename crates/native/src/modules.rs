@@ -5,20 +5,28 @@
 //! a new map published to the unwinder, in this order, so that a frame's module is always announced
 //! before the frame.
 //!
-//! `dl_iterate_phdr` takes the loader's lock. Nothing of ours that another thread may wait for without
-//! bound is held meanwhile: the thread that refreshes holds [`REFRESH`], and the others give up
-//! waiting for it after a while and make do with the map there is.
+//! # The loader's lock
+//!
+//! `dl_iterate_phdr` takes it. Nothing of ours that another thread may wait for without bound is held
+//! meanwhile: the thread that refreshes holds [`REFRESH`], and the others give up waiting for it after
+//! a while and make do with the map there is.
+//!
+//! A fork copies the lock as it is, and a child whose parent's other thread held it would wait for
+//! ever. So a fork waits until none of our own threads is in the loader ([`IN_LOADER`]), and a forked
+//! child goes by the inherited list until a walk meets code that it doesn't know: then the child has
+//! itself loaded a module since, which shows that its loader works.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::lock::{Lock, Patience};
+use lifetrace_agent::lock::{Held, Lock, Patience};
+use lifetrace_agent::sys;
 use lifetrace_transport::message::{self, Body};
 
 use crate::unwind::engine::{self, Engine, Map};
@@ -45,24 +53,97 @@ static KNOWN: Known = Known(UnsafeCell::new(Vec::new()));
 /// What was last read: the loader's two counters and the session that was told, mixed.
 static STATE: AtomicU64 = AtomicU64::new(0);
 
+/// Threads of ours that may hold the loader's lock; and whether no more may join them.
+static IN_LOADER: AtomicU32 = AtomicU32::new(0);
+static FORKING: AtomicBool = AtomicBool::new(false);
+
+/// This process is a fork, and has not scanned for itself.
+static INHERITED: AtomicBool = AtomicBool::new(false);
+
+/// The page of the last unknown code that a scan did not explain.
+static UNEXPLAINED: AtomicU64 = AtomicU64::new(0);
+
 /// Brings the map up to date, and the recorder too.
 pub fn refresh(entered: &mut Entered) {
-    let state = loader_state(entered.session().number);
-    if STATE.load(Ordering::Acquire) == state {
-        return;
+    let session = entered.session().number;
+    if INHERITED.load(Ordering::Relaxed) {
+        if told() != session {
+            update(entered, inherited_state(session), |known| known.clone());
+        }
+    } else if let Some(state) = in_loader(|| loader_state(session))
+        && STATE.load(Ordering::Acquire) != state
+    {
+        update(entered, state, |_| scan());
     }
+}
+
+/// To be called when a walk met code at `address` that is in no module; whether it pays to walk again.
+pub fn refresh_for_unknown(entered: &mut Entered, address: u64) -> bool {
+    let page = address >> 12;
+    let forked = INHERITED.load(Ordering::Relaxed);
+    if !forked || UNEXPLAINED.swap(page, Ordering::Relaxed) == page {
+        return false;
+    }
+    update(entered, inherited_state(entered.session().number), |_| scan());
+    true
+}
+
+fn update(entered: &mut Entered, state: u64, read: impl FnOnce(&Vec<Loaded>) -> Vec<Loaded>) {
     let Some(_held) = REFRESH.acquire(Patience::Short) else { return };
-    if STATE.load(Ordering::Acquire) == state {
-        return;
-    }
-    let new_session = STATE.load(Ordering::Relaxed) >> 32 != state >> 32;
-    let modules = scan();
+    let new_session = told() != (state >> 32) as u32;
     // SAFETY: under the lock.
     let known = unsafe { &mut *KNOWN.0.get() };
+    let Some(modules) = in_loader(|| read(known)) else { return };
     announce(entered, known, &modules, new_session);
     engine::publish(map(&modules));
     *known = modules;
     STATE.store(state, Ordering::Release);
+}
+
+/// The session that was last told.
+fn told() -> u32 {
+    (STATE.load(Ordering::Acquire) >> 32) as u32
+}
+
+fn inherited_state(session: u32) -> u64 {
+    u64::from(session) << 32
+}
+
+/// Runs what may take the loader's lock, unless a fork is under way.
+fn in_loader<T>(work: impl FnOnce() -> T) -> Option<T> {
+    IN_LOADER.fetch_add(1, Ordering::SeqCst);
+    let result = (!FORKING.load(Ordering::SeqCst)).then(work);
+    IN_LOADER.fetch_sub(1, Ordering::SeqCst);
+    result
+}
+
+/// Holds the list still and keeps our threads out of the loader, for a fork.
+pub fn freeze() -> Option<Held<'static>> {
+    let held = REFRESH.acquire(Patience::Short);
+    FORKING.store(true, Ordering::SeqCst);
+    let deadline = sys::now().0 + Patience::Short.millis() * 1_000_000;
+    while IN_LOADER.load(Ordering::SeqCst) > 0 && sys::now().0 < deadline {
+        sys::yield_now();
+    }
+    held
+}
+
+/// Lets our threads into the loader again.
+pub fn reopen() {
+    FORKING.store(false, Ordering::SeqCst);
+}
+
+/// Ends the hold on the list, whose holder was forgotten or is not in this process.
+pub fn thaw() {
+    REFRESH.reset();
+}
+
+/// In a forked child: the others are in the parent.
+pub fn reset_after_fork() {
+    IN_LOADER.store(0, Ordering::SeqCst);
+    INHERITED.store(true, Ordering::Relaxed);
+    reopen();
+    thaw();
 }
 
 /// A definition of `symbol` outside this library, in whichever module has one.
@@ -84,16 +165,6 @@ pub fn find_symbol(symbol: &CStr) -> Option<*mut c_void> {
         let ours = own.is_some_and(|own| own.text.contains(&(found as u64)));
         (!found.is_null() && !ours).then_some(found)
     })
-}
-
-/// In a forked child: the holder is in the parent.
-pub fn reset_after_fork() {
-    REFRESH.reset();
-}
-
-/// Holds the list still, for a fork.
-pub fn freeze() -> Option<lifetrace_agent::lock::Held<'static>> {
-    REFRESH.acquire(Patience::Short)
 }
 
 fn announce(entered: &mut Entered, old: &[Loaded], new: &[Loaded], everything: bool) {

@@ -12,7 +12,7 @@ use lifetrace_transport::segment::LostReason;
 
 use crate::next::NEXT;
 use crate::region::{self, Block, Extent, Fresh};
-use crate::{modules, start, unwind};
+use crate::{start, unwind};
 
 /// No allocator grants more.
 const LARGEST: usize = isize::MAX as usize;
@@ -199,7 +199,6 @@ fn growth(first: u64, words: u64, hits: Hits) -> Birth {
 /// through, they are none.
 #[inline(never)]
 fn announce(entered: &mut Entered, block: Block, birth: Birth) {
-    modules::refresh(entered);
     unwind::capture(entered);
     let sample = phase::next_sample();
     let Birth { first, words, hits, bytes } = birth;

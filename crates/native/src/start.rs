@@ -14,7 +14,7 @@ use lifetrace_transport::message::{Body, NoticeKind};
 
 use crate::next::NEXT;
 use crate::unwind::engine;
-use crate::{cxx, modules, region};
+use crate::{arena, cxx, modules, region};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -34,7 +34,8 @@ pub fn start(start: Start) {
         start.postpone();
         return;
     }
-    let Some(session) = start.connect() else { return start.finish(false) };
+    let session = if arena::prepare() { start.connect() } else { None };
+    let Some(session) = session else { return start.finish(false) };
     if start.origin() == Origin::Exec && session.header.settings().follow_children == 0 {
         hide_from_children();
     }
@@ -96,35 +97,34 @@ fn register() {
     unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork_in_child)) };
 }
 
-/// Locks held over the fork, so that the child finds whole tables.
-static FROZEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+/// Locks held over the fork, so that the child finds whole tables. Who cannot be waited for (in
+/// bounded time) is left as it is.
+static FROZEN: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 unsafe extern "C" fn before_fork() {
-    let holds: [Option<lock::Held<'_>>; 2] = [modules::freeze(), region::heap().freeze()];
+    let holds: [Option<lock::Held<'_>>; 3] =
+        [modules::freeze(), arena::heap().freeze(), region::heap().freeze()];
     for (held, frozen) in holds.into_iter().zip(&FROZEN) {
         frozen.store(held.is_some(), Ordering::Relaxed);
-        // Released by `thaw`, in both processes.
+        // Released after the fork, in both processes.
         core::mem::forget(held);
     }
 }
 
 unsafe extern "C" fn after_fork() {
-    thaw();
+    modules::reopen();
+    let thaws: [fn(); 3] = [modules::thaw, || arena::heap().thaw(), || region::heap().thaw()];
+    for (thaw, frozen) in thaws.into_iter().zip(&FROZEN) {
+        if frozen.swap(false, Ordering::Relaxed) {
+            thaw();
+        }
+    }
 }
 
 unsafe extern "C" fn after_fork_in_child() {
-    thaw();
     modules::reset_after_fork();
-    region::heap().reset_after_fork();
+    arena::heap().thaw();
+    region::heap().thaw();
     engine::reset_after_fork();
     phase::on_fork_in_child();
-}
-
-fn thaw() {
-    if FROZEN[1].swap(false, Ordering::Relaxed) {
-        region::heap().reset_after_fork();
-    }
-    if FROZEN[0].swap(false, Ordering::Relaxed) {
-        modules::reset_after_fork();
-    }
 }

@@ -13,7 +13,7 @@ use lifetrace_native::arena::Arena;
 use lifetrace_native::{cxx, interpose, start};
 
 #[global_allocator]
-static ARENA: Arena = Arena::new();
+static ARENA: Arena = Arena;
 
 /// There is no panic to speak of inside a target: what could panic is checked, and this is never
 /// reached. Should it be, stopping is the only sound thing to do.

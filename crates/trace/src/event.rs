@@ -1,5 +1,7 @@
 //! What a trace says, whatever its format.
 
+use std::sync::Arc;
+
 use crate::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
 
 /// Which allocator a block came from.
@@ -28,8 +30,9 @@ pub struct Allocation<'a> {
     pub domain: DomainId,
     /// Outermost frame first.
     pub backtrace: &'a [LocationCode],
-    /// How many leading frames are those of the previous allocation's backtrace as the reader gave
-    /// it (the first one's is 0): a reader of traces need only look at the frames after these.
+    /// How many leading frames are surely those of the previous allocation's backtrace as the
+    /// reader gave it (the first one's is 0): a consumer need only look at the frames after these.
+    /// A lower bound: where domains alternate it is 0, whatever the backtraces have in common.
     pub common_prefix: usize,
 }
 
@@ -45,11 +48,12 @@ pub enum Event<'a> {
 }
 
 /// A place in source code. A frame's locations are ordered outermost first: a function's own
-/// location comes before those of the functions inlined into it.
+/// location comes before those of the functions inlined into it. Names are shared, since a trace
+/// has many more locations than files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     /// Source file, or the object file where there is no line information.
-    pub filename: String,
+    pub filename: Arc<str>,
     /// 1-based; 0 when unknown.
     pub line: u32,
     /// First column.
@@ -57,7 +61,7 @@ pub struct Location {
     /// One past the last column, counted from the start of `line`.
     pub end_char: u32,
     /// Function (OCaml's "defname").
-    pub defname: String,
+    pub defname: Arc<str>,
 }
 
 /// What a trace says about itself.

@@ -1,11 +1,14 @@
 //! Newtypes for ids and units. Raw integers appear only inside codecs.
 
-/// A sampled block, numbered from 0 in the order of the trace's allocations.
+/// A sampled block. In a trace of one domain blocks are numbered from 0 in the order of their
+/// allocations; domains draw theirs in chunks, so where there are several the numbers have gaps.
+/// Below 2^62.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AllocationId(pub u64);
 
 /// One frame of a backtrace, opaque: a name for zero or more [`Location`](crate::event::Location)s
-/// (several where functions were inlined). Two codes may mean the same place.
+/// (several where functions were inlined). Two codes may mean the same place. Memtrace's codes have
+/// 63 bits: its writer replaces the highest bit by a copy of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocationCode(pub u64);
 

@@ -3,3 +3,4 @@
 
 pub mod event;
 pub mod ids;
+pub mod memtrace;

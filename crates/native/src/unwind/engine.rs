@@ -43,7 +43,9 @@ pub struct Map {
 pub enum Walk {
     /// At the outermost frame.
     Complete,
-    /// Before that.
+    /// Before that, in code of no known module, at this address.
+    Unknown(u64),
+    /// Before that, for another reason.
     CutOff,
 }
 
@@ -133,7 +135,7 @@ impl Map {
             }
             match FrameAddress::from_return_address(caller) {
                 Some(next) if self.knows(caller) => frame = next,
-                _ => return Walk::CutOff,
+                _ => return Walk::Unknown(caller),
             }
         }
     }

@@ -14,17 +14,32 @@ pub mod readable;
 #[cfg_attr(target_arch = "aarch64", path = "registers_aarch64.rs")]
 pub mod registers;
 
+use lifetrace_agent::guard::Entered;
 use lifetrace_agent::thread::Thread;
 
+use crate::modules;
 use engine::Walk;
 
-/// Captures this thread's backtrace into `thread`, from the first frame outside this library.
+/// Captures this thread's backtrace into its [`Thread`], from the first frame outside this library,
+/// and sees to it that the recorder knows all modules in it.
 #[inline(never)]
-pub fn capture(thread: &mut Thread) {
-    let Thread { backtraces, readable, .. } = thread;
-    backtraces.start();
-    let walk = engine::walk(readable, |address| backtraces.push(address));
-    if walk == Walk::CutOff {
-        backtraces.truncate();
+pub fn capture(entered: &mut Entered) {
+    entered.backtraces.start();
+    modules::refresh(entered);
+    let mut end = walk(entered);
+    if let Walk::Unknown(address) = end
+        && modules::refresh_for_unknown(entered, address)
+    {
+        end = walk(entered);
     }
+    if end != Walk::Complete {
+        entered.backtraces.truncate();
+    }
+}
+
+#[inline(never)]
+fn walk(thread: &mut Thread) -> Walk {
+    let Thread { backtraces, readable, .. } = thread;
+    backtraces.restart();
+    engine::walk(readable, |address| backtraces.push(address))
 }

@@ -1,0 +1,107 @@
+//! Joins the events of a block into its life.
+//!
+//! Holds live sampled blocks only, so its size is bounded by how many of them live at once.
+
+use lifetrace_trace::event::{Allocation, Source};
+use lifetrace_trace::ids::{AllocationId, Timestamp, Words};
+use rustc_hash::FxHashMap;
+
+use crate::call_tree::NodeId;
+
+/// A sampled block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// When it was allocated.
+    pub born: Timestamp,
+    /// When it moved to the major heap, if it has.
+    pub promoted: Option<Timestamp>,
+    /// Its length.
+    pub length: Words,
+    /// Where it was born.
+    pub source: Source,
+    /// By whom.
+    pub backtrace: NodeId,
+}
+
+impl Block {
+    /// A block as it is when it is born.
+    pub fn new(born: Timestamp, allocation: &Allocation<'_>, backtrace: NodeId) -> Self {
+        Self {
+            born,
+            promoted: None,
+            length: allocation.length,
+            source: allocation.source,
+            backtrace,
+        }
+    }
+}
+
+/// The live sampled blocks.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    live: FxHashMap<AllocationId, Block>,
+}
+
+impl History {
+    /// A block is born. Gives back a block that lived under the same name, which a sound trace
+    /// does not have.
+    pub fn allocate(&mut self, id: AllocationId, block: Block) -> Option<Block> {
+        self.live.insert(id, block)
+    }
+
+    /// A block is promoted, for the first time; nothing if it does not live or has been promoted.
+    pub fn promote(&mut self, id: AllocationId, time: Timestamp) -> Option<Block> {
+        let block = self.live.get_mut(&id).filter(|block| block.promoted.is_none())?;
+        block.promoted = Some(time);
+        Some(*block)
+    }
+
+    /// A block dies; nothing if it does not live.
+    pub fn collect(&mut self, id: AllocationId) -> Option<Block> {
+        self.live.remove(&id)
+    }
+
+    /// The blocks that live now, in no order.
+    pub fn live(&self) -> impl Iterator<Item = (AllocationId, &Block)> {
+        self.live.iter().map(|(&id, block)| (id, block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: AllocationId = AllocationId(7);
+
+    fn block(born: u64) -> Block {
+        Block {
+            born: Timestamp(born),
+            promoted: None,
+            length: Words(3),
+            source: Source::Minor,
+            backtrace: NodeId::ROOT,
+        }
+    }
+
+    #[test]
+    fn a_life() {
+        let mut history = History::default();
+        assert_eq!(history.allocate(ID, block(10)), None);
+        let promoted = Block { promoted: Some(Timestamp(20)), ..block(10) };
+        assert_eq!(history.promote(ID, Timestamp(20)), Some(promoted));
+        assert_eq!(history.live().collect::<Vec<_>>(), [(ID, &promoted)]);
+        assert_eq!(history.collect(ID), Some(promoted));
+        assert_eq!(history.live().count(), 0);
+    }
+
+    #[test]
+    fn impossible_events_change_nothing() {
+        let mut history = History::default();
+        assert_eq!(history.promote(ID, Timestamp(1)), None);
+        assert_eq!(history.collect(ID), None);
+        history.allocate(ID, block(1));
+        history.promote(ID, Timestamp(2));
+        assert_eq!(history.promote(ID, Timestamp(3)), None);
+        assert_eq!(history.allocate(ID, block(4)).map(|old| old.born), Some(Timestamp(1)));
+    }
+}

@@ -1,0 +1,277 @@
+//! Which functions only pass a request on to the allocator.
+//!
+//! "27 % are allocated in `malloc`" helps nobody: a callsite is the first function that has a reason
+//! of its own. Machinery is the malloc family, the allocators that languages and libraries put on
+//! top of it, and the standard containers of C++ and Rust, which grow because somebody pushes.
+//!
+//! Functions are known by their [plain names](crate::plain_name). To add an allocator, add a line to
+//! one of the lists.
+
+use crate::plain_name::plain_name;
+
+/// The C library's functions, under any of its internal aliases (`__libc_malloc`, `__GI___strdup`).
+const LIBC: &[&str] = &[
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "aligned_alloc",
+    "memalign",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "strdup",
+    "strndup",
+    "wcsdup",
+];
+
+/// Whole names: wrappers that stop the program when memory is short, and the like.
+const WRAPPERS: &[&str] = &[
+    // GNU and git
+    "xmalloc",
+    "xzalloc",
+    "xcalloc",
+    "xrealloc",
+    "xreallocarray",
+    "xnmalloc",
+    "x2realloc",
+    "x2nrealloc",
+    "xpalloc",
+    "xmallocz",
+    "xmallocz_gently",
+    "do_xmalloc",
+    "do_xmallocz",
+    "memory_limit_check",
+    "xmemdup",
+    "xmemdupz",
+    "xstrdup",
+    "xstrndup",
+    // GLib
+    "g_strdup",
+    "g_strndup",
+    "g_memdup",
+    "g_memdup2",
+    // Perl
+    "Perl_malloc",
+    "Perl_calloc",
+    "Perl_realloc",
+    "Perl_savepv",
+    "Perl_savepvn",
+    // Python's small objects
+    "allocate_from_new_pool",
+    "arena_map_get",
+    "arena_map_mark_used",
+    "gc_alloc",
+    "new_arena",
+    "pymalloc_alloc",
+    "pymalloc_realloc",
+    // SQLite
+    "sqlite3MemMalloc",
+    "sqlite3MemRealloc",
+    "sqlite3Malloc",
+    "sqlite3MallocZero",
+    "sqlite3Realloc",
+    "mallocWithAlarm",
+    "dbMallocRawFinish",
+    // The GNU C++ run time
+    "__cxa_allocate_exception",
+];
+
+/// Beginnings of plain names.
+const PREFIXES: &[&str] = &[
+    "operator new",
+    // GLib
+    "g_malloc",
+    "g_realloc",
+    "g_try_malloc",
+    "g_try_realloc",
+    "g_aligned_alloc",
+    "g_slice_alloc",
+    "g_slice_copy",
+    // Python
+    "PyMem_",
+    "_PyMem_",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_Malloc",
+    "_PyObject_Calloc",
+    "_PyObject_Realloc",
+    "_PyObject_GC_",
+    "_PyType_Alloc",
+    "PyType_GenericAlloc",
+    // Perl
+    "Perl_safesys",
+    "Perl_safemalloc",
+    // SQLite
+    "sqlite3_malloc",
+    "sqlite3_realloc",
+    "sqlite3DbMalloc",
+    "sqlite3DbRealloc",
+    // OCaml
+    "caml_stat_",
+    // jemalloc, tcmalloc, mimalloc
+    "je_",
+    "tc_",
+    "mi_malloc",
+    "mi_calloc",
+    "mi_realloc",
+    // Rust: the allocator's symbols, the crate `alloc`, and what hands closures and iterators to it
+    "__rust_",
+    "__rustc",
+    "__rdl_",
+    "__rg_",
+    "std::alloc::",
+    "std::collections::",
+    "hashbrown::",
+    "alloc::alloc::",
+    "alloc::borrow::",
+    "alloc::boxed::",
+    "alloc::collections::",
+    "alloc::ffi::",
+    "alloc::fmt::",
+    "alloc::raw_vec::",
+    "alloc::rc::",
+    "alloc::slice::",
+    "alloc::str::",
+    "alloc::string::",
+    "alloc::sync::",
+    "alloc::vec::",
+    "core::alloc::",
+    "core::clone::",
+    "core::convert::",
+    "core::fmt::",
+    "core::iter::",
+    "core::ops::function::",
+    "core::option::",
+    "core::result::",
+    "core::slice::",
+    // C++: names beginning with an underscore are the library's own
+    "__gnu_cxx::",
+    "std::_",
+];
+
+/// C++ classes and functions of the namespace `std`, all members included.
+const CPP_STANDARD: &[&str] = &[
+    "allocate_shared",
+    "allocator",
+    "allocator_traits",
+    "basic_string",
+    "deque",
+    "forward_list",
+    "list",
+    "make_shared",
+    "make_unique",
+    "map",
+    "multimap",
+    "multiset",
+    "set",
+    "string",
+    "unordered_map",
+    "unordered_multimap",
+    "unordered_multiset",
+    "unordered_set",
+    "vector",
+];
+
+/// Whether a function, given as a symbolizer names it, is allocation machinery.
+pub fn is_machinery(function: &str) -> bool {
+    let plain = plain_name(function);
+    let symbol = without_clone_suffix(&plain);
+    LIBC.contains(&without_libc_alias(symbol))
+        || WRAPPERS.contains(&symbol)
+        || PREFIXES.iter().any(|prefix| plain.starts_with(prefix))
+        || is_cpp_standard(&plain)
+}
+
+fn is_cpp_standard(plain: &str) -> bool {
+    let Some(rest) = plain.strip_prefix("std::") else { return false };
+    CPP_STANDARD.contains(&rest.split("::").next().unwrap_or(rest))
+}
+
+/// Drops what compilers append to the symbols of parts and copies: `.cold`, `.constprop.0`.
+fn without_clone_suffix(symbol: &str) -> &str {
+    symbol.split_once('.').map_or(symbol, |(name, _)| name)
+}
+
+fn without_libc_alias(name: &str) -> &str {
+    let name = name.strip_prefix("__GI_").unwrap_or(name);
+    name.strip_prefix("__libc_").or_else(|| name.strip_prefix("__")).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machinery() {
+        let names = [
+            "malloc",
+            "__libc_calloc",
+            "__GI___libc_malloc",
+            "__strdup",
+            "malloc@@GLIBC_2.2.5",
+            "operator new(unsigned long)",
+            "operator new[](unsigned long, std::nothrow_t const&)",
+            "std::__new_allocator<int>::allocate(unsigned long, void const*)",
+            "__gnu_cxx::new_allocator<std::pair<int const, Foo> >::allocate(unsigned long, void const*)",
+            "std::allocator_traits<std::allocator<char> >::allocate(std::allocator<char>&, unsigned long)",
+            "std::_Vector_base<int, std::allocator<int> >::_M_allocate(unsigned long)",
+            "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int*, int&&)",
+            "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create",
+            "std::__1::vector<int, std::__1::allocator<int>>::push_back(int const&)",
+            "__rust_alloc",
+            "__rustc::__rust_alloc",
+            "__rustc[4794b31dd7191200]::__rust_alloc",
+            "alloc::alloc::exchange_malloc",
+            "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
+            "alloc::raw_vec::RawVecInner<A>::try_allocate_in",
+            "<alloc::raw_vec::RawVec<u8>>::grow_one",
+            "alloc::raw_vec::finish_grow::<alloc::alloc::Global>",
+            "<alloc::vec::Vec<T> as alloc::vec::spec_from_iter::SpecFromIter<T, I>>::from_iter",
+            "<T as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec",
+            "<core::iter::adapters::map::Map<I, F> as core::iter::traits::iterator::Iterator>::fold",
+            "g_malloc0_n",
+            "PyMem_RawMalloc",
+            "_PyObject_Malloc",
+            "_PyObject_GC_NewVar",
+            "Perl_safesysrealloc",
+            "xmalloc",
+            "do_xmalloc.constprop.0",
+        ];
+        for name in names {
+            assert!(is_machinery(name), "{name} is {}", plain_name(name));
+        }
+    }
+
+    #[test]
+    fn no_machinery() {
+        let names = [
+            "",
+            "main",
+            "mallocate",
+            "my_malloc_stats",
+            "PyObject_Call",
+            "Perl_sv_grow",
+            "g_hash_table_insert",
+            "json::parse(std::vector<int, std::allocator<int> > const&)",
+            "std::vector<int> make_vector<int>(int)",
+            "std::thread::spawn",
+            "std::ifstream::ifstream(char const*)",
+            "(anonymous namespace)::build(unsigned long)",
+            "<mine::Tree as core::clone::Clone>::clone",
+            "mine::alloc::alloc::grow",
+            "core::Engine::run()",
+            "alloc::pool::Pool::take()",
+            "Stdlib.Hashtbl.resize",
+            "python3.11+0x2a3b",
+            "<unclosed as",
+            "<",
+            "f<->>(",
+            ">>>>",
+        ];
+        for name in names {
+            assert!(!is_machinery(name), "{name} is {}", plain_name(name));
+        }
+    }
+}

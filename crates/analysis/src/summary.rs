@@ -1,0 +1,51 @@
+//! The totals of a trace.
+
+use std::time::Duration;
+
+use crate::estimate::{Amount, Sampling};
+
+/// What a trace amounts to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// How it was sampled.
+    pub sampling: Sampling,
+    /// From the start of the trace to its end.
+    pub duration: Duration,
+    /// Number of allocations sampled.
+    pub samples: u64,
+    /// Number of words hit in them: [`Allocation::samples`](lifetrace_trace::event::Allocation) summed.
+    pub hits: u64,
+    /// Number of samples promoted.
+    pub promotions: u64,
+    /// Number of samples freed or found dead.
+    pub collections: u64,
+    /// Events about blocks that did not live; a sound trace has none.
+    pub unmatched: u64,
+    /// All that was allocated.
+    pub allocated: Amount,
+    /// What was promoted to the major heap.
+    pub promoted: Amount,
+    /// The greatest amount that lived at once.
+    pub peak: Peak,
+    /// What lived when the trace ended.
+    pub live: Amount,
+}
+
+impl Summary {
+    /// Number of events of all kinds.
+    pub fn events(&self) -> u64 {
+        self.samples + self.promotions + self.collections + self.unmatched
+    }
+}
+
+/// The moment when the estimate of live bytes was highest.
+///
+/// The highest of many estimates is more likely too high than too low; where samples are few, the
+/// true peak tends to lie in the lower half of the interval, and may be at another time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peak {
+    /// What lived then.
+    pub amount: Amount,
+    /// Since the start of the trace.
+    pub time: Duration,
+}

@@ -1,0 +1,67 @@
+//! Dates of the Gregorian calendar, in UTC.
+
+use lifetrace_trace::ids::Timestamp;
+
+const MICROS_PER_SECOND: u64 = 1_000_000;
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// `2026-01-12 13:44:03 UTC`.
+pub fn readable(time: Timestamp) -> String {
+    let (date, clock) = parts(time);
+    format!("{date} {clock} UTC")
+}
+
+/// `2026-01-12T13:44:03.123456Z` (RFC 3339).
+pub fn rfc3339(time: Timestamp) -> String {
+    let (date, clock) = parts(time);
+    format!("{date}T{clock}.{:06}Z", time.0 % MICROS_PER_SECOND)
+}
+
+fn parts(time: Timestamp) -> (String, String) {
+    let seconds = time.0 / MICROS_PER_SECOND;
+    let (year, month, day) = civil(seconds / SECONDS_PER_DAY);
+    let second = seconds % SECONDS_PER_DAY;
+    let clock = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    (format!("{year:04}-{month:02}-{day:02}"), clock)
+}
+
+/// Year, month and day of a day counted from 1970-01-01: Howard Hinnant's `civil_from_days`, whose
+/// years begin in March so that the leap day is the last one.
+fn civil(days_since_1970: u64) -> (u64, u64, u64) {
+    const DAYS_TO_1970: u64 = 719_468;
+    const DAYS_PER_ERA: u64 = 146_097;
+    let days = days_since_1970 + DAYS_TO_1970;
+    let (era, day_of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(seconds: u64, expected: &str) {
+        assert_eq!(readable(Timestamp(seconds * MICROS_PER_SECOND)), expected);
+    }
+
+    #[test]
+    fn dates() {
+        check(0, "1970-01-01 00:00:00 UTC");
+        check(951_782_399, "2000-02-28 23:59:59 UTC");
+        check(951_782_400, "2000-02-29 00:00:00 UTC");
+        check(951_868_800, "2000-03-01 00:00:00 UTC");
+        check(1_704_067_199, "2023-12-31 23:59:59 UTC");
+        check(4_107_542_400, "2100-03-01 00:00:00 UTC");
+    }
+
+    #[test]
+    fn any_number_is_a_date() {
+        check(u64::MAX / MICROS_PER_SECOND, "586524-01-19 08:01:49 UTC");
+        assert_eq!(rfc3339(Timestamp(1_000_001)), "1970-01-01T00:00:01.000001Z");
+    }
+}

@@ -1,0 +1,213 @@
+//! What is said on stderr when a recording is over: what there is, what is missing, what to type next.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::path::Path;
+
+use lifetrace_recorder::{NoticeKind, Outcome, SessionEnd, SessionReport};
+
+use crate::cmd::report::{self, Options};
+use crate::{human, summary, terminal};
+
+/// Traces of children that are described; the others are only counted.
+const SHOWN: usize = 5;
+
+/// Whether something went wrong on our side: a trace could not be written to its end, or at all.
+pub(super) fn has_failed(outcome: &Outcome) -> bool {
+    let incomplete = |session: &SessionReport| session.error.is_some();
+    outcome.sessions.is_empty() || outcome.sessions.iter().any(incomplete)
+}
+
+/// Tells about the traces, `command`'s own first.
+pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
+    if !quiet {
+        tell_traces(outcome, command);
+    }
+    outcome.sessions.iter().for_each(tell_shortcomings);
+    for refusal in &outcome.refusals {
+        let program = program(&refusal.executable);
+        terminal::complain(format_args!(
+            "process {} ({program}) is not traced: {}",
+            refusal.pid, refusal.reason
+        ));
+    }
+    if outcome.sessions.is_empty() && outcome.refusals.is_empty() {
+        terminal::complain(
+            "nothing was recorded: no process has loaded the agent (statically linked and setuid \
+             programs do not, nor do programs that are started with an emptied environment)",
+        );
+    }
+}
+
+/// Prints the report of the command's trace on stdout.
+pub(super) fn report(outcome: &Outcome, command: u32) {
+    let Some(session) = main_session(outcome, command) else {
+        return terminal::complain("there is no trace of the command to report");
+    };
+    match report::print(&session.path, &Options::default()) {
+        Ok(None) => {}
+        Ok(Some(damage)) => terminal::complain(damage),
+        Err(error) if terminal::is_closed_pipe(&error) => {}
+        Err(error) => terminal::complain(format_args!("{error:#}")),
+    }
+}
+
+/// The command's last program: the one that it has become, if it has executed others.
+fn main_session(outcome: &Outcome, command: u32) -> Option<&SessionReport> {
+    let own = outcome.sessions.iter().rev().find(|session| session.pid == command);
+    own.or(outcome.sessions.first())
+}
+
+fn tell_traces(outcome: &Outcome, command: u32) {
+    let Some(main) = main_session(outcome, command) else { return };
+    let is_other = |session: &&SessionReport| !std::ptr::eq(*session, main);
+    let mut others: Vec<_> = outcome.sessions.iter().filter(is_other).collect();
+    others.sort_by_key(|session| std::cmp::Reverse(session.samples));
+    let (shown, more) = others.split_at(others.len().min(SHOWN));
+    for session in [main].iter().chain(shown) {
+        terminal::complain(description(session));
+    }
+    if !more.is_empty() {
+        let samples: u64 = more.iter().map(|session| session.samples).sum();
+        terminal::complain(format_args!(
+            "and {} more traces with {} samples",
+            more.len(),
+            human::count(samples as f64)
+        ));
+    }
+    tell_next_step(main);
+}
+
+fn tell_next_step(session: &SessionReport) {
+    if session.samples == 0 && session.error.is_none() {
+        terminal::complain("nothing was sampled; a smaller --interval sees more");
+    }
+    if session.path.is_file() {
+        let path = quoted(session.path.as_os_str());
+        terminal::complain(format_args!("next: lifetrace report {path}"));
+    }
+}
+
+fn description(session: &SessionReport) -> String {
+    let mut text = format!(
+        "{} (process {}, {}): {}, {} samples",
+        session.path.display(),
+        session.pid,
+        program(&session.executable),
+        human::bytes(session.bytes as f64),
+        human::count(session.samples as f64)
+    );
+    if session.path.is_file()
+        && let Ok(summary) = summary::summarize(&session.path)
+    {
+        let allocated = human::amount(&summary.allocated, &summary.sampling);
+        let _ = write!(text, "\n  allocated {allocated}");
+        let live = human::amount(&summary.live, &summary.sampling);
+        let _ = write!(text, "\n  live at the end {live}");
+    }
+    text
+}
+
+fn tell_shortcomings(session: &SessionReport) {
+    let path = session.path.display();
+    if let Some(error) = &session.error {
+        terminal::complain(format_args!(
+            "{path}: {error}; writing ended there, {} with {} samples are saved",
+            human::bytes(session.bytes as f64),
+            human::count(session.samples as f64)
+        ));
+    }
+    if session.end == SessionEnd::Damaged {
+        terminal::complain(format_args!(
+            "{path}: process {} has written over the memory shared with its agent; the trace has \
+             what was recorded before",
+            session.pid
+        ));
+    }
+    for (reason, count) in &session.lost {
+        let count = human::count(*count as f64);
+        terminal::complain(format_args!("{path}: lost {count} events: {}", reason.description()));
+    }
+    for notice in &session.notices {
+        let program = program(&session.executable);
+        terminal::complain(format_args!("{path}: {program} {}", explanation(*notice)));
+    }
+}
+
+fn explanation(notice: NoticeKind) -> &'static str {
+    match notice {
+        NoticeKind::OwnAllocator => "brings its own malloc: its allocations cannot be heard",
+        NoticeKind::NoRegion => "left no room in its address space: nothing could be sampled",
+    }
+}
+
+fn program(executable: &Path) -> String {
+    let name = executable.file_name().unwrap_or(OsStr::new("unknown program"));
+    human::printable(&name.to_string_lossy()).into_owned()
+}
+
+/// As a shell has to be told.
+fn quoted(path: &OsStr) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%".contains(c);
+    if text.chars().all(plain) && !text.starts_with('-') {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(pid: u32, path: &str) -> SessionReport {
+        SessionReport {
+            path: path.into(),
+            pid,
+            parent: 1,
+            executable: "/usr/bin/perl".into(),
+            command_line: "perl".into(),
+            samples: 1234,
+            events: 2000,
+            bytes: 2048,
+            lost: Vec::new(),
+            notices: Vec::new(),
+            end: SessionEnd::Died,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn the_main_trace_is_of_what_the_command_became() {
+        let sessions = vec![session(7, "shim"), session(8, "child"), session(7, "perl")];
+        let outcome = Outcome { sessions, refusals: Vec::new() };
+        assert_eq!(main_session(&outcome, 7).unwrap().path, Path::new("perl"));
+        assert_eq!(main_session(&outcome, 9).unwrap().path, Path::new("shim"));
+        assert!(main_session(&Outcome::default(), 7).is_none());
+    }
+
+    #[test]
+    fn a_trace_cut_short_is_a_failure() {
+        let mut outcome = Outcome { sessions: vec![session(7, "x")], refusals: Vec::new() };
+        assert!(!has_failed(&outcome));
+        outcome.sessions[0].error = Some(std::io::ErrorKind::StorageFull.into());
+        assert!(has_failed(&outcome));
+        assert!(has_failed(&Outcome::default()));
+    }
+
+    #[test]
+    fn a_trace_that_is_no_file_has_no_totals() {
+        let text = description(&session(7, "/dev/null"));
+        assert_eq!(text, "/dev/null (process 7, perl): 2 KiB, 1,234 samples");
+    }
+
+    #[test]
+    fn paths_can_be_pasted() {
+        for (path, expected) in
+            [("a.ctf", "a.ctf"), ("a b.ctf", "'a b.ctf'"), ("it's", r"'it'\''s'"), ("-o", "'-o'")]
+        {
+            assert_eq!(quoted(OsStr::new(path)), expected);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `lifetrace report`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lifetrace_analysis::SortBy;
+
+use crate::damage::Damage;
+use crate::open::Backtraces;
+use crate::report::Report;
+use crate::{summary, terminal};
+
+/// What may be typed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The trace
+    trace: PathBuf,
+    /// Show so many callsites
+    #[arg(long, value_name = "N", default_value_t = Options::default().top)]
+    top: usize,
+    /// What the first callsites have most of
+    #[arg(long, value_enum, default_value_t)]
+    sort: Order,
+    /// Write JSON (see docs/json.md)
+    #[arg(long)]
+    json: bool,
+}
+
+/// The names of [`SortBy`].
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Order {
+    /// Bytes ever allocated
+    #[default]
+    Allocated,
+    /// Bytes live at the end
+    Live,
+    /// Bytes live when the program had most
+    Peak,
+    /// Objects ever allocated
+    Count,
+}
+
+/// How a report is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Number of callsites shown.
+    pub top: usize,
+    pub sort: SortBy,
+    pub json: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { top: 10, sort: SortBy::Allocated, json: false }
+    }
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let options = Options { top: args.top, sort: args.sort.into(), json: args.json };
+    let damage = print(&args.trace, &options)?;
+    Ok(super::conclude(damage.as_ref()))
+}
+
+/// Writes the report of a trace to stdout. Gives back what was wrong with the trace after the events
+/// that the report is made of.
+///
+/// # Errors
+/// If the trace cannot be opened, or stdout not be written.
+pub fn print(path: &Path, options: &Options) -> anyhow::Result<Option<Damage>> {
+    let reading = summary::read(path, Backtraces::Read)?;
+    let report = Report::new(&reading, options);
+    let text = if options.json { report.json()? } else { report.text(terminal::width()) };
+    terminal::print(&text)?;
+    Ok(reading.damage)
+}
+
+impl From<Order> for SortBy {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Allocated => Self::Allocated,
+            Order::Live => Self::Live,
+            Order::Peak => Self::Peak,
+            Order::Count => Self::Count,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The report as JSON; `docs/json.md` describes its fields, which stay as they are.
+
+use lifetrace_analysis::{Amount, Callsite, Frame, Place, SortBy};
+use serde::{Serialize, Serializer};
+
+use super::{Report, Subject};
+use crate::damage::Damage;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    trace: Subject<'a>,
+    totals: Totals,
+    sort: &'static str,
+    callsites_total: usize,
+    callsites: Vec<Site<'a>>,
+    damage: Option<Flaw>,
+}
+
+#[derive(Serialize)]
+struct Totals {
+    allocated: Quantity,
+    promoted: Quantity,
+    peak: PeakQuantity,
+    live_at_end: Quantity,
+}
+
+#[derive(Serialize)]
+struct PeakQuantity {
+    time_us: u64,
+    #[serde(flatten)]
+    quantity: Quantity,
+}
+
+#[derive(Serialize)]
+struct Quantity {
+    samples: u64,
+    #[serde(serialize_with = "number")]
+    bytes: f64,
+    #[serde(serialize_with = "number")]
+    bytes_interval95: f64,
+    #[serde(serialize_with = "number")]
+    objects: f64,
+    #[serde(serialize_with = "number")]
+    objects_interval95: f64,
+}
+
+#[derive(Serialize)]
+struct Site<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    share: f64,
+    allocated: Quantity,
+    peak: Quantity,
+    live_at_end: Quantity,
+    backtraces: usize,
+    hottest_backtrace: Backtrace<'a>,
+}
+
+#[derive(Serialize)]
+struct Backtrace<'a> {
+    share: f64,
+    frames: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    inlined: bool,
+}
+
+#[derive(Serialize)]
+struct PlaceFields<'a> {
+    function: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+}
+
+/// What was wrong with a trace.
+#[derive(Serialize)]
+pub struct Flaw {
+    offset: u64,
+    reason: String,
+}
+
+impl Report<'_> {
+    /// One JSON object.
+    pub fn json(&self) -> serde_json::Result<String> {
+        let (summary, callsites) = (&self.summary, &self.callsites.callsites);
+        let peak = PeakQuantity {
+            time_us: summary.peak.time.as_micros() as u64,
+            quantity: Quantity::new(&summary.peak.amount),
+        };
+        to_json(&Document {
+            trace: Subject::new(self.reading, summary),
+            totals: Totals {
+                allocated: Quantity::new(&summary.allocated),
+                promoted: Quantity::new(&summary.promoted),
+                peak,
+                live_at_end: Quantity::new(&summary.live),
+            },
+            sort: sort_name(self.sort),
+            callsites_total: callsites.len(),
+            callsites: callsites.iter().take(self.top).map(|site| self.site(site)).collect(),
+            damage: self.reading.damage.as_ref().map(Flaw::new),
+        })
+    }
+
+    fn site<'s>(&'s self, callsite: &Callsite<'s>) -> Site<'s> {
+        Site {
+            place: PlaceFields::new(callsite.place),
+            share: callsite.share,
+            allocated: Quantity::new(&callsite.allocated),
+            peak: Quantity::new(&callsite.peak),
+            live_at_end: Quantity::new(&callsite.live),
+            backtraces: callsite.hottest.of,
+            hottest_backtrace: Backtrace {
+                share: callsite.hottest.share,
+                frames: self.callsites.frames(callsite.hottest.backtrace).map(Line::new).collect(),
+            },
+        }
+    }
+}
+
+impl Quantity {
+    fn new(amount: &Amount) -> Self {
+        Self {
+            samples: amount.samples,
+            bytes: amount.bytes.value,
+            bytes_interval95: amount.bytes.interval95(),
+            objects: amount.objects.value,
+            objects_interval95: amount.objects.interval95(),
+        }
+    }
+}
+
+impl<'a> Line<'a> {
+    fn new(frame: Frame<'a>) -> Self {
+        Self { place: PlaceFields::new(frame.place), inlined: frame.inlined }
+    }
+}
+
+impl<'a> PlaceFields<'a> {
+    fn new(place: Place<'a>) -> Self {
+        match place {
+            Place::Known(location) => Self {
+                function: Some(&location.defname),
+                file: Some(&location.filename),
+                line: (location.line > 0).then_some(location.line),
+            },
+            Place::Unknown(_) | Place::NoBacktrace => {
+                Self { function: None, file: None, line: None }
+            }
+        }
+    }
+}
+
+impl Flaw {
+    pub fn new(damage: &Damage) -> Self {
+        Self { offset: damage.offset(), reason: damage.reason() }
+    }
+}
+
+/// As the options of `--sort`.
+fn sort_name(sort: SortBy) -> &'static str {
+    match sort {
+        SortBy::Allocated => "allocated",
+        SortBy::Live => "live",
+        SortBy::Peak => "peak",
+        SortBy::Count => "count",
+    }
+}
+
+/// Indented JSON that ends with a line feed.
+pub fn to_json(document: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(document).map(|text| text + "\n")
+}
+
+/// A number to three decimal places; whole ones are written as such: `64`, not `64.0`.
+pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    const GREATEST_EXACT: f64 = (1u64 << 53) as f64;
+    let thousandths = value * 1e3;
+    let value = if thousandths < GREATEST_EXACT { thousandths.round() / 1e3 } else { *value };
+    if value.fract() == 0.0 && (0.0..=GREATEST_EXACT).contains(&value) {
+        serializer.serialize_u64(value as u64)
+    } else {
+        serializer.serialize_f64(value)
+    }
+}

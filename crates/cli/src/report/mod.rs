@@ -1,0 +1,41 @@
+//! What a trace amounts to, for people and for programs: [`text`](Report::text) and
+//! [`json`](Report::json) tell the same facts.
+
+mod backtrace;
+mod json;
+mod page;
+mod place;
+mod ranking;
+mod shorten;
+mod subject;
+mod text;
+
+use lifetrace_analysis::{Callsites, SortBy, Summary};
+
+use crate::cmd::report::Options;
+use crate::open::Trace;
+use crate::summary::Reading;
+
+pub use json::{Flaw, to_json};
+pub use subject::Subject;
+
+/// A report, not yet in words.
+pub struct Report<'a> {
+    reading: &'a Reading,
+    summary: Summary,
+    callsites: Callsites<'a, Trace>,
+    top: usize,
+    sort: SortBy,
+}
+
+impl<'a> Report<'a> {
+    pub fn new(reading: &'a Reading, options: &Options) -> Self {
+        Self {
+            reading,
+            summary: reading.profile.summary(),
+            callsites: reading.profile.callsites(&reading.trace, options.sort),
+            top: options.top,
+            sort: options.sort,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The callsites of a page of text: how much, where, and by which way.
+
+use lifetrace_analysis::{Amount, Callsite, Frame, SortBy};
+
+use super::Report;
+use super::backtrace::{Line, shorten};
+use super::page::{Page, columns};
+use super::place::{function, source};
+use super::shorten::{last_components, shorten_function, shorten_path};
+use crate::human;
+use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
+
+/// Before the lines of a callsite, and before those of its backtrace.
+const INDENT: &str = "      ";
+const DEEPER: &str = "        ";
+
+/// A function keeps at least so many columns, whatever its path takes.
+const MIN_FUNCTION: usize = 20;
+
+impl Report<'_> {
+    /// The first callsites.
+    pub(super) fn ranking(&self, page: &mut Page) {
+        let (all, what) = (&self.callsites.callsites, measure(self.sort));
+        let shown = &all[..self.top.min(all.len())];
+        if shown.is_empty() {
+            page.line(format_args!("{} callsites have {what}", all.len()));
+            return;
+        }
+        let share = human::percent(shown.iter().map(|callsite| callsite.share).sum());
+        page.prose("", STRONG, &heading(shown.len(), all.len(), what, &share));
+        for (rank, callsite) in (1..).zip(shown) {
+            page.line("");
+            self.callsite(page, rank, callsite);
+        }
+    }
+
+    fn callsite(&self, page: &mut Page, rank: usize, callsite: &Callsite<'_>) {
+        let [first, second, third] = self.amounts(callsite);
+        let head = format!("{rank:>3}. {:>7}", human::percent(callsite.share));
+        let fits = columns(&head) + 2 + columns(&first) <= page.width;
+        let separator = if fits { "  ".to_owned() } else { format!("\n{INDENT}") };
+        page.line(format_args!("{}{separator}{first}", styled(SHARE, head)));
+        page.wrapped(INDENT, NAME, &function(&callsite.place));
+        if let Some(source) = source(&callsite.place) {
+            page.wrapped(INDENT, FAINT, &source);
+        }
+        page.prose(INDENT, PLAIN, &format!("{second}; {third}"));
+        page.prose(INDENT, FAINT, &provenance(callsite));
+        let frames: Vec<_> = self.callsites.frames(callsite.hottest.backtrace).collect();
+        shorten(&frames).iter().for_each(|line| backtrace_line(page, line));
+    }
+
+    /// What was allocated, lived at the peak, and lives; what callsites are ordered by comes first.
+    fn amounts(&self, callsite: &Callsite<'_>) -> [String; 3] {
+        let Callsite { allocated, peak, live, .. } = callsite;
+        let bytes = human::estimate(&allocated.bytes);
+        let objects = match human::objects(&allocated.objects).as_str() {
+            "1" => "1 object".to_owned(),
+            number => format!("{number} objects"),
+        };
+        let allocated = match self.sort {
+            SortBy::Count => format!("{objects} of {bytes}"),
+            _ => format!("{bytes} in {objects}"),
+        };
+        let peak = format!("{} at the peak", self.bytes_or_none(peak));
+        let live = format!("{} live at end", self.bytes_or_none(live));
+        match self.sort {
+            SortBy::Allocated | SortBy::Count => [allocated, peak, live],
+            SortBy::Peak => [peak, live, format!("{allocated} allocated")],
+            SortBy::Live => [live, peak, format!("{allocated} allocated")],
+        }
+    }
+
+    fn bytes_or_none(&self, amount: &Amount) -> String {
+        match amount.samples {
+            0 if !self.summary.sampling.is_exact() => "none sampled".to_owned(),
+            _ => human::estimate(&amount.bytes),
+        }
+    }
+}
+
+fn measure(sort: SortBy) -> &'static str {
+    match sort {
+        SortBy::Allocated => "bytes allocated",
+        SortBy::Live => "bytes live at the end",
+        SortBy::Peak => "bytes live at the peak",
+        SortBy::Count => "objects allocated",
+    }
+}
+
+fn heading(shown: usize, all: usize, what: &str, share: &str) -> String {
+    match (shown, all) {
+        (1, 1) => format!("The only callsite with {what}"),
+        _ if shown == all => format!("All {all} callsites with {what}"),
+        _ => format!("Top {shown} of {all} callsites by {what}: {share} of the total"),
+    }
+}
+
+fn provenance(callsite: &Callsite<'_>) -> String {
+    match callsite.hottest.of {
+        1 => "by its only backtrace:".to_owned(),
+        all => {
+            let share = human::percent(callsite.hottest.share);
+            format!("{share} of this by the hottest of {all} backtraces:")
+        }
+    }
+}
+
+fn backtrace_line(page: &mut Page, line: &Line<'_>) {
+    let note = match *line {
+        Line::Frame(frame) => return frame_line(page, &frame),
+        Line::Again { frames: 1, times } => {
+            format!("(recursion: the frame above {times} more times)")
+        }
+        Line::Again { frames, times } => {
+            format!("(recursion: the {frames} frames above {times} more times)")
+        }
+        Line::Gap { frames } => format!("(… {frames} frames left out …)"),
+    };
+    page.prose(DEEPER, FAINT, &note);
+}
+
+fn frame_line(page: &mut Page, frame: &Frame<'_>) {
+    let inlined = if frame.inlined { " (inlined)" } else { "" };
+    let room = page.width - DEEPER.len() - inlined.len() - 2;
+    let name = function(&frame.place);
+    let for_name = columns(&name).clamp(MIN_FUNCTION, MIN_FUNCTION.max(room / 2));
+    let source =
+        shorten_path(&source(&frame.place).unwrap_or_default(), room.saturating_sub(for_name));
+    let name = shorten_function(&name, room - columns(&source));
+    let separator = if source.is_empty() { "" } else { "  " };
+    let name_style = if frame.is_machinery() { FAINT } else { PLAIN };
+    let rest = styled(FAINT, format_args!("{separator}{source}{inlined}"));
+    page.line(format_args!("{DEEPER}{}{rest}", styled(name_style, name)));
+}

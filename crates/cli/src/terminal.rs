@@ -1,0 +1,56 @@
+//! Where text goes: its width, its colours, and the one place that writes reports to stdout.
+//!
+//! Colours are dropped where stdout is no terminal or NO_COLOR is set, and kept where
+//! CLICOLOR_FORCE is: `anstream` decides, so everybody may write styled text.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+/// As it comes.
+pub const PLAIN: Style = Style::new();
+/// What a reader should see first.
+pub const STRONG: Style = Style::new().bold();
+/// What they may skip.
+pub const FAINT: Style = Style::new().dimmed();
+/// Names of functions.
+pub const NAME: Style = AnsiColor::Cyan.on_default().bold();
+/// Shares of the whole.
+pub const SHARE: Style = AnsiColor::Yellow.on_default().bold();
+
+const WIDTH_ELSEWHERE: usize = 100;
+const NARROWEST: usize = 40;
+
+/// Columns of stdout: those of COLUMNS if it is set, else the terminal's.
+pub fn width() -> usize {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let real =
+        || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    asked.or_else(real).unwrap_or(WIDTH_ELSEWHERE).max(NARROWEST)
+}
+
+/// Writes a finished report to stdout.
+///
+/// # Errors
+/// Those of stdout; see [`is_closed_pipe`].
+pub fn print(report: &str) -> io::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(report.as_bytes())?;
+    stdout.flush()
+}
+
+/// Whether the reader has seen enough, as `head` has: no reason to complain.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    kind == Some(io::ErrorKind::BrokenPipe)
+}
+
+/// `text` in a style.
+pub fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Writes a message to stderr. Where stderr is closed or full there is nobody to tell.
+pub fn complain(message: impl std::fmt::Display) {
+    let _ = writeln!(anstream::stderr().lock(), "lifetrace: {message}");
+}

@@ -1,0 +1,12 @@
+//! The command as a user meets it: real processes, recorded, and their traces read back.
+//!
+//! Nothing here reaches into the command: it is started as a program, and what it leaves is read
+//! with the libraries. No test measures time or sleeps; each can run at the same time as any other.
+//! All are in one executable, so that they share the compiled fixtures.
+
+mod bad_traces;
+mod hazards;
+mod real_programs;
+mod record_options;
+mod record_refusals;
+mod support;

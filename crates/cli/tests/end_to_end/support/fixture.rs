@@ -1,0 +1,86 @@
+//! The programs of `fixtures/targets`, compiled when first asked for.
+//!
+//! They are compiled with inlining off, so that each function in the source has a frame of its own,
+//! into cargo's folder for tests, once per run of the tests.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+
+/// Also, the compiler must not know that `free(malloc(n))` is nothing.
+const FRAME_PER_FUNCTION: &[&str] =
+    &["-O1", "-g", "-w", "-pthread", "-fno-inline", "-fno-optimize-sibling-calls", "-fno-builtin"];
+
+/// A program in C.
+pub fn c(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[]))
+}
+
+/// A program in C that is linked statically.
+pub fn c_static(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("{name}-static"), |source| gcc(source, &["-static"]))
+}
+
+/// A shared library in C.
+pub fn c_library(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("lib{name}.so"), |source| {
+        gcc(source, &["-shared", "-fPIC"])
+    })
+}
+
+/// A program in C that is linked with a library.
+pub fn c_with_library(name: &str, library: &str) -> PathBuf {
+    let library = c_library(library);
+    compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[library.to_str().unwrap()]))
+}
+
+/// A program in C++.
+pub fn cpp(name: &str) -> PathBuf {
+    compiled(&format!("cpp/{name}.cpp"), name, |source| {
+        let mut command = Command::new("g++");
+        command.arg("-std=c++17").args(FRAME_PER_FUNCTION).arg(source);
+        command
+    })
+}
+
+/// A program in Rust.
+pub fn rust(name: &str) -> PathBuf {
+    compiled(&format!("rust/{name}.rs"), name, |source| {
+        let mut command = Command::new("rustc");
+        command.args(["--edition", "2024", "-O", "-g"]).arg(source);
+        command
+    })
+}
+
+/// Where a source of a fixture is.
+pub fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/targets").join(name)
+}
+
+fn gcc(source: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("gcc");
+    command.args(FRAME_PER_FUNCTION).arg(source).args(arguments);
+    command
+}
+
+/// The file `output`, made by `compiler` unless this run of the tests has made it.
+fn compiled(name: &str, output: &str, compiler: impl FnOnce(&Path) -> Command) -> PathBuf {
+    static COMPILED: LazyLock<Mutex<HashMap<String, Arc<OnceLock<PathBuf>>>>> =
+        LazyLock::new(Mutex::default);
+    // The lock is not held while one compiles: others wait for the same output only.
+    let cell = Arc::clone(COMPILED.lock().unwrap().entry(output.to_owned()).or_default());
+    cell.get_or_init(|| compile(compiler(&source(name)), output)).clone()
+}
+
+fn compile(mut compiler: Command, output: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (path, unfinished) =
+        (folder.join(output), folder.join(format!("{output}.{}", std::process::id())));
+    let status = compiler.arg("-o").arg(&unfinished).stdin(Stdio::null()).status();
+    assert!(status.as_ref().is_ok_and(|status| status.success()), "{compiler:?}: {status:?}");
+    // Another run of the tests may use the old one just now.
+    std::fs::rename(unfinished, &path).unwrap();
+    path
+}

@@ -1,0 +1,8 @@
+//! What the tests have in common, one thing per file.
+
+pub mod blocks;
+pub mod deviation;
+pub mod fixture;
+pub mod ledger;
+pub mod profile;
+pub mod run;

@@ -1,0 +1,125 @@
+//! What a process needs to be traced, made while its agent waits.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
+
+use std::time::Duration;
+
+use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::ids::{DomainId, Timestamp};
+use lifetrace_transport::segment::Settings;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::system::uname;
+
+use crate::clock::{Anchor, monotonic_now};
+use crate::outcome::Refusal;
+use crate::output::{Names, OutputError};
+use crate::process::ProcessImage;
+use crate::progress::Progress;
+use crate::receive::{Arrival, ReceiverHandle};
+use crate::scribe::{Assignment, Scribe};
+use crate::session::Session;
+use crate::shm::Segment;
+use crate::symbolizer::Symbolizer;
+
+/// Batches that may wait for a session's thread.
+const QUEUE: usize = 1;
+
+/// How long a program's first agent waits for the end of its process's previous image.
+const SUCCESSION: Duration = Duration::from_millis(500);
+
+/// Lets processes in.
+pub(crate) struct Admission {
+    pub(crate) settings: Settings,
+    pub(crate) names: Names,
+    /// The only process to be traced, if not all are.
+    pub(crate) only: Option<Pid>,
+    pub(crate) anchor: Anchor,
+    pub(crate) symbolizer: Arc<Symbolizer>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) receiver: ReceiverHandle,
+}
+
+impl Admission {
+    /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor
+    /// for it; `None` if it is not to be traced.
+    pub(crate) fn admit(&mut self, pid: Pid) -> Option<OwnedFd> {
+        if self.only.is_some_and(|only| only != pid) {
+            return None;
+        }
+        self.end_earlier_image(pid);
+        let process = ProcessImage::read(pid);
+        let executable = process.executable.clone();
+        let begun = self.begin(process);
+        begun
+            .inspect_err(|error| {
+                let pid = pid.as_raw_nonzero().get() as u32;
+                self.progress.refuse(Refusal { pid, executable, reason: error.to_string() });
+            })
+            .ok()
+    }
+
+    /// A process that says hello again has executed another program. If there was nothing to say
+    /// about the earlier one, its trace is removed first, since it leaves its name to the new one.
+    fn end_earlier_image(&self, pid: Pid) {
+        if self.progress.has_session(pid) {
+            let (answer, inbox) = sync_channel(1);
+            self.receiver.send(Arrival::Replaced(pid, answer));
+            if inbox.recv_timeout(SUCCESSION) == Ok(false) {
+                self.progress.wait_for_end_of(pid, SUCCESSION);
+            }
+        }
+    }
+
+    fn begin(&mut self, process: ProcessImage) -> Result<OwnedFd, BeginError> {
+        let pid = process.pid;
+        let begun = monotonic_now();
+        let (segment, descriptor) = Segment::create(self.settings)?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from)?;
+        let name = pid.as_raw_nonzero().to_string();
+        let (path, file) = self.names.create(&process.executable, &name)?;
+        let failed = Arc::new(AtomicBool::new(false));
+        let (queue, inbox) = sync_channel(QUEUE);
+        let assignment = Assignment {
+            path,
+            file,
+            info: trace_info(&process, self.settings.rate_per_word, self.anchor.wall(begun)),
+            process,
+            anchor: self.anchor,
+            symbolizer: Arc::clone(&self.symbolizer),
+            failed: Arc::clone(&failed),
+        };
+        let seat = self.progress.enter(pid);
+        std::thread::Builder::new()
+            .name(format!("trace {name}"))
+            .spawn(move || Scribe::run(assignment, &inbox, seat))?;
+        let session = Session::new(pid, handle, segment, queue, failed);
+        self.receiver.send(Arrival::Session(Box::new(session)));
+        Ok(descriptor)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum BeginError {
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("cannot set up a session: {0}")]
+    System(#[from] io::Error),
+}
+
+fn trace_info(process: &ProcessImage, sample_rate: f64, start_time: Timestamp) -> TraceInfo {
+    TraceInfo {
+        sample_rate,
+        word_bits: 64,
+        executable_name: process.executable.to_string_lossy().into_owned(),
+        host_name: uname().nodename().to_string_lossy().into_owned(),
+        runtime_params: String::new(),
+        pid: process.pid.as_raw_nonzero().get() as u64,
+        start_time,
+        initial_domain: DomainId(0),
+        context: Some(process.command_line.clone()).filter(|line| !line.is_empty()),
+    }
+}

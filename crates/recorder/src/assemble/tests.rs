@@ -1,0 +1,209 @@
+//! Messages in, the events that a reader of the trace sees out.
+
+use lifetrace_trace::event::Event;
+use lifetrace_trace::ids::{DomainId, Timestamp};
+use lifetrace_trace::memtrace::Reader;
+use lifetrace_transport::message::{Frames, Module};
+
+use super::*;
+
+/// Outermost frame first: names joined by spaces.
+type Seen = (u64, String);
+
+struct Scene {
+    assembler: Assembler<Vec<u8>>,
+    time: u64,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let process = ProcessImage::read(rustix::process::getpid());
+        let info = TraceInfo {
+            sample_rate: 1.0,
+            word_bits: 64,
+            executable_name: "test".into(),
+            host_name: "host".into(),
+            runtime_params: String::new(),
+            pid: 1,
+            start_time: Timestamp(0),
+            initial_domain: DomainId(0),
+            context: None,
+        };
+        let symbolizer = Arc::new(Symbolizer::start().unwrap());
+        let assembler =
+            Assembler::new(Vec::new(), &info, Anchor::now(), symbolizer, process).unwrap();
+        Scene { assembler, time: crate::clock::monotonic_now().0 }
+    }
+
+    fn say(&mut self, thread: u32, body: Body<'_>) {
+        self.time += 1000;
+        let time = MonotonicNanos(self.time);
+        self.assembler.apply(&Message { time, thread: ThreadId(thread), body }).unwrap();
+    }
+
+    /// `fresh` is innermost first, as on the wire.
+    fn allocate(&mut self, thread: u32, id: u64, shared: u32, fresh: &[u64], truncated: bool) {
+        let backtrace = BacktraceDelta { shared, fresh: Frames::Words(fresh), truncated };
+        let source = SourceKind::Malloc;
+        let (id, size) = (SampleId(id), 10);
+        self.say(
+            thread,
+            Body::Allocation { id, size, samples: 1, source, growth: false, backtrace },
+        );
+    }
+
+    fn load(&mut self, start: u64, end: u64, path: &str) {
+        let (bias, path) = (start, path.as_bytes());
+        self.say(0, Body::ModuleLoaded(Module { bias, start, end, build_id: b"\x01", path }));
+    }
+
+    fn trace(mut self) -> Vec<u8> {
+        self.assembler.finish(MonotonicNanos(0)).unwrap();
+        self.assembler.writer.finish().unwrap()
+    }
+
+    /// The backtraces of all allocations, with their lengths in words.
+    fn allocations(self) -> Vec<Seen> {
+        let trace = self.trace();
+        let mut reader = Reader::open(&trace[..]).unwrap();
+        let mut seen = Vec::new();
+        let mut backtraces = Vec::new();
+        while let Some((_, event)) = reader.next().unwrap() {
+            if let Event::Allocation(allocation) = event {
+                backtraces.push((allocation.length.0, allocation.backtrace.to_vec()));
+            }
+        }
+        for (length, codes) in backtraces {
+            let names = codes.iter().flat_map(|&code| reader.locations(code));
+            let names: Vec<_> = names.map(|location| location.defname.to_string()).collect();
+            seen.push((length, names.join(" ")));
+        }
+        seen
+    }
+}
+
+#[test]
+fn frames_are_named_by_their_calls_outermost_first() {
+    let mut scene = Scene::new();
+    scene.load(0x1000, 0x2000, "/no/liba.so");
+    scene.load(0x5000, 0x6000, "/no/libb.so.1");
+    scene.allocate(1, 0, 0, &[0x1011, 0x5021, 0x2000, 0x9001], false);
+    let expected = "0x9000 liba.so+0xfff libb.so.1+0x20 liba.so+0x10";
+    assert_eq!(scene.allocations(), [(2, expected.into())]);
+}
+
+#[test]
+fn each_thread_has_its_own_previous_backtrace() {
+    let mut scene = Scene::new();
+    scene.allocate(1, 0, 0, &[0x13, 0x12, 0x11], false);
+    scene.allocate(2, 1, 0, &[0x22, 0x21], false);
+    scene.allocate(1, 2, 2, &[0x14], false);
+    scene.allocate(2, 3, 1, &[0x24, 0x23], false);
+    scene.allocate(2, 4, 3, &[], false);
+    scene.allocate(2, 5, 1, &[], false);
+    scene.allocate(2, 6, 0, &[0x31], false);
+    let seen: Vec<String> = scene.allocations().into_iter().map(|(_, names)| names).collect();
+    assert_eq!(
+        seen,
+        [
+            "0x10 0x11 0x12",
+            "0x20 0x21",
+            "0x10 0x11 0x13",
+            "0x20 0x22 0x23",
+            "0x20 0x22 0x23",
+            "0x20",
+            "0x30"
+        ]
+    );
+}
+
+#[test]
+fn a_truncated_backtrace_says_so_at_its_root() {
+    let mut scene = Scene::new();
+    scene.allocate(1, 0, 0, &[0x12, 0x11], true);
+    scene.allocate(1, 1, 1, &[0x13], true);
+    scene.allocate(1, 2, 1, &[0x14], false);
+    let seen: Vec<String> = scene.allocations().into_iter().map(|(_, names)| names).collect();
+    let marker = "[truncated backtrace]";
+    assert_eq!(
+        seen,
+        [format!("{marker} 0x10 0x11"), format!("{marker} 0x10 0x12"), "0x10 0x13".into()]
+    );
+}
+
+#[test]
+fn a_delta_to_frames_that_were_never_sent_is_survived() {
+    let mut scene = Scene::new();
+    scene.allocate(1, 0, 40, &[0x11], false);
+    scene.allocate(1, 1, u32::MAX, &[0x12], false);
+    let seen: Vec<String> = scene.allocations().into_iter().map(|(_, names)| names).collect();
+    assert_eq!(seen, ["0x10", "0x10 0x11"]);
+}
+
+#[test]
+fn modules_at_the_same_place_do_not_mix() {
+    let mut scene = Scene::new();
+    scene.load(0x1000, 0x2000, "/no/liba.so");
+    scene.allocate(1, 0, 0, &[0x1101], false);
+    scene.say(1, Body::ModuleUnloaded { start: 0x1000 });
+    scene.allocate(1, 1, 0, &[0x1101], false);
+    scene.load(0x1000, 0x2000, "/no/libb.so");
+    scene.allocate(1, 2, 0, &[0x1101], false);
+    let seen: Vec<String> = scene.allocations().into_iter().map(|(_, names)| names).collect();
+    assert_eq!(seen, ["liba.so+0x100", "0x1100", "libb.so+0x100"]);
+}
+
+#[test]
+fn lives_are_joined_by_ids() {
+    let mut scene = Scene::new();
+    scene.allocate(1, 100, 0, &[0x11], false);
+    scene.allocate(2, 50, 0, &[0x11], false);
+    for id in [7, 50, 50] {
+        scene.say(3, Body::Release { id: SampleId(id) });
+    }
+    for id in [50, 100] {
+        scene.say(3, Body::Promotion { id: SampleId(id) });
+    }
+    scene.say(1, Body::Exiting);
+    assert_eq!(scene.assembler.counts(), Counts { samples: 2, events: 4 });
+    let trace = scene.trace();
+    let mut reader = Reader::open(&trace[..]).unwrap();
+    let mut events = Vec::new();
+    while let Some((_, event)) = reader.next().unwrap() {
+        events.push(match event {
+            Event::Allocation(allocation) => format!("+{}", allocation.id.0),
+            Event::Promotion(id) => format!("^{}", id.0),
+            Event::Collection(id) => format!("-{}", id.0),
+        });
+    }
+    assert_eq!(events, ["+0", "+1", "-1", "^0"]);
+}
+
+#[test]
+fn bytes_become_whole_words() {
+    let mut scene = Scene::new();
+    for (id, size) in [0u64, 1, 8, 9, u64::MAX].into_iter().enumerate() {
+        let backtrace = BacktraceDelta { shared: 0, fresh: Frames::Words(&[]), truncated: false };
+        let (id, source) = (SampleId(id as u64), SourceKind::Malloc);
+        scene.say(1, Body::Allocation { id, size, samples: 1, source, growth: false, backtrace });
+    }
+    let lengths: Vec<u64> = scene.allocations().into_iter().map(|(length, _)| length).collect();
+    assert_eq!(lengths, [0, 1, 1, 2, 1 << 61]);
+}
+
+#[test]
+fn notices_are_kept_for_the_user() {
+    let mut scene = Scene::new();
+    scene.say(1, Body::Notice { kind: NoticeKind::OwnAllocator });
+    assert_eq!(scene.assembler.take_notices(), [NoticeKind::OwnAllocator]);
+}
+
+#[test]
+fn a_thread_number_that_comes_again_is_another_thread() {
+    let mut scene = Scene::new();
+    scene.allocate(1, 0, 0, &[0x12, 0x11], false);
+    scene.say(1, Body::ThreadEnded);
+    scene.allocate(1, 1, 0, &[0x21], false);
+    let seen: Vec<String> = scene.allocations().into_iter().map(|(_, names)| names).collect();
+    assert_eq!(seen, ["0x10 0x11", "0x20"]);
+}

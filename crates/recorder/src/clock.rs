@@ -1,0 +1,52 @@
+//! The agents' clock and the trace's.
+
+use lifetrace_trace::ids::Timestamp;
+use lifetrace_transport::message::MonotonicNanos;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// One moment on both clocks. All of a recording's times go through the same anchor, so that a step
+/// of the wall clock cannot disorder a trace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anchor {
+    monotonic: MonotonicNanos,
+    wall_nanos: u64,
+}
+
+impl Anchor {
+    pub(crate) fn now() -> Anchor {
+        Anchor { monotonic: monotonic_now(), wall_nanos: nanos(clock_gettime(ClockId::Realtime)) }
+    }
+
+    pub(crate) fn wall(&self, time: MonotonicNanos) -> Timestamp {
+        let wall = i128::from(self.wall_nanos) + i128::from(time.0) - i128::from(self.monotonic.0);
+        Timestamp((wall / 1000).try_into().unwrap_or(0))
+    }
+}
+
+/// The clock that agents put into their messages.
+pub(crate) fn monotonic_now() -> MonotonicNanos {
+    MonotonicNanos(nanos(clock_gettime(ClockId::Monotonic)))
+}
+
+fn nanos(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_and_after_the_anchor() {
+        let anchor = Anchor { monotonic: MonotonicNanos(5_000_000), wall_nanos: 9_000_000 };
+        assert_eq!(anchor.wall(MonotonicNanos(5_000_000)), Timestamp(9_000));
+        assert_eq!(anchor.wall(MonotonicNanos(7_001_999)), Timestamp(11_001));
+        assert_eq!(anchor.wall(MonotonicNanos(1_000_000)), Timestamp(5_000));
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_is_not_a_panic() {
+        let anchor = Anchor { monotonic: MonotonicNanos(u64::MAX), wall_nanos: 0 };
+        assert_eq!(anchor.wall(MonotonicNanos(0)), Timestamp(0));
+    }
+}

@@ -1,0 +1,281 @@
+//! Agents that are played by this process, or by a child of it, against a real collector.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use lifetrace_trace::event::Event;
+use lifetrace_trace::memtrace::Reader;
+use lifetrace_transport::message::{Body, SampleId};
+use lifetrace_transport::segment::LostReason;
+use rustix::net::{SendFlags, send};
+
+use super::*;
+use crate::fake::{FakeAgent, allocation, knock};
+use crate::outcome::{SessionEnd, SessionReport};
+
+/// Where the child of [`child_that_dies`] finds the socket.
+const CHILD_VARIABLE: &str = "LIFETRACE_TEST_SOCKET";
+
+struct Scene {
+    directory: tempfile::TempDir,
+    collector: Collector,
+    socket: PathBuf,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        Scene::with_output("t.ctf", |_| {})
+    }
+
+    fn with_output(output: &str, change: impl FnOnce(&mut CollectorOptions)) -> Scene {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = CollectorOptions {
+            output: directory.path().join(output).into_os_string(),
+            overwrite: false,
+            rate: Rate::from_interval(4096).unwrap(),
+            seed: 1,
+            follow_children: true,
+        };
+        change(&mut options);
+        Scene::start(directory, &options, None)
+    }
+
+    fn start(directory: tempfile::TempDir, options: &CollectorOptions, only: Option<Pid>) -> Scene {
+        let socket = Socket::bind().unwrap();
+        let path = socket.path().to_owned();
+        let collector = Collector::start(socket, options, only).unwrap();
+        Scene { directory, collector, socket: path }
+    }
+
+    fn agent(&self) -> FakeAgent {
+        FakeAgent::connect(&self.socket).expect("the agent is welcome")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn only_session(&self) -> SessionReport {
+        let outcome = self.collector.finish();
+        assert!(outcome.refusals.is_empty(), "{outcome:?}");
+        let [session] = <[_; 1]>::try_from(outcome.sessions).unwrap();
+        session
+    }
+}
+
+/// The allocations' lengths in words, and the number of collections.
+fn contents(path: &Path) -> (Vec<u64>, usize) {
+    let mut reader = Reader::open(std::fs::File::open(path).unwrap()).unwrap();
+    let (mut lengths, mut collections) = (Vec::new(), 0);
+    while let Some((_, event)) = reader.next().unwrap() {
+        match event {
+            Event::Allocation(allocation) => lengths.push(allocation.length.0),
+            Event::Collection(_) => collections += 1,
+            Event::Promotion(_) => {}
+        }
+    }
+    (lengths, collections)
+}
+
+#[test]
+fn what_an_agent_says_is_in_the_trace() {
+    let scene = Scene::new();
+    let agent = scene.agent();
+    agent.say(0, allocation(0, 80, &[0x10]));
+    agent.say(3, allocation(1, 16, &[0x20]));
+    agent.say(1, Body::Release { id: SampleId(0) });
+    agent.segment.header().count_lost(LostReason::RingFull);
+    let session = scene.only_session();
+    assert_eq!(contents(&session.path), (vec![10, 2], 1));
+    assert_eq!((session.samples, session.events, session.end), (2, 3, SessionEnd::Stopped));
+    assert_eq!(session.lost, [(LostReason::RingFull, 1)]);
+    assert_eq!(session.bytes, session.path.metadata().unwrap().len());
+    assert_eq!(session.pid, std::process::id());
+    assert!(agent.segment.header().stopped());
+}
+
+#[test]
+fn waiting_has_its_deadline() {
+    let scene = Scene::new();
+    let _agent = scene.agent();
+    assert!(!scene.collector.wait(Some(Instant::now() + Duration::from_millis(1))));
+    assert_eq!(scene.collector.living_processes(), 1);
+}
+
+#[test]
+fn the_trace_says_what_it_is_of() {
+    let scene = Scene::new();
+    let _agent = scene.agent();
+    let session = scene.only_session();
+    let reader = Reader::open(std::fs::File::open(&session.path).unwrap()).unwrap();
+    let info = reader.info();
+    assert_eq!(info.pid, u64::from(std::process::id()));
+    assert_eq!(info.executable_name, std::env::current_exe().unwrap().to_str().unwrap());
+    assert_eq!(info.sample_rate, Rate::from_interval(4096).unwrap().per_word());
+    assert_eq!((info.word_bits, info.context.as_deref()), (64, Some(&*session.command_line)));
+}
+
+#[test]
+fn more_than_the_rings_can_hold() {
+    const COUNT: u64 = 20_000;
+    let scene = Scene::new();
+    let agent = scene.agent();
+    let frames: Vec<u64> = (0..100).collect();
+    for id in 0..COUNT {
+        agent.say(id as usize % 4, allocation(id, 8, &frames));
+        agent.say(id as usize % 4, Body::Release { id: SampleId(id) });
+    }
+    let session = scene.only_session();
+    let (lengths, collections) = contents(&session.path);
+    assert_eq!((lengths.len() as u64, collections as u64), (COUNT, COUNT));
+}
+
+#[test]
+fn visitors_that_say_nothing_or_nonsense_stop_nobody() {
+    let scene = Scene::new();
+    let _silent = knock(&scene.socket);
+    let garbage = knock(&scene.socket);
+    send(&garbage, b"potato", SendFlags::empty()).unwrap();
+    drop(knock(&scene.socket));
+    scene.agent().say(0, allocation(0, 8, &[]));
+    assert_eq!(scene.only_session().samples, 1);
+}
+
+#[test]
+fn a_process_that_executes_another_program_gets_another_trace() {
+    let scene = Scene::new();
+    scene.agent().say(0, allocation(0, 8, &[]));
+    scene.agent().say(0, allocation(0, 16, &[]));
+    let sessions = scene.collector.finish().sessions;
+    let [first, second] = &sessions[..] else { panic!("{sessions:?}") };
+    assert_eq!((first.end, second.end), (SessionEnd::Exec, SessionEnd::Stopped));
+    assert_eq!((&first.path, &second.path), (&scene.path("t.ctf"), &scene.path("t.2.ctf")));
+    assert_eq!((contents(&first.path).0, contents(&second.path).0), (vec![1], vec![2]));
+}
+
+#[test]
+fn a_program_that_only_starts_another_leaves_no_trace() {
+    let scene = Scene::new();
+    let _wrapper = scene.agent();
+    scene.agent().say(0, allocation(0, 16, &[]));
+    let session = scene.only_session();
+    assert_eq!((session.path, session.samples), (scene.path("t.ctf"), 1));
+}
+
+#[test]
+fn a_damaged_ring_costs_only_what_comes_after() {
+    let scene = Scene::new();
+    let agent = scene.agent();
+    agent.say(0, allocation(0, 8, &[]));
+    agent.say(1, allocation(1, 8, &[]));
+    agent.segment.damage(0);
+    agent.segment.damage(2);
+    assert!(scene.collector.wait(Some(Instant::now() + Duration::from_secs(60))));
+    let session = scene.only_session();
+    assert_eq!(session.end, SessionEnd::Damaged);
+    assert!(contents(&session.path).0.contains(&1));
+}
+
+#[test]
+fn a_message_that_is_none_is_damage() {
+    let scene = Scene::new();
+    let agent = scene.agent();
+    agent.say(0, allocation(0, 8, &[]));
+    assert!(agent.segment.push(0, b"potato", &[]));
+    assert!(scene.collector.wait(Some(Instant::now() + Duration::from_secs(60))));
+    let session = scene.only_session();
+    assert_eq!((session.end, session.samples), (SessionEnd::Damaged, 1));
+}
+
+#[test]
+fn a_full_disk_stops_the_agent_and_nothing_else() {
+    let scene =
+        Scene::with_output("unused", |options| options.output = OsString::from("/dev/full"));
+    let agent = scene.agent();
+    while !agent.segment.header().stopped() {
+        std::thread::yield_now();
+    }
+    agent.say(0, allocation(0, 8, &[]));
+    let session = scene.only_session();
+    assert_eq!(session.error.unwrap().kind(), io::ErrorKind::StorageFull);
+    assert_eq!((session.samples, session.bytes), (0, 0));
+}
+
+#[test]
+fn a_file_that_exists_is_a_refusal() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("t.ctf"), "precious").unwrap();
+    assert!(FakeAgent::connect(&scene.socket).is_none());
+    let outcome = scene.collector.finish();
+    assert!(outcome.sessions.is_empty());
+    assert!(outcome.refusals[0].reason.contains("-f"), "{outcome:?}");
+    assert_eq!(std::fs::read(scene.path("t.ctf")).unwrap(), b"precious");
+}
+
+#[test]
+fn strangers_are_not_traced_when_children_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = CollectorOptions {
+        output: directory.path().join("t.ctf").into_os_string(),
+        overwrite: false,
+        rate: Rate::EXACT,
+        seed: 1,
+        follow_children: false,
+    };
+    let scene = Scene::start(directory, &options, rustix::process::getppid());
+    assert!(FakeAgent::connect(&scene.socket).is_none());
+    let outcome = scene.collector.finish();
+    assert!(outcome.sessions.is_empty() && outcome.refusals.is_empty(), "{outcome:?}");
+}
+
+#[test]
+fn events_are_in_the_file_within_a_second_or_so() {
+    let scene = Scene::new();
+    let agent = scene.agent();
+    agent.say(0, allocation(0, 8, &[]));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while contents_so_far(&scene.path("t.ctf")) == 0 {
+        assert!(Instant::now() < deadline, "no event has been written");
+        std::thread::yield_now();
+    }
+}
+
+/// The number of events in a trace that is still being written.
+fn contents_so_far(path: &Path) -> usize {
+    let Ok(bytes) = std::fs::read(path) else { return 0 };
+    let Ok(mut reader) = Reader::open(&bytes[..]) else { return 0 };
+    let mut count = 0;
+    while let Ok(Some(_)) = reader.next() {
+        count += 1;
+    }
+    count
+}
+
+/// Plays the process that dies when it finds the variable that says so; see below.
+#[test]
+fn child_that_dies() {
+    let Some(socket) = std::env::var_os(CHILD_VARIABLE) else { return };
+    let agent = FakeAgent::connect(Path::new(&socket)).unwrap();
+    for id in 0..1000 {
+        agent.say(id as usize % 4, allocation(id, 8, &[id]));
+    }
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
+        .unwrap();
+}
+
+#[test]
+fn a_process_that_dies_leaves_all_that_it_said() {
+    let scene = Scene::with_output("%p.ctf", |_| {});
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "collector::tests::child_that_dies"]).env(CHILD_VARIABLE, &scene.socket);
+    let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    child.wait().unwrap();
+    assert!(scene.collector.wait(Some(Instant::now() + Duration::from_secs(60))));
+    let session = scene.only_session();
+    assert_eq!((session.pid, session.parent), (pid, std::process::id()));
+    assert_eq!((session.end, session.samples), (SessionEnd::Died, 1000));
+    assert_eq!(session.path, scene.path(&format!("{pid}.ctf")));
+    assert_eq!(contents(&session.path).0.len(), 1000);
+}

@@ -1,0 +1,94 @@
+//! Starting the command: found as the shell would find it, refused if it could not be traced, run
+//! with nothing changed but two environment variables.
+
+mod elf;
+mod program;
+mod spawn;
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+
+pub(crate) use program::Program;
+pub(crate) use spawn::spawn;
+
+/// Why the command was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// No command was given.
+    #[error("no command given")]
+    Empty,
+    /// There is no such file, or none of that name in `PATH`.
+    #[error("{}: command not found", .0.display())]
+    NotFound(OsString),
+    /// It is there, but the kernel would not execute it.
+    #[error("{}: {reason}", path.display())]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// It can be executed, but not traced.
+    #[error("{}: {reason}", path.display())]
+    Untraceable {
+        /// The file: the command, or the interpreter that it names.
+        path: PathBuf,
+        /// Why, and what to do instead.
+        reason: Untraceable,
+    },
+    /// The kernel refused for a reason that is not the program's.
+    #[error("cannot start {}: {error}", path.display())]
+    Spawn {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Why the dynamic linker would not load the agent into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Untraceable {
+    /// No interpreter: there is no dynamic linker.
+    #[error(
+        "is statically linked, so that no agent can be loaded into it; link it dynamically \
+         (without -static, for Rust with a -gnu target) to trace it"
+    )]
+    Static,
+    /// Another word size or processor.
+    #[error(
+        "is built for another processor ({0}) than this lifetrace; use a lifetrace built for it"
+    )]
+    OtherMachine(&'static str),
+    /// Another C library, whose dynamic linker would stop the program because of our agent.
+    #[error("uses the musl C library; the agent needs the GNU one")]
+    Musl,
+    /// The dynamic linker ignores us when ids switch.
+    #[error(
+        "is setuid or setgid and would change its identity, so that the system ignores the agent; \
+         run lifetrace as that user"
+    )]
+    SwitchesIds,
+    /// The dynamic linker ignores us when capabilities are gained.
+    #[error(
+        "has file capabilities, so that the system ignores the agent; run lifetrace as root, or \
+         trace a copy of the file, which has none"
+    )]
+    Capabilities,
+}
+
+/// How the command's environment differs from ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Additions {
+    /// Ahead of whatever `LD_PRELOAD` has.
+    pub(crate) preload: PathBuf,
+    /// Where the agent finds us.
+    pub(crate) socket: PathBuf,
+}
+
+/// A word as the kernel wants it.
+fn c_string(word: &OsStr) -> io::Result<std::ffi::CString> {
+    use std::os::unix::ffi::OsStrExt;
+    Ok(std::ffi::CString::new(word.as_bytes())?)
+}

@@ -1,0 +1,240 @@
+//! Which file a command names, and whether the agent could be loaded into it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, StatVfsMountFlags, access, getxattr, statvfs};
+use rustix::io::Errno;
+
+use super::elf::{self, Image};
+use super::{LaunchError, Untraceable};
+
+/// An executable that has been looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// What to execute.
+    pub(crate) path: PathBuf,
+    /// The ELF file that will run: `path` itself, or its interpreter.
+    pub(crate) image: PathBuf,
+}
+
+const SCRIPT_DEPTH: usize = 4;
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+impl Program {
+    /// Finds and checks a command.
+    ///
+    /// # Errors
+    /// Any [`LaunchError`] but `Spawn`.
+    pub(crate) fn find(name: &OsStr, search: Option<&OsStr>) -> Result<Program, LaunchError> {
+        let path = locate(name, search.unwrap_or(OsStr::new(DEFAULT_PATH)))?;
+        let image = image_of(&path, SCRIPT_DEPTH)?;
+        Ok(Program { path, image })
+    }
+}
+
+fn locate(name: &OsStr, search: &OsStr) -> Result<PathBuf, LaunchError> {
+    if name.as_bytes().contains(&b'/') {
+        return executable(Path::new(name)).map(|()| name.into());
+    }
+    let mut refused = LaunchError::NotFound(name.into());
+    for directory in std::env::split_paths(search).filter(|_| !name.is_empty()) {
+        // An empty entry is the current directory.
+        let path = if directory.as_os_str().is_empty() {
+            Path::new(".").join(name)
+        } else {
+            directory.join(name)
+        };
+        match executable(&path) {
+            Ok(()) => return Ok(path),
+            Err(error @ LaunchError::NotExecutable { .. }) => refused = error,
+            Err(_) => {}
+        }
+    }
+    Err(refused)
+}
+
+fn executable(path: &Path) -> Result<(), LaunchError> {
+    let refuse =
+        |reason: &str| Err(LaunchError::NotExecutable { path: path.into(), reason: reason.into() });
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => refuse("is a directory"),
+        Ok(metadata) if !metadata.is_file() => refuse("is not a regular file"),
+        Ok(_) => access(path, Access::EXEC_OK).or_else(|_| refuse("is not executable (chmod +x)")),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            refuse("permission denied")
+        }
+        Err(_) => Err(LaunchError::NotFound(path.into())),
+    }
+}
+
+/// The ELF file behind `path`, through at most `depth` scripts; checked for traceability.
+fn image_of(path: &Path, depth: usize) -> Result<PathBuf, LaunchError> {
+    let refuse = |reason: String| LaunchError::NotExecutable { path: path.into(), reason };
+    let mut start = Vec::new();
+    // A file that can be executed but not read is the kernel's business.
+    let Ok(file) = File::open(path) else { return Ok(path.into()) };
+    file.take(256).read_to_end(&mut start).map_err(|error| refuse(error.to_string()))?;
+    match start.as_slice() {
+        [0x7f, b'E', b'L', b'F', ..] => check_elf(path).map(|()| path.into()),
+        [b'#', b'!', ..] if depth == 0 => Err(refuse("too many nested scripts".into())),
+        [b'#', b'!', line @ ..] => {
+            let interpreter =
+                interpreter(line).ok_or_else(|| refuse("has an empty #! line".into()))?;
+            executable(&interpreter)
+                .map_err(|error| refuse(format!("its #! line names {error}")))?;
+            image_of(&interpreter, depth - 1)
+        }
+        _ => Err(refuse(
+            "is neither an ELF program nor a script with a #! line; \
+             if it is a shell script, trace `sh` with it as its argument"
+                .into(),
+        )),
+    }
+}
+
+fn interpreter(line: &[u8]) -> Option<PathBuf> {
+    let line = line.split(|&byte| byte == b'\n').next()?;
+    let mut words =
+        line.split(|&byte| byte == b' ' || byte == b'\t').filter(|word| !word.is_empty());
+    words.next().map(|word| PathBuf::from(OsStr::from_bytes(word)))
+}
+
+fn check_elf(path: &Path) -> Result<(), LaunchError> {
+    let untraceable = |reason| LaunchError::Untraceable { path: path.into(), reason };
+    let refuse = |reason: String| LaunchError::NotExecutable { path: path.into(), reason };
+    let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
+    match elf::image(&file) {
+        Ok(Image::Dynamic) => {}
+        Ok(Image::Untraceable(reason)) => return Err(untraceable(reason)),
+        Err(reason) => return Err(refuse(reason)),
+    }
+    match gains_privileges(path) {
+        Some(reason) => Err(untraceable(reason)),
+        None => Ok(()),
+    }
+}
+
+/// Whether executing `path` makes the kernel set `AT_SECURE`, on which the dynamic linker ignores
+/// `LD_PRELOAD`.
+fn gains_privileges(path: &Path) -> Option<Untraceable> {
+    let metadata = path.metadata().ok()?;
+    if statvfs(path).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::NOSUID)) {
+        return None;
+    }
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let setuid = metadata.mode() & 0o4000 != 0 && metadata.uid() != uid;
+    let setgid = metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != gid;
+    if setuid || setgid {
+        return Some(Untraceable::SwitchesIds);
+    }
+    (uid != 0 && has_capabilities(path)).then_some(Untraceable::Capabilities)
+}
+
+fn has_capabilities(path: &Path) -> bool {
+    let mut value = [0; 64];
+    let found = getxattr(path, "security.capability", &mut value[..]);
+    matches!(found, Ok(1..) | Err(Errno::RANGE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::elf::tests::tiny;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn file(directory: &Path, name: &str, content: &[u8], mode: u32) -> PathBuf {
+        let path = directory.join(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn check(content: &[u8], mode: u32, expected: &str) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = file(directory.path(), "x", content, mode);
+        let answer = match Program::find(path.as_os_str(), None) {
+            Ok(program) => format!("runs {}", program.image.display()),
+            Err(error) => error.to_string(),
+        };
+        assert!(answer.contains(expected), "{answer}");
+    }
+
+    #[test]
+    fn programs_and_scripts() {
+        let shell = fs::canonicalize("/bin/sh").unwrap();
+        check(&fs::read(&shell).unwrap(), 0o755, "runs");
+        check(b"#!/bin/sh\ntrue", 0o755, "runs /bin/sh");
+        check(b"#! \t/usr/bin/env  sh -e\n", 0o755, "runs /usr/bin/env");
+        check(b"#!/bin/sh", 0o755, "runs /bin/sh");
+    }
+
+    #[test]
+    fn what_the_kernel_would_not_run() {
+        check(b"true", 0o755, "is neither an ELF program nor a script");
+        check(b"", 0o755, "is neither");
+        check(b"#!/bin/sh\n", 0o644, "is not executable");
+        check(b"#!\n", 0o755, "has an empty #! line");
+        check(b"#!/no/such\n", 0o755, "its #! line names /no/such: command not found");
+        check(b"\x7fELF\x02\x01", 0o755, "is a damaged ELF file");
+    }
+
+    #[test]
+    fn what_cannot_be_traced() {
+        check(&tiny(None), 0o755, "is statically linked");
+        check(&tiny(Some("/lib/ld-musl-x86_64.so.1")), 0o755, "musl");
+        let mut other = tiny(Some("/lib64/ld-linux-x86-64.so.2"));
+        other[18..20].copy_from_slice(&243u16.to_le_bytes());
+        check(&other, 0o755, "is built for another processor");
+        other[4] = 1;
+        check(&other, 0o755, "is built for another processor");
+    }
+
+    #[test]
+    fn a_setuid_program_of_another_user() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = file(directory.path(), "su", &fs::read("/bin/sh").unwrap(), 0o755);
+        let other = rustix::process::getuid().as_raw() + 1;
+        if std::os::unix::fs::chown(&path, Some(other), None).is_err() {
+            println!("skipped: only root can give files away");
+            return;
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o4755)).unwrap();
+        let error = Program::find(path.as_os_str(), None).unwrap_err();
+        assert!(error.to_string().contains("setuid"), "{error}");
+    }
+
+    #[test]
+    fn the_search_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let (a, b) = (directory.path().join("a"), directory.path().join("b"));
+        fs::create_dir(&a).unwrap();
+        fs::create_dir(&b).unwrap();
+        let search = std::env::join_paths([&a, &b]).unwrap();
+        let find = |name: &str| Program::find(name.as_ref(), Some(&search));
+        assert!(matches!(find("run"), Err(LaunchError::NotFound(_))));
+        file(&a, "run", b"#!/bin/sh\n", 0o644);
+        assert!(matches!(find("run"), Err(LaunchError::NotExecutable { .. })));
+        let path = file(&b, "run", b"#!/bin/sh\n", 0o755);
+        assert_eq!(find("run").unwrap().path, path);
+        assert!(matches!(find(""), Err(LaunchError::NotFound(_))));
+        assert!(matches!(
+            Program::find(a.as_os_str(), None),
+            Err(LaunchError::NotExecutable { .. })
+        ));
+    }
+
+    #[test]
+    fn a_script_that_is_its_own_interpreter() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("loop");
+        file(directory.path(), "loop", format!("#!{}\n", path.display()).as_bytes(), 0o755);
+        let error = Program::find(path.as_os_str(), None).unwrap_err();
+        assert!(error.to_string().contains("too many nested scripts"), "{error}");
+    }
+}

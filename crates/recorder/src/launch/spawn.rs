@@ -1,0 +1,123 @@
+//! The start itself. `posix_spawn` rather than `std::process::Command`, which would empty the
+//! command's signal mask: the command gets our streams, directory, mask and dispositions as they are.
+//! (The exception is SIGPIPE: every Rust program ignores it from its start, so the command gets the
+//! default action, which it nearly always had.)
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+
+use lifetrace_transport::handshake::SOCKET_VARIABLE;
+use nix::errno::Errno;
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
+use nix::sys::signal::{SigSet, Signal};
+use rustix::process::Pid;
+
+use super::{Additions, LaunchError, Program, c_string};
+
+const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+
+/// Starts `program` with `command` as its argument vector.
+///
+/// # Errors
+/// [`LaunchError::NotFound`], [`LaunchError::NotExecutable`] or [`LaunchError::Spawn`].
+pub(crate) fn spawn(
+    program: &Program,
+    command: &[OsString],
+    additions: &Additions,
+) -> Result<Pid, LaunchError> {
+    try_spawn(program, command, additions).map_err(|error| refusal(program, error))
+}
+
+fn try_spawn(program: &Program, command: &[OsString], additions: &Additions) -> io::Result<Pid> {
+    let arguments = command.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;
+    let environment = environment(std::env::vars_os(), additions)?;
+    let mut attributes = PosixSpawnAttr::init()?;
+    attributes.set_flags(PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF)?;
+    attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
+    let actions = PosixSpawnFileActions::init()?;
+    let pid = posix_spawn(&program.path, &actions, &attributes, &arguments, &environment)?;
+    Pid::from_raw(pid.as_raw()).ok_or_else(|| io::Error::other("the new process has no id"))
+}
+
+fn environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+    additions: &Additions,
+) -> io::Result<Vec<CString>> {
+    let mut preload = additions.preload.clone().into_os_string();
+    let mut words = Vec::new();
+    for (name, value) in variables {
+        if name == PRELOAD_VARIABLE {
+            if !value.is_empty() {
+                preload.push(":");
+                preload.push(value);
+            }
+        } else if name != SOCKET_VARIABLE {
+            words.push(assignment(&name, &value)?);
+        }
+    }
+    words.push(assignment(PRELOAD_VARIABLE.as_ref(), &preload)?);
+    words.push(assignment(SOCKET_VARIABLE.as_ref(), additions.socket.as_os_str())?);
+    Ok(words)
+}
+
+fn assignment(name: &OsStr, value: &OsStr) -> io::Result<CString> {
+    let mut word = name.to_owned();
+    word.push("=");
+    word.push(value);
+    c_string(&word)
+}
+
+fn refusal(program: &Program, error: io::Error) -> LaunchError {
+    let path = program.path.clone();
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT) => LaunchError::NotFound(path.into()),
+        Some(Errno::EACCES | Errno::ENOEXEC | Errno::ELIBBAD | Errno::ETXTBSY) => {
+            LaunchError::NotExecutable { path, reason: error.to_string() }
+        }
+        _ => LaunchError::Spawn { path, error },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{WaitOptions, waitpid};
+
+    fn additions() -> Additions {
+        Additions { preload: "/ours.so".into(), socket: "/socket".into() }
+    }
+
+    fn check(given: &[(&str, &str)], expected: &[&str]) {
+        let given = given.iter().map(|(name, value)| (name.into(), value.into()));
+        let found = environment(given, &additions()).unwrap();
+        let found: Vec<_> = found.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn our_library_comes_first() {
+        let ours = ["LD_PRELOAD=/ours.so", "LIFETRACE_SOCKET=/socket"];
+        check(&[], &ours);
+        check(&[("LD_PRELOAD", ""), ("A", "b=c")], &["A=b=c", ours[0], ours[1]]);
+        check(&[("LD_PRELOAD", "x.so:y.so")], &["LD_PRELOAD=/ours.so:x.so:y.so", ours[1]]);
+        check(&[("LIFETRACE_SOCKET", "/other")], &ours);
+    }
+
+    #[test]
+    fn the_command_runs_with_its_arguments() {
+        let command: Vec<OsString> =
+            ["sh", "-c", "exit $(($1 + 1))", "name", "6"].map(Into::into).into();
+        let program = Program::find("sh".as_ref(), None).unwrap();
+        let socket = "/nonexistent".into();
+        let pid = spawn(&program, &command, &Additions { preload: "".into(), socket }).unwrap();
+        let (_, status) = waitpid(Some(pid), WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(status.exit_status(), Some(7));
+    }
+
+    #[test]
+    fn what_is_gone_meanwhile_is_not_found() {
+        let program = Program { path: "/no/such".into(), image: "/no/such".into() };
+        let error = spawn(&program, &["x".into()], &additions()).unwrap_err();
+        assert!(matches!(error, LaunchError::NotFound(_)));
+    }
+}

@@ -1,0 +1,194 @@
+//! Many rings' messages into one stream in order of time.
+//!
+//! ```text
+//! read the clock: c      drain every ring of the session      release what is older than c
+//! ```
+//!
+//! An agent takes the time of a message after committing all that the message depends on, so what
+//! is released never depends on anything that is not released before it. A thread that was held up
+//! between taking the time and committing makes a straggler: it is older than what was released
+//! already. Nothing depends on it being earlier, so it gets the time of its predecessor: times never
+//! run backwards.
+
+use lifetrace_transport::codec::{DecodeError, decode};
+use lifetrace_transport::message::{Body, Message, MonotonicNanos};
+
+/// Messages of one session that wait for their turn.
+#[derive(Debug)]
+pub(crate) struct Reorder {
+    bytes: Vec<u8>,
+    waiting: Vec<Entry>,
+    released_until: MonotonicNanos,
+    has_samples: bool,
+}
+
+/// Messages in order of time, as an agent encoded them.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: MonotonicNanos,
+    start: usize,
+    len: usize,
+}
+
+impl Reorder {
+    pub(crate) fn new() -> Reorder {
+        Reorder {
+            bytes: Vec::new(),
+            waiting: Vec::new(),
+            released_until: MonotonicNanos(0),
+            has_samples: false,
+        }
+    }
+
+    /// Adds one message; those of one ring in the order in which they were in it.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when it is none.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        let Message { time, body, .. } = decode(bytes)?;
+        self.has_samples |= matches!(body, Body::Allocation { .. });
+        self.waiting.push(Entry { time, start: self.bytes.len(), len: bytes.len() });
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Whether there ever was an allocation among the messages.
+    pub(crate) fn has_samples(&self) -> bool {
+        self.has_samples
+    }
+
+    /// Takes out all messages older than `before`, or all there are.
+    pub(crate) fn release(&mut self, before: Option<MonotonicNanos>) -> Batch {
+        self.waiting.sort_by_key(|entry| entry.time);
+        let count = match before {
+            Some(before) => self.waiting.partition_point(|entry| entry.time < before),
+            None => self.waiting.len(),
+        };
+        let kept = self.waiting.split_off(count);
+        let mut entries = std::mem::replace(&mut self.waiting, kept);
+        for entry in &mut entries {
+            entry.time = entry.time.max(self.released_until);
+            self.released_until = entry.time;
+        }
+        Batch { bytes: self.take_bytes(), entries }
+    }
+
+    /// Gives the bytes away, keeping copies of those that still wait.
+    fn take_bytes(&mut self) -> Vec<u8> {
+        let mut kept = Vec::new();
+        for entry in &mut self.waiting {
+            let start = kept.len();
+            kept.extend_from_slice(&self.bytes[entry.start..entry.start + entry.len]);
+            entry.start = start;
+        }
+        std::mem::replace(&mut self.bytes, kept)
+    }
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The messages, oldest first; their times never decrease.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
+        self.entries.iter().filter_map(|entry| {
+            let message = decode(&self.bytes[entry.start..entry.start + entry.len]).ok()?;
+            Some(Message { time: entry.time, ..message })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::encoded;
+    use lifetrace_transport::message::{SampleId, ThreadId};
+    use proptest::prelude::*;
+
+    fn release_at(time: u64, id: u64) -> Vec<u8> {
+        encoded(&Message {
+            time: MonotonicNanos(time),
+            thread: ThreadId(1),
+            body: Body::Release { id: SampleId(id) },
+        })
+    }
+
+    fn times_and_ids(batch: &Batch) -> Vec<(u64, u64)> {
+        batch
+            .messages()
+            .map(|message| match message.body {
+                Body::Release { id } => (message.time.0, id.0),
+                other => panic!("not a release: {other:?}"),
+            })
+            .collect()
+    }
+
+    fn check(pushes: &[(u64, u64)], before: Option<u64>, expected: &[(u64, u64)]) {
+        let mut reorder = Reorder::new();
+        for &(time, id) in pushes {
+            reorder.push(&release_at(time, id)).unwrap();
+        }
+        let batch = reorder.release(before.map(MonotonicNanos));
+        assert_eq!(times_and_ids(&batch), expected);
+        assert_eq!(reorder.waiting.len(), pushes.len() - expected.len());
+    }
+
+    #[test]
+    fn older_ones_come_out_in_order() {
+        check(&[(5, 0), (3, 1), (9, 2)], Some(9), &[(3, 1), (5, 0)]);
+        check(&[(5, 0), (3, 1), (9, 2)], None, &[(3, 1), (5, 0), (9, 2)]);
+        check(&[(5, 0), (3, 1)], Some(3), &[]);
+        check(&[], None, &[]);
+    }
+
+    #[test]
+    fn equal_times_keep_the_order_of_arrival() {
+        check(&[(4, 2), (4, 1), (4, 3)], None, &[(4, 2), (4, 1), (4, 3)]);
+    }
+
+    #[test]
+    fn a_straggler_gets_the_time_of_its_predecessor() {
+        let mut reorder = Reorder::new();
+        reorder.push(&release_at(10, 0)).unwrap();
+        reorder.release(Some(MonotonicNanos(11)));
+        reorder.push(&release_at(7, 1)).unwrap();
+        reorder.push(&release_at(12, 2)).unwrap();
+        assert_eq!(times_and_ids(&reorder.release(None)), [(10, 1), (12, 2)]);
+    }
+
+    #[test]
+    fn garbage_is_refused_and_leaves_no_trace() {
+        let mut reorder = Reorder::new();
+        assert_eq!(reorder.push(b"potato"), Err(DecodeError::Length));
+        assert_eq!(reorder.push(&[0xff; 16]), Err(DecodeError::Tag(0xff)));
+        assert!(reorder.release(None).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_times_never_decrease(
+            rounds in prop::collection::vec((prop::collection::vec(0u64..1000, 0..20), 0u64..1000), 0..20)
+        ) {
+            let (mut reorder, mut next, mut out) = (Reorder::new(), 0, Vec::new());
+            for (times, before) in rounds {
+                for time in times {
+                    reorder.push(&release_at(time, next)).unwrap();
+                    next += 1;
+                }
+                out.extend(times_and_ids(&reorder.release(Some(MonotonicNanos(before)))));
+            }
+            out.extend(times_and_ids(&reorder.release(None)));
+            prop_assert!(out.is_sorted_by_key(|&(time, _)| time));
+            let mut ids: Vec<u64> = out.into_iter().map(|(_, id)| id).collect();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, (0..next).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Where traces go: names from a template, and files that overwrite nothing.
+//!
+//! `%p` is the process id, `%e` the base name of the program, `%%` a percent sign. When a name has
+//! been given to one of this recording's traces already (a process that executes another program
+//! keeps its id; a template may lack `%p`), the next ones get `.2`, `.3`, … before the suffix.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+/// Name of a trace when the user gives none.
+pub const DEFAULT_TEMPLATE: &str = "lifetrace.%e.%p.ctf";
+
+/// Why no trace can be written under a name.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// A percent sign that is none of `%p`, `%e`, `%%`.
+    #[error("-o {}: '%{placeholder}' means nothing; there are %p (process id), %e (program) and %%", template.display())]
+    Placeholder {
+        /// As given.
+        template: PathBuf,
+        /// What follows the percent sign; empty at the end.
+        placeholder: String,
+    },
+    /// The file is there, and the user has not said `-f`.
+    #[error("{} exists: give another name with -o, or -f to overwrite it", .0.display())]
+    Exists(PathBuf),
+    /// The kernel refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// A checked template.
+#[derive(Clone, Debug)]
+pub(crate) struct Template(Vec<Piece>);
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(Vec<u8>),
+    Pid,
+    Program,
+}
+
+/// Hands out the names of one recording.
+#[derive(Debug)]
+pub(crate) struct Names {
+    template: Template,
+    overwrite: bool,
+    given: HashSet<PathBuf>,
+}
+
+impl Template {
+    /// # Errors
+    /// [`OutputError::Placeholder`].
+    pub(crate) fn parse(template: &OsStr) -> Result<Template, OutputError> {
+        let mut pieces = Vec::new();
+        let mut rest = template.as_bytes();
+        while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
+            pieces.push(Piece::Text(rest[..at].to_vec()));
+            pieces.push(match rest.get(at + 1) {
+                Some(b'p') => Piece::Pid,
+                Some(b'e') => Piece::Program,
+                Some(b'%') => Piece::Text(b"%".to_vec()),
+                _ => return Err(unknown_placeholder(template, &rest[at + 1..])),
+            });
+            rest = &rest[at + 2..];
+        }
+        pieces.push(Piece::Text(rest.to_vec()));
+        Ok(Template(pieces))
+    }
+
+    fn expand(&self, executable: &Path, pid: &str) -> PathBuf {
+        let program = executable.file_name().unwrap_or(OsStr::new("unknown"));
+        let pieces: Vec<&[u8]> = self
+            .0
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => text.as_slice(),
+                Piece::Pid => pid.as_bytes(),
+                Piece::Program => program.as_bytes(),
+            })
+            .collect();
+        PathBuf::from(OsString::from_vec(pieces.concat()))
+    }
+
+    fn names_the_process(&self) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Pid))
+    }
+}
+
+fn unknown_placeholder(template: &OsStr, rest: &[u8]) -> OutputError {
+    let placeholder = String::from_utf8_lossy(rest).chars().take(1).collect();
+    OutputError::Placeholder { template: template.into(), placeholder }
+}
+
+impl Names {
+    pub(crate) fn new(template: Template, overwrite: bool) -> Names {
+        Names { template, overwrite, given: HashSet::new() }
+    }
+
+    /// Whether the first trace can be made, as far as that can be known before its process exists.
+    ///
+    /// # Errors
+    /// [`OutputError`] as [`create`](Self::create) would give it.
+    pub(crate) fn check(&self, executable: &Path) -> Result<(), OutputError> {
+        let path = self.template.expand(executable, "0");
+        if !self.template.names_the_process() {
+            if self.is_taken(&path) {
+                return Err(OutputError::Exists(path));
+            }
+            if path.is_dir() {
+                return Err(OutputError::Io { path, error: io::ErrorKind::IsADirectory.into() });
+            }
+            if path.exists() {
+                return allowed(&path, Access::WRITE_OK);
+            }
+        }
+        match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => {
+                allowed(parent, Access::WRITE_OK | Access::EXEC_OK)
+            }
+            _ => allowed(Path::new("."), Access::WRITE_OK | Access::EXEC_OK),
+        }
+    }
+
+    /// Makes the file for a process's trace.
+    ///
+    /// # Errors
+    /// [`OutputError::Exists`] or [`OutputError::Io`].
+    pub(crate) fn create(
+        &mut self,
+        executable: &Path,
+        pid: &str,
+    ) -> Result<(PathBuf, File), OutputError> {
+        let plain = self.template.expand(executable, pid);
+        let path = self.free_name(&plain);
+        if self.is_taken(&path) {
+            return Err(OutputError::Exists(path));
+        }
+        let file = open(&path, self.overwrite)
+            .map_err(|error| OutputError::Io { path: path.clone(), error })?;
+        self.given.insert(path.clone());
+        Ok((path, file))
+    }
+
+    /// The first of `plain` and its numbered siblings that this recording has not given away; a
+    /// sibling left by an earlier recording is passed over, too.
+    fn free_name(&self, plain: &Path) -> PathBuf {
+        if !self.is_given(plain) {
+            return plain.to_owned();
+        }
+        let mut siblings = (2u64..).map(|number| numbered(plain, number));
+        siblings
+            .find(|path| !self.is_given(path) && !self.is_taken(path))
+            .unwrap_or_else(|| plain.to_owned())
+    }
+
+    /// A name is free again when its file has been removed; a device serves everybody.
+    fn is_given(&self, path: &Path) -> bool {
+        self.given.contains(path) && path.symlink_metadata().is_ok() && !is_special(path)
+    }
+
+    fn is_taken(&self, path: &Path) -> bool {
+        !self.overwrite && path.symlink_metadata().is_ok() && !is_special(path)
+    }
+}
+
+/// Devices and pipes are written to, not overwritten.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+fn open(path: &Path, overwrite: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o666);
+    if is_special(path) {
+        options.open(path)
+    } else if overwrite {
+        options.create(true).truncate(true).open(path)
+    } else {
+        options.create_new(true).open(path)
+    }
+}
+
+fn allowed(path: &Path, how: Access) -> Result<(), OutputError> {
+    access(path, how).map_err(|error| OutputError::Io { path: path.into(), error: error.into() })
+}
+
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{number}"));
+    if let Some(suffix) = path.extension() {
+        name.push(".");
+        name.push(suffix);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path, template: &str, overwrite: bool) -> Names {
+        let template = Template::parse(directory.join(template).as_os_str()).unwrap();
+        Names::new(template, overwrite)
+    }
+
+    #[test]
+    fn placeholders() {
+        for (template, expected) in [
+            (DEFAULT_TEMPLATE, "lifetrace.sort.7.ctf"),
+            ("x", "x"),
+            ("%%%p%%", "%7%"),
+            ("%e%e/%p", "sortsort/7"),
+            ("%%e", "%e"),
+        ] {
+            let template = Template::parse(template.as_ref()).unwrap();
+            assert_eq!(template.expand("/usr/bin/sort".as_ref(), "7"), Path::new(expected));
+        }
+    }
+
+    #[test]
+    fn unknown_placeholders_are_named() {
+        for (template, expected) in [("a%q", "'%q'"), ("a%", "'%'"), ("%%%é", "'%é'")] {
+            let error = Template::parse(template.as_ref()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn later_traces_of_the_same_name_are_numbered() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut names = names(directory.path(), "t.%e.ctf", false);
+        std::fs::write(directory.path().join("t.sh.3.ctf"), "old").unwrap();
+        let mut next = || {
+            let (path, _) = names.create("/bin/sh".as_ref(), "1").unwrap();
+            path.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!([next(), next(), next()], ["t.sh.ctf", "t.sh.2.ctf", "t.sh.4.ctf"]);
+        assert_eq!(numbered("a/b".as_ref(), 2), Path::new("a/b.2"));
+    }
+
+    #[test]
+    fn nothing_is_overwritten_without_leave() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.ctf");
+        std::fs::write(&path, "precious").unwrap();
+        let mut careful = names(directory.path(), "t.ctf", false);
+        assert!(matches!(careful.check("sh".as_ref()), Err(OutputError::Exists(_))));
+        assert!(matches!(careful.create("sh".as_ref(), "1"), Err(OutputError::Exists(_))));
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+        let mut bold = names(directory.path(), "t.ctf", true);
+        bold.check("sh".as_ref()).unwrap();
+        bold.create("sh".as_ref(), "1").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_link_to_nowhere_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("nowhere", directory.path().join("t")).unwrap();
+        let mut careful = names(directory.path(), "t", false);
+        assert!(matches!(careful.create("sh".as_ref(), "1"), Err(OutputError::Exists(_))));
+    }
+
+    #[test]
+    fn devices_are_written_to() {
+        let mut names = names(Path::new("/dev"), "null", false);
+        names.check("sh".as_ref()).unwrap();
+        for _ in 0..2 {
+            let (path, _) = names.create("sh".as_ref(), "1").unwrap();
+            assert_eq!(path, Path::new("/dev/null"));
+        }
+    }
+
+    #[test]
+    fn a_missing_directory_is_found_before_anything_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        for template in ["no/t.ctf", "no/t.%p.ctf"] {
+            let error = names(directory.path(), template, false).check("sh".as_ref()).unwrap_err();
+            assert!(error.to_string().contains("/no: No such file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_removed_trace_is_free() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut names = names(directory.path(), "t", false);
+        let (path, _) = names.create("sh".as_ref(), "1").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(names.create("sh".as_ref(), "2").unwrap().0, path);
+    }
+}

@@ -1,0 +1,90 @@
+//! What the kernel tells about a process, read while its agent waits for our welcome.
+
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Pid;
+
+/// A process image at the moment of its hello. Whatever `/proc` would not tell is empty.
+#[derive(Debug)]
+pub(crate) struct ProcessImage {
+    pub(crate) pid: Pid,
+    pub(crate) parent: u32,
+    pub(crate) executable: PathBuf,
+    /// Open for reading even if the path is removed or replaced later.
+    pub(crate) executable_file: Option<File>,
+    /// Arguments joined by spaces, quoted where a shell would need it.
+    pub(crate) command_line: String,
+}
+
+impl ProcessImage {
+    pub(crate) fn read(pid: Pid) -> ProcessImage {
+        let directory = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
+        ProcessImage {
+            pid,
+            parent: parent(&directory).unwrap_or(0),
+            executable: executable(&directory),
+            executable_file: File::open(directory.join("exe")).ok(),
+            command_line: command_line(&directory),
+        }
+    }
+}
+
+fn executable(directory: &Path) -> PathBuf {
+    let path = fs::read_link(directory.join("exe")).unwrap_or_default();
+    match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(name) if !path.exists() => PathBuf::from(std::ffi::OsStr::from_bytes(name)),
+        _ => path,
+    }
+}
+
+fn parent(directory: &Path) -> Option<u32> {
+    let status = fs::read_to_string(directory.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+fn command_line(directory: &Path) -> String {
+    let arguments = fs::read(directory.join("cmdline")).unwrap_or_default();
+    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
+    let quoted: Vec<String> = arguments
+        .split(|&byte| byte == 0)
+        .map(|word| quote(&String::from_utf8_lossy(word)))
+        .collect();
+    quoted.join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%^".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_image() {
+        let image = ProcessImage::read(rustix::process::getpid());
+        assert_eq!(image.executable, std::env::current_exe().unwrap());
+        assert!(image.executable_file.is_some());
+        assert_eq!(
+            Some(image.parent),
+            rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
+        );
+        assert!(image.command_line.contains("recorder"), "{}", image.command_line);
+    }
+
+    #[test]
+    fn words_are_quoted_as_for_a_shell() {
+        for (word, expected) in
+            [("ls", "ls"), ("a b", "'a b'"), ("", "''"), ("it's", r"'it'\''s'"), ("--x=1", "--x=1")]
+        {
+            assert_eq!(quote(word), expected);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! How densely to sample, in the units that people use and in the agents'.
+
+/// Probability that an 8-byte word is hit by the sampler, in (0, 1].
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Rate(f64);
+
+impl Rate {
+    /// Everything is sampled; the trace is exact.
+    pub const EXACT: Rate = Rate(1.0);
+
+    /// One hit every `bytes` on average; 1 is exact. `None` for 0.
+    pub fn from_interval(bytes: u64) -> Option<Rate> {
+        Rate::from_probability_per_byte((bytes as f64).recip())
+    }
+
+    /// From the probability that one byte is hit; `None` unless it is in (0, 1].
+    ///
+    /// A word is hit when any of its eight bytes is: 1 - (1 - p)^8, computed by way of logarithms
+    /// so that the smallest probabilities keep all their digits.
+    pub fn from_probability_per_byte(probability: f64) -> Option<Rate> {
+        let per_word = -(8.0 * (-probability).ln_1p()).exp_m1();
+        (probability > 0.0 && probability <= 1.0 && per_word > 0.0).then_some(Rate(per_word))
+    }
+
+    /// Probability that a word is hit.
+    pub fn per_word(self) -> f64 {
+        self.0
+    }
+
+    /// Whether everything is sampled.
+    pub fn is_exact(self) -> bool {
+        self.0 >= 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certainty_stays_certain() {
+        assert_eq!(Rate::from_probability_per_byte(1.0), Some(Rate::EXACT));
+        assert_eq!(Rate::from_interval(1), Some(Rate::EXACT));
+        assert!(!Rate::from_interval(2).unwrap().is_exact());
+    }
+
+    #[test]
+    fn small_rates_are_eight_times_the_byte_rate() {
+        for probability in [1e-300, 1e-18, 1e-9] {
+            let rate = Rate::from_probability_per_byte(probability).unwrap().per_word();
+            assert!((rate / (8.0 * probability) - 1.0).abs() < 1e-8, "{probability}: {rate}");
+        }
+    }
+
+    #[test]
+    fn a_middling_rate_agrees_with_the_definition() {
+        let rate = Rate::from_probability_per_byte(0.25).unwrap().per_word();
+        assert!((rate - (1.0 - 0.75_f64.powi(8))).abs() < 1e-15);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for probability in [0.0, -0.0, -1.0, 1.5, 3.5, f64::NAN, f64::INFINITY] {
+            assert_eq!(Rate::from_probability_per_byte(probability), None, "{probability}");
+        }
+        assert_eq!(Rate::from_interval(0), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! The thread that drains all rings.
+//!
+//! It sleeps in proportion to the silence: not at all while a ring is filling, a millisecond while
+//! anything comes, up to [`LONGEST_SLEEP`] when nothing does; the end of a process and a new session
+//! wake it. A sleeping receiver costs nothing, and a ring holds what a target says meanwhile.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver as Inbox, Sender, SyncSender, TryRecvError};
+use std::time::Duration;
+
+use lifetrace_transport::codec::MAX_LEN;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+
+use crate::outcome::SessionEnd;
+use crate::session::{Flow, MessageBuffer, Session};
+use crate::wakeup::Wakeup;
+
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// What the receiver is told.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// A new session.
+    Session(Box<Session>),
+    /// This process has executed another program: nothing will come from the earlier one. The answer
+    /// is whether that had anything to say.
+    Replaced(Pid, SyncSender<bool>),
+}
+
+/// For those who tell it.
+#[derive(Debug)]
+pub(crate) struct ReceiverHandle {
+    arrivals: Sender<Arrival>,
+    wakeup: Arc<Wakeup>,
+}
+
+/// See the module's description.
+pub(crate) struct Receiver {
+    arrivals: Inbox<Arrival>,
+    sessions: Vec<Session>,
+    wakeup: Arc<Wakeup>,
+    stop: Arc<Wakeup>,
+    is_stopping: bool,
+    buffer: MessageBuffer,
+}
+
+impl ReceiverHandle {
+    pub(crate) fn send(&self, arrival: Arrival) {
+        // The receiver outlives its handles; were it gone, the session would be, too.
+        let _ = self.arrivals.send(arrival);
+        self.wakeup.raise();
+    }
+}
+
+impl Receiver {
+    /// A receiver that ends all sessions when `stop` is raised.
+    ///
+    /// # Errors
+    /// When there are no descriptors left.
+    pub(crate) fn new(stop: Arc<Wakeup>) -> io::Result<(Receiver, ReceiverHandle)> {
+        let (sender, arrivals) = mpsc::channel();
+        let wakeup = Arc::new(Wakeup::new()?);
+        let handle = ReceiverHandle { arrivals: sender, wakeup: Arc::clone(&wakeup) };
+        let buffer = Box::new([0; MAX_LEN]);
+        let receiver =
+            Receiver { arrivals, sessions: Vec::new(), wakeup, stop, is_stopping: false, buffer };
+        Ok((receiver, handle))
+    }
+
+    /// Runs until nobody can send new sessions and all are over.
+    pub(crate) fn run(mut self) {
+        let mut sleep = SHORTEST_SLEEP;
+        while self.welcome() || !self.sessions.is_empty() {
+            sleep = match self.pass() {
+                Flow::Silent => (sleep * 2).clamp(SHORTEST_SLEEP, LONGEST_SLEEP),
+                Flow::Steady => SHORTEST_SLEEP,
+                Flow::Torrent => Duration::ZERO,
+            };
+            self.sleep(sleep);
+        }
+    }
+
+    /// Takes in what has arrived; false when nothing more can.
+    fn welcome(&mut self) -> bool {
+        loop {
+            match self.arrivals.try_recv() {
+                Ok(Arrival::Session(session)) => self.sessions.push(*session),
+                Ok(Arrival::Replaced(pid, answer)) => {
+                    // Who asks does not wait for ever.
+                    let _ = answer.send(self.replace(pid));
+                }
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    /// Closes the sessions of a process; returns whether there were samples in any.
+    fn replace(&mut self, pid: Pid) -> bool {
+        let mut has_samples = false;
+        for session in self.sessions.iter_mut().filter(|session| session.pid == pid) {
+            session.close(SessionEnd::Exec);
+            session.pass(&mut self.buffer);
+            has_samples |= session.has_samples();
+        }
+        has_samples
+    }
+
+    fn pass(&mut self) -> Flow {
+        if self.is_stopping {
+            self.sessions.iter_mut().for_each(|session| session.close(SessionEnd::Stopped));
+        }
+        let buffer = &mut self.buffer;
+        let flows = self.sessions.iter_mut().map(|session| session.pass(buffer));
+        let flow = flows.max().unwrap_or(Flow::Silent);
+        self.sessions.retain(|session| !session.is_over());
+        flow
+    }
+
+    /// Closed sessions and a stop that has been heard would wake us again and again.
+    fn sleep(&mut self, longest: Duration) {
+        let open = self.sessions.iter().filter(|session| !session.is_closed());
+        let stop = (!self.is_stopping).then_some(self.stop.as_fd());
+        let mut polled: Vec<PollFd<'_>> = [self.wakeup.as_fd()]
+            .into_iter()
+            .chain(open.map(|session| session.process.as_fd()))
+            .chain(stop)
+            .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
+            .collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
+        if poll(&mut polled, Some(&timeout)).is_ok() {
+            let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+            self.react(&ready);
+        }
+    }
+
+    fn react(&mut self, ready: &[bool]) {
+        let mut ready = ready.iter().copied();
+        if ready.next() == Some(true) {
+            self.wakeup.clear();
+        }
+        let open = self.sessions.iter_mut().filter(|session| !session.is_closed());
+        for (session, died) in open.zip(&mut ready) {
+            if died {
+                session.close(SessionEnd::Died);
+            }
+        }
+        self.is_stopping |= ready.next() == Some(true);
+    }
+}

@@ -1,0 +1,175 @@
+//! A command and the collector of its traces.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid,
+};
+
+use crate::collector::{Collector, CollectorError, CollectorOptions};
+use crate::door::Socket;
+use crate::launch::{Additions, LaunchError, Program, spawn};
+use crate::outcome::Outcome;
+use crate::output::OutputError;
+use crate::preload;
+
+/// What to run, and how to trace it.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// The content of the agent's shared library.
+    pub preload: &'static [u8],
+    /// How to trace, and where to.
+    pub options: CollectorOptions,
+}
+
+/// Why nothing was recorded: the command has not run.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The command.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The traces.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The agent's library has no place to be loaded from.
+    #[error("cannot unpack the agent: {0}")]
+    Preload(io::Error),
+    /// The agents' socket.
+    #[error("cannot open a socket for agents: {0}")]
+    Socket(io::Error),
+    /// No threads or descriptors for the recorder.
+    #[error("cannot start the recorder: {0}")]
+    System(io::Error),
+}
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// With this exit code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+    /// It has not: the recording was stopped first, and the command runs on.
+    Abandoned,
+}
+
+/// A running command whose processes are traced.
+#[derive(Debug)]
+pub struct Recording {
+    pid: Pid,
+    control: Control,
+}
+
+/// For other threads: signals for the command, and the recording's end.
+#[derive(Clone, Debug)]
+pub struct Control {
+    process: Arc<OwnedFd>,
+    collector: Arc<Collector>,
+}
+
+impl Recording {
+    /// Starts the command with the agent and a collector for it.
+    ///
+    /// # Errors
+    /// [`StartError`]; the command has not run then, or has been killed at its start.
+    pub fn start(config: &Config) -> Result<Recording, StartError> {
+        let name = config.command.first().ok_or(LaunchError::Empty)?;
+        let program = Program::find(name, std::env::var_os("PATH").as_deref())?;
+        config.options.check(&program.image)?;
+        let preload = preload::unpack(config.preload).map_err(StartError::Preload)?;
+        let socket = Socket::bind().map_err(StartError::Socket)?;
+        let additions = Additions { preload, socket: socket.path().to_owned() };
+        let pid = spawn(&program, &config.command, &additions)?;
+        Recording::attend(pid, socket, &config.options).inspect_err(|_| kill(pid))
+    }
+
+    /// The command's process id.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get() as u32
+    }
+
+    /// A handle for other threads.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Waits for the command itself; its children may live on.
+    pub fn wait_for_command(&self) -> CommandEnd {
+        let process = PollFd::new(&*self.control.process, PollFlags::IN);
+        let stopped = PollFd::from_borrowed_fd(self.control.collector.stopped(), PollFlags::IN);
+        let mut polled = [process, stopped];
+        while poll(&mut polled, None) == Err(Errno::INTR) {}
+        match waitpid(Some(self.pid), WaitOptions::NOHANG) {
+            Ok(Some((_, status))) => match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => CommandEnd::Exited(code),
+                (None, Some(signal)) => CommandEnd::Killed(signal),
+                (None, None) => CommandEnd::Abandoned,
+            },
+            _ => CommandEnd::Abandoned,
+        }
+    }
+
+    /// Waits until no process is being traced and all traces are written, or until [`Control::stop`]; false when `deadline` came
+    /// first.
+    pub fn wait_for_others(&self, deadline: Option<Instant>) -> bool {
+        self.control.collector.wait(deadline)
+    }
+
+    /// Number of traced processes that have not ended.
+    pub fn living_processes(&self) -> usize {
+        self.control.collector.living_processes()
+    }
+
+    /// Ends all sessions, waits until their traces are written, and tells about them.
+    pub fn finish(self) -> Outcome {
+        self.control.collector.finish()
+    }
+
+    fn attend(
+        pid: Pid,
+        socket: Socket,
+        options: &CollectorOptions,
+    ) -> Result<Recording, StartError> {
+        let process = pidfd_open(pid, PidfdFlags::empty());
+        let process = process.map_err(|error| StartError::System(error.into()))?;
+        let collector =
+            Collector::start(socket, options, Some(pid)).map_err(|error| match error {
+                CollectorError::Output(error) => StartError::Output(error),
+                CollectorError::System(error) => StartError::System(error),
+            })?;
+        let control = Control { process: Arc::new(process), collector: Arc::new(collector) };
+        Ok(Recording { pid, control })
+    }
+}
+
+impl Control {
+    /// Sends a signal to the command. One that has ended, or a number that is no signal, is no error.
+    pub fn forward(&self, signal: i32) {
+        if let Some(signal) = Signal::from_named_raw(signal) {
+            // It fails when the command has ended.
+            let _ = pidfd_send_signal(&*self.process, signal);
+        }
+    }
+
+    /// Ends the recording; the processes run on, untraced.
+    pub fn stop(&self) {
+        self.collector.stop();
+    }
+}
+
+fn kill(pid: Pid) {
+    // Both fail only when it is dead already.
+    let _ = kill_process(pid, Signal::KILL);
+    let _ = waitpid(Some(pid), WaitOptions::empty());
+}
+
+#[cfg(test)]
+mod tests;

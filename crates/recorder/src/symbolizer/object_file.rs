@@ -1,0 +1,139 @@
+//! Which file on disk a module of a process is, and where its debug information lies.
+//!
+//! The name that the loader has for a file says where it was when it was loaded, as that process sees
+//! the file system. So every way to it is tried, and none is trusted unless the file has the build
+//! id that the module has in memory (or, like the module, has none). What is found is held open and
+//! used by way of `/proc/self/fd`.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use object::read::ReadCache;
+use object::{Object, ObjectSection};
+
+use crate::process::ProcessImage;
+
+const DEBUG_DIRECTORIES: [&str; 2] = ["/usr/lib/debug/.build-id", "/lib/debug/.build-id"];
+
+/// A module's file, or only its name where no file can be trusted.
+#[derive(Debug)]
+pub(crate) struct ObjectFile {
+    number: u64,
+    name: String,
+    build_id: Vec<u8>,
+    file: Option<File>,
+    debug_file: Option<PathBuf>,
+}
+
+/// What makes two modules of different processes the same file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Identity {
+    name: String,
+    build_id: Vec<u8>,
+    inode: Option<(u64, u64)>,
+}
+
+impl ObjectFile {
+    /// As the loader knows it; the program's path for the program itself.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Unique within a symbolizer.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Files to look for symbols in, the richest first.
+    pub(super) fn sources(&self) -> impl Iterator<Item = PathBuf> {
+        let own = self.file.as_ref().map(own_path);
+        self.debug_file.clone().into_iter().chain(own)
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        let metadata = self.file.as_ref().and_then(|file| file.metadata().ok());
+        Identity {
+            name: self.name.clone(),
+            build_id: self.build_id.clone(),
+            inode: metadata.map(|metadata| (metadata.dev(), metadata.ino())),
+        }
+    }
+
+    pub(super) fn numbered(self, number: u64) -> ObjectFile {
+        ObjectFile { number, ..self }
+    }
+}
+
+/// Finds the file of the module that `process` has loaded from `path`.
+pub(super) fn find(path: &[u8], build_id: &[u8], process: &ProcessImage) -> ObjectFile {
+    let name = match Path::new(std::ffi::OsStr::from_bytes(path)) {
+        path if path.as_os_str().is_empty() => &process.executable,
+        path => path,
+    };
+    let file = candidates(name, process).into_iter().find(|file| has_build_id(file, build_id));
+    let debug_file = match &file {
+        Some(file) if has_debug_info(file) => None,
+        _ => debug_file(build_id),
+    };
+    let name = name.to_string_lossy().into_owned();
+    ObjectFile { number: 0, name, build_id: build_id.to_vec(), file, debug_file }
+}
+
+fn candidates(name: &Path, process: &ProcessImage) -> Vec<File> {
+    let directory = PathBuf::from(format!("/proc/{}", process.pid.as_raw_nonzero()));
+    let seen_from = if name.is_absolute() { "root" } else { "cwd" };
+    let inside = name.strip_prefix("/").unwrap_or(name);
+    let mut found: Vec<File> = Vec::new();
+    if name == process.executable {
+        found.extend(process.executable_file.as_ref().and_then(|file| file.try_clone().ok()));
+    }
+    let paths = [directory.join(seen_from).join(inside), name.to_owned()];
+    found.extend(paths.iter().filter_map(|path| open_regular(path)));
+    found.extend(mapped_file(&directory, name));
+    found
+}
+
+/// Opening a device or a pipe could do anything.
+fn open_regular(path: &Path) -> Option<File> {
+    path.metadata().ok().filter(fs::Metadata::is_file)?;
+    File::open(path).ok()
+}
+
+/// A deleted file that is still mapped; the kernel lets only the privileged have it.
+fn mapped_file(directory: &Path, name: &Path) -> Option<File> {
+    let maps = fs::read(directory.join("maps")).ok()?;
+    let deleted = [name.as_os_str().as_bytes(), b" (deleted)"].concat();
+    let line = maps.split(|&byte| byte == b'\n').find(|line| line.ends_with(&deleted))?;
+    let range = line.split(|&byte| byte == b' ').next()?;
+    File::open(directory.join("map_files").join(std::ffi::OsStr::from_bytes(range))).ok()
+}
+
+fn has_build_id(file: &File, expected: &[u8]) -> bool {
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else { return false };
+    object.build_id().is_ok_and(|found| found.unwrap_or_default() == expected)
+}
+
+fn has_debug_info(file: &File) -> bool {
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else { return false };
+    object.section_by_name(".debug_info").is_some_and(|section| section.size() > 0)
+}
+
+/// Separate debug information where distributions put it; a `.gnu_debuglink` is followed by the
+/// resolver.
+fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_first()?;
+    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+    DEBUG_DIRECTORIES
+        .iter()
+        .map(|directory| format!("{directory}/{first:02x}/{rest}.debug").into())
+        .find(|path: &PathBuf| open_regular(path).is_some_and(|file| has_build_id(&file, build_id)))
+}
+
+fn own_path(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}

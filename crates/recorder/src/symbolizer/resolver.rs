@@ -1,0 +1,64 @@
+//! The thread that has the symbol tables.
+//!
+//! A file whose tables are read stays in memory, so after a number of files all are let go and
+//! those still in use are read again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
+use lifetrace_trace::event::Location;
+use rustc_hash::FxHashSet;
+
+use super::{ObjectFile, Request, names};
+use crate::modules::FileAddress;
+
+const MAX_FILES: usize = 256;
+
+/// A label without a size (of code written in assembler) is believed so far, in bytes.
+const LABEL_REACH: usize = 4096;
+
+/// Answers until the last asker is gone.
+pub(super) fn serve(requests: &Receiver<Request>) {
+    let mut tables = Symbolizer::new();
+    let mut read = FxHashSet::default();
+    for Request { object, address, answer } in requests {
+        if read.insert(object.number()) && read.len() > MAX_FILES {
+            tables = Symbolizer::new();
+            read.clear();
+        }
+        // The asker's thread may have ended.
+        let _ = answer.send(Arc::from(resolve(&tables, &object, address)));
+    }
+}
+
+fn resolve(tables: &Symbolizer, object: &ObjectFile, address: FileAddress) -> Vec<Location> {
+    object
+        .sources()
+        // Without debug symbols only the symbol table is used: damaged debug information does not
+        // spoil it.
+        .flat_map(|path| [(path.clone(), true), (path, false)])
+        .find_map(|(path, debug_symbols)| look_up(tables, object, path, debug_symbols, address))
+        .unwrap_or_else(|| vec![names::unresolved(object, address)])
+}
+
+fn look_up(
+    tables: &Symbolizer,
+    object: &ObjectFile,
+    path: PathBuf,
+    debug_symbols: bool,
+    address: FileAddress,
+) -> Option<Vec<Location>> {
+    let mut elf = Elf::new(path);
+    elf.debug_syms = debug_symbols;
+    match tables.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address.0)) {
+        Ok(Symbolized::Sym(symbol)) if covers(&symbol) => Some(names::resolved(object, &symbol)),
+        _ => None,
+    }
+}
+
+fn covers(symbol: &Sym<'_>) -> bool {
+    symbol.offset < symbol.size.unwrap_or(LABEL_REACH)
+}

@@ -1,0 +1,223 @@
+//! The codec against its laws, and against a naive twin that knows the layout by heart.
+
+use lifetrace_transport::codec::{
+    DecodeError, MAX_BUILD_ID, MAX_FRAMES, MAX_HEAD, MAX_LEN, MAX_PATH, decode, encode,
+};
+use lifetrace_transport::message::{
+    BacktraceDelta, Body, Frames, Message, Module, MonotonicNanos, NoticeKind, SampleId,
+    SourceKind, ThreadId,
+};
+use proptest::prelude::*;
+
+/// A message that owns what it says.
+#[derive(Clone, Debug)]
+struct Owned {
+    time: u64,
+    thread: u32,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Allocation {
+        words: [u64; 3],
+        source: SourceKind,
+        growth: bool,
+        shared: u32,
+        frames: Vec<u64>,
+        truncated: bool,
+    },
+    Release(u64),
+    Promotion(u64),
+    ModuleLoaded {
+        words: [u64; 3],
+        build_id: Vec<u8>,
+        path: Vec<u8>,
+    },
+    ModuleUnloaded(u64),
+    ThreadStarted(u32),
+    ThreadEnded,
+    Notice(NoticeKind),
+    Exiting,
+}
+
+impl Owned {
+    fn message(&self) -> Message<'_> {
+        let body = match &self.kind {
+            Kind::Allocation {
+                words: [id, size, samples],
+                source,
+                growth,
+                shared,
+                frames,
+                truncated,
+            } => {
+                let fresh = Frames::Words(frames);
+                Body::Allocation {
+                    id: SampleId(*id),
+                    size: *size,
+                    samples: *samples,
+                    source: *source,
+                    growth: *growth,
+                    backtrace: BacktraceDelta { shared: *shared, fresh, truncated: *truncated },
+                }
+            }
+            Kind::Release(id) => Body::Release { id: SampleId(*id) },
+            Kind::Promotion(id) => Body::Promotion { id: SampleId(*id) },
+            Kind::ModuleLoaded { words: [bias, start, end], build_id, path } => {
+                let (bias, start, end) = (*bias, *start, *end);
+                Body::ModuleLoaded(Module { bias, start, end, build_id, path })
+            }
+            Kind::ModuleUnloaded(start) => Body::ModuleUnloaded { start: *start },
+            Kind::ThreadStarted(os_id) => Body::ThreadStarted { os_id: *os_id },
+            Kind::ThreadEnded => Body::ThreadEnded,
+            Kind::Notice(kind) => Body::Notice { kind: *kind },
+            Kind::Exiting => Body::Exiting,
+        };
+        Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }
+    }
+
+    /// The layout as the codec's drawing has it, word by word.
+    fn naive(&self) -> Vec<u8> {
+        let (tag, detail, flags, words, bytes): (u64, u64, u64, Vec<u64>, Vec<u8>) = match &self
+            .kind
+        {
+            Kind::Allocation { words, source, growth, shared, frames, truncated } => {
+                let counts = (frames.len() as u64) << 32 | u64::from(*shared);
+                let words = [&words[..], &[counts], frames].concat();
+                (1, *source as u64, u64::from(*truncated) + 2 * u64::from(*growth), words, vec![])
+            }
+            Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
+            Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
+            Kind::ModuleLoaded { words, build_id, path } => {
+                let lengths = (path.len() as u64) << 32 | build_id.len() as u64;
+                (4, 0, 0, [&words[..], &[lengths]].concat(), [&build_id[..], path].concat())
+            }
+            Kind::ModuleUnloaded(start) => (5, 0, 0, vec![*start], vec![]),
+            Kind::ThreadStarted(os_id) => (6, 0, 0, vec![u64::from(*os_id)], vec![]),
+            Kind::ThreadEnded => (7, 0, 0, vec![], vec![]),
+            Kind::Notice(kind) => (8, *kind as u64, 0, vec![], vec![]),
+            Kind::Exiting => (9, 0, 0, vec![], vec![]),
+        };
+        let first = tag | detail << 8 | flags << 16 | u64::from(self.thread) << 32;
+        let words = [first, self.time].into_iter().chain(words);
+        words.flat_map(u64::to_le_bytes).chain(bytes).collect()
+    }
+}
+
+fn encoded(message: &Message<'_>) -> Vec<u8> {
+    let mut buffer = [0xaa; MAX_HEAD];
+    let encoded = encode(message, &mut buffer);
+    encoded
+        .head
+        .iter()
+        .copied()
+        .chain(encoded.tail.iter().flat_map(|word| word.to_ne_bytes()))
+        .collect()
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    use SourceKind::{External, Major, Malloc, Minor};
+    let source = prop::sample::select(vec![Malloc, Minor, Major, External]);
+    let notice = prop::sample::select(vec![NoticeKind::OwnAllocator, NoticeKind::NoRegion]);
+    let frames = prop::collection::vec(any::<u64>(), 0..200);
+    let allocation =
+        (any::<[u64; 3]>(), source, any::<bool>(), any::<u32>(), frames, any::<bool>());
+    let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID);
+    let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH);
+    prop_oneof![
+        allocation.prop_map(|(words, source, growth, shared, frames, truncated)| {
+            Kind::Allocation { words, source, growth, shared, frames, truncated }
+        }),
+        any::<u64>().prop_map(Kind::Release),
+        any::<u64>().prop_map(Kind::Promotion),
+        (any::<[u64; 3]>(), build_id, path)
+            .prop_map(|(words, build_id, path)| Kind::ModuleLoaded { words, build_id, path }),
+        any::<u64>().prop_map(Kind::ModuleUnloaded),
+        any::<u32>().prop_map(Kind::ThreadStarted),
+        Just(Kind::ThreadEnded),
+        notice.prop_map(Kind::Notice),
+        Just(Kind::Exiting),
+    ]
+}
+
+fn owned() -> impl Strategy<Value = Owned> {
+    (any::<u64>(), any::<u32>(), kind()).prop_map(|(time, thread, kind)| Owned {
+        time,
+        thread,
+        kind,
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_is_decoded(message in owned()) {
+        let bytes = encoded(&message.message());
+        prop_assert_eq!(decode(&bytes), Ok(message.message()));
+        prop_assert!(bytes.len() <= MAX_LEN);
+    }
+
+    #[test]
+    fn the_naive_twin_agrees(message in owned()) {
+        prop_assert_eq!(encoded(&message.message()), message.naive());
+    }
+
+    #[test]
+    fn no_part_of_a_message_is_a_message(message in owned(), part in 0.0..1.0) {
+        let bytes = encoded(&message.message());
+        let length = (bytes.len() as f64 * part) as usize;
+        prop_assert_eq!(decode(&bytes[..length]), Err(DecodeError::Length));
+    }
+
+    #[test]
+    fn nothing_may_follow_a_message(message in owned(), more in prop::collection::vec(any::<u8>(), 1..20)) {
+        let bytes = [encoded(&message.message()), more].concat();
+        prop_assert_eq!(decode(&bytes), Err(DecodeError::Length));
+    }
+
+    #[test]
+    fn foreign_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..100), tag in 0u8..12) {
+        let mut bytes = bytes;
+        if let Some(first) = bytes.first_mut() {
+            *first = tag;
+        }
+        if let Ok(message) = decode(&bytes) {
+            prop_assert!(bytes.len() >= 16, "{:?}", message);
+        }
+    }
+}
+
+#[test]
+fn the_largest_messages_fit() {
+    let frames = vec![u64::MAX; MAX_FRAMES];
+    let words = [0; 3];
+    let (source, growth, truncated) = (SourceKind::Malloc, false, true);
+    let largest = Kind::Allocation { words, source, growth, shared: 0, frames, truncated };
+    let names =
+        Kind::ModuleLoaded { words, build_id: vec![1; MAX_BUILD_ID], path: vec![2; MAX_PATH] };
+    for kind in [largest, names] {
+        let message = Owned { time: 0, thread: 0, kind };
+        let bytes = encoded(&message.message());
+        assert!(bytes.len() <= MAX_LEN);
+        assert_eq!(decode(&bytes), Ok(message.message()));
+    }
+}
+
+#[test]
+fn what_is_too_long_is_cut() {
+    let (build_id, path) = (vec![1; MAX_BUILD_ID + 9], vec![2; MAX_PATH + 9]);
+    let kind = Kind::ModuleLoaded { words: [0; 3], build_id, path };
+    let bytes = encoded(&Owned { time: 0, thread: 0, kind }.message());
+    let Ok(Message { body: Body::ModuleLoaded(module), .. }) = decode(&bytes) else { panic!() };
+    assert_eq!((module.build_id.len(), module.path.len()), (MAX_BUILD_ID, MAX_PATH));
+}
+
+#[test]
+fn tags_that_do_not_exist() {
+    for tag in [0u8, 10, 255] {
+        let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
+        assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
+    }
+    let notice = [(8u64 | 77 << 8).to_le_bytes(), [0; 8]].concat();
+    assert_eq!(decode(&notice), Err(DecodeError::Tag(77)));
+}
