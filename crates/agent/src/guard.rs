@@ -169,7 +169,7 @@ impl Entered {
     fn acquire(session: &'static Session) -> Option<*mut Thread> {
         let thread = thread::acquire(session.header.settings().seed);
         if thread.is_none() {
-            session.header.count_lost(LostReason::TooManyThreads);
+            session.header.count_lost(LostReason::NoThreadRecord);
         }
         thread
     }

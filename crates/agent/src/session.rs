@@ -4,7 +4,7 @@
 //! be inside; a forked child replaces it, being a single thread then.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use lifetrace_transport::handshake::{self, Hello, Origin, SOCKET_VARIABLE, Welcome};
 use lifetrace_transport::ring::{Ring, RingHeader};
@@ -33,6 +33,8 @@ pub struct Session {
 }
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(core::ptr::null_mut());
+static PATH: [AtomicU8; 108] = [const { AtomicU8::new(0) }; 108];
+static PATH_LENGTH: AtomicUsize = AtomicUsize::new(0);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// The session of this process, once there is one.
@@ -43,7 +45,7 @@ pub fn current() -> Option<&'static Session> {
 
 /// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
 pub(crate) fn connect(origin: Origin) -> Option<&'static Session> {
-    let path = sys::environment_variable(SOCKET_VARIABLE)?;
+    let path = socket_path()?;
     let socket = sys::connect(path, HANDSHAKE_MILLIS)?;
     if !sys::send(&socket, &Hello { origin }.to_bytes()) {
         return None;
@@ -52,6 +54,21 @@ pub(crate) fn connect(origin: Origin) -> Option<&'static Session> {
     let (length, memory) = sys::receive(&socket, &mut answer)?;
     let welcome = Welcome::from_bytes(answer.get(..length)?)?;
     install(&memory, welcome.segment_bytes as usize)
+}
+
+/// The recorder's address, as the process was given it: a program may empty its environment before
+/// it forks.
+fn socket_path() -> Option<&'static [u8]> {
+    if PATH_LENGTH.load(Ordering::Acquire) == 0 {
+        let path = sys::environment_variable(SOCKET_VARIABLE)?;
+        for (to, from) in PATH.iter().zip(path) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        PATH_LENGTH.store(path.len().min(PATH.len()), Ordering::Release);
+    }
+    let length = PATH_LENGTH.load(Ordering::Acquire);
+    // SAFETY: these bytes do not change any more; an atomic byte has the layout of a byte.
+    Some(unsafe { core::slice::from_raw_parts(PATH.as_ptr().cast(), length) })
 }
 
 fn install(memory: &sys::Descriptor, bytes: usize) -> Option<&'static Session> {

@@ -54,28 +54,27 @@ pub fn set_errno(value: c_int) {
 
 /// Fresh zeroed private memory, whole pages; `None` when there is none to be had.
 pub fn map(bytes: usize) -> Option<NonNull<u8>> {
-    map_with(bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    map_with(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
 }
 
-/// Address space without memory behind it, to be [`commit`]ted. What is committed counts towards the
-/// kernel's limits then, as an allocation of the program's own would.
-pub fn reserve(bytes: usize) -> Option<NonNull<u8>> {
-    map_with(bytes, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+/// Fresh zeroed private memory at `address`, if nothing else is there: never more than that.
+pub fn map_at(address: usize, bytes: usize) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: the flag makes the kernel refuse to disturb an existing mapping.
+    let start = unsafe { libc::mmap(address as *mut c_void, bytes, READ_WRITE, flags, -1, 0) };
+    let Some(start) = mapped(start) else { return false };
+    if start.as_ptr() as usize == address {
+        return true;
+    }
+    // A kernel before 4.17 takes the address for a hint.
+    // SAFETY: mapped a line ago, and nobody knows it.
+    unsafe { unmap(start, bytes) };
+    false
 }
 
 /// The first `bytes` of the memory behind `descriptor`, shared.
 pub fn map_shared(descriptor: &Descriptor, bytes: usize) -> Option<NonNull<u8>> {
-    map_with(bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, descriptor.0)
-}
-
-/// Makes reserved pages usable; whether that worked.
-///
-/// # Safety
-/// The pages are of a [`reserve`]d mapping and hold nothing yet.
-pub unsafe fn commit(start: NonNull<u8>, bytes: usize) -> bool {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: changes only pages that are the caller's, and only towards more access.
-    unsafe { libc::mprotect(start.as_ptr().cast(), bytes, access) == 0 }
+    map_with(bytes, libc::MAP_SHARED, descriptor.0)
 }
 
 /// Gives the memory of whole pages back; they read as zero from now on.
@@ -141,12 +140,12 @@ const NO_KEY: u32 = u32::MAX;
 static THREAD_END: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static THREAD_END_KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 
-/// The limit of this process's address space in bytes, `None` if there is none.
-pub fn address_space_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: writes one rlimit.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
-    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+/// 64 bits that differ from process to process; 0 when the kernel has none to give.
+pub fn entropy() -> u64 {
+    let mut word = 0u64;
+    // SAFETY: writes one word.
+    unsafe { libc::syscall(libc::SYS_getrandom, &raw mut word, 8, libc::GRND_NONBLOCK) };
+    word
 }
 
 /// Whether the 8 bytes at `address` can be read, found out without a fault: the kernel copies the
@@ -306,8 +305,13 @@ fn environment() -> impl Iterator<Item = &'static [u8]> {
     })
 }
 
-fn map_with(bytes: usize, access: c_int, flags: c_int, descriptor: c_int) -> Option<NonNull<u8>> {
+const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+fn map_with(bytes: usize, flags: c_int, descriptor: c_int) -> Option<NonNull<u8>> {
     // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing.
-    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, descriptor, 0) };
+    mapped(unsafe { libc::mmap(ptr::null_mut(), bytes, READ_WRITE, flags, descriptor, 0) })
+}
+
+fn mapped(start: *mut c_void) -> Option<NonNull<u8>> {
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }

@@ -11,13 +11,6 @@ use core::ptr::NonNull;
 use crate::classes;
 use crate::heap::Heap;
 
-/// Address space that the tables may take at most, and make do with at least, in bytes.
-const MOST: usize = 1 << 30;
-const LEAST: usize = 4 << 20;
-
-/// Of a limited address space, the arena takes one part in this many.
-const SHARE_OF_LIMIT: u64 = 64;
-
 static HEAP: Heap = Heap::new();
 
 /// See the module.
@@ -31,19 +24,14 @@ pub fn heap() -> &'static Heap {
 
 /// Secures memory for the tables; whether there is any.
 pub fn prepare() -> bool {
-    let Some(piece) = reserve().then(|| HEAP.allocate(classes::QUANTUM)).flatten() else {
-        return false;
-    };
-    // SAFETY: allocated a line ago, and nobody knows it.
-    unsafe { HEAP.release(piece.start, piece.class) };
-    true
+    HEAP.prepare()
 }
 
 // SAFETY: pieces are distinct, as large as asked for, and aligned to 16; greater alignments are
 // refused.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() > classes::QUANTUM || !reserve() {
+        if layout.align() > classes::QUANTUM || !HEAP.prepare() {
             return core::ptr::null_mut();
         }
         let piece = HEAP.allocate(layout.size());
@@ -56,10 +44,4 @@ unsafe impl GlobalAlloc for Arena {
             unsafe { HEAP.release(start, classes::index(layout.size())) };
         }
     }
-}
-
-fn reserve() -> bool {
-    let most = lifetrace_agent::sys::address_space_limit()
-        .map_or(MOST, |limit| ((limit / SHARE_OF_LIMIT) as usize).min(MOST) & !0xfff);
-    HEAP.reserve(most.max(LEAST), LEAST)
 }

@@ -1,9 +1,13 @@
-//! A heap over one reserved range of addresses: bump allocation, then free lists by class. \[UNSAFE\]
+//! A heap over one range of addresses: bump allocation, then free lists by class. \[UNSAFE\]
 //!
 //! ```text
-//! base            top                committed            end
-//!  │ pieces of any class │ free, zeroed    │ reserved, no access │
+//! base                  top             base + length               LARGEST
+//!  │ pieces of any class │ free, zeroed  │ not mapped: grows into here │
 //! ```
+//!
+//! The range grows at its end, by mappings that the kernel refuses if somebody else is there. Nothing
+//! is reserved: what a program may map under its limits is what it uses. The base is somewhere at
+//! random in a part of the address space where the kernel puts nothing by itself.
 //!
 //! Pieces never merge or split, so the heap is as large as the sum of each class's peak. A freed
 //! large piece keeps its memory for the next one of its class, within a budget for all; beyond it
@@ -32,8 +36,19 @@ const LARGE: usize = 64 * 1024;
 /// Memory that free large pieces may keep between them, in bytes.
 const LARGE_BUDGET: usize = 4 * 1024 * 1024;
 
-/// Reserved memory is made usable in steps of this, or of the piece if that is larger.
-const COMMIT_STEP: usize = 4 * 1024 * 1024;
+/// The range grows in steps of this, or of the piece if that is larger.
+const STEP: usize = 4 * 1024 * 1024;
+
+/// The range never grows beyond this.
+const LARGEST: usize = 1 << 40;
+
+/// Where bases lie: from here on, at one of so many places, [`LARGEST`] apart.
+#[cfg(target_pointer_width = "64")]
+const FIRST_BASE: usize = 0x2000_0000_0000;
+const BASES: usize = 16;
+
+/// Bases are tried this often.
+const ATTEMPTS: usize = 8;
 
 /// See the module.
 #[derive(Debug)]
@@ -50,9 +65,8 @@ unsafe impl Sync for Heap {}
 
 #[derive(Debug)]
 struct State {
-    /// Offset of the first byte never handed out, and of the first that is not usable yet.
+    /// Offset of the first byte never handed out.
     top: usize,
-    committed: usize,
     /// Bytes of free large pieces that kept their memory.
     kept: usize,
     free: [*mut Free; classes::COUNT],
@@ -89,28 +103,30 @@ impl Heap {
             returned: AtomicPtr::new(core::ptr::null_mut()),
             state: UnsafeCell::new(State {
                 top: 0,
-                committed: 0,
                 kept: 0,
                 free: [core::ptr::null_mut(); classes::COUNT],
             }),
         }
     }
 
-    /// Reserves up to `most` bytes of addresses, half of it at each refusal, at least `least`.
-    /// Does nothing if that was done before. Whether there is a range now.
-    pub fn reserve(&self, most: usize, least: usize) -> bool {
+    /// Finds a place for the range and maps its first step, if that was not done before. Whether
+    /// there is a range now.
+    pub fn prepare(&self) -> bool {
         if self.length.load(Ordering::Acquire) != 0 {
             return true;
         }
         let Some(_held) = self.lock.acquire(Patience::Long) else { return false };
-        let mut bytes = most;
-        while bytes >= least && self.length.load(Ordering::Relaxed) == 0 {
-            if let Some(base) = sys::reserve(bytes) {
-                sys::avoid_huge_pages(base, bytes);
-                self.base.store(base.as_ptr() as usize, Ordering::Relaxed);
-                self.length.store(bytes, Ordering::Release);
+        for _ in 0..ATTEMPTS {
+            if self.length.load(Ordering::Relaxed) != 0 {
+                break;
             }
-            bytes = bytes / 2 / PAGE * PAGE;
+            let random = sys::entropy() as usize;
+            let offset = (random / BASES % (LARGEST / 2)) & !(STEP - 1);
+            let base = FIRST_BASE + random % BASES * LARGEST + offset;
+            if sys::map_at(base, STEP) {
+                self.base.store(base, Ordering::Relaxed);
+                self.grown_to(STEP, base, STEP);
+            }
         }
         self.length.load(Ordering::Relaxed) != 0
     }
@@ -178,26 +194,33 @@ impl Heap {
         let bytes = classes::bytes(class);
         let start = if bytes >= LARGE { state.top.next_multiple_of(PAGE) } else { state.top };
         let end = start.checked_add(bytes)?;
-        if end > self.length.load(Ordering::Relaxed) || !self.commit(state, end) {
+        if !self.grow(end) {
             return None;
         }
         state.top = end;
         Some(Piece { start: self.at(start)?, class, dirty: 0 })
     }
 
-    fn commit(&self, state: &mut State, end: usize) -> bool {
-        if end <= state.committed {
+    /// Makes the range reach `end`. The caller holds the lock.
+    fn grow(&self, end: usize) -> bool {
+        let length = self.length.load(Ordering::Relaxed);
+        if end <= length {
             return true;
         }
-        let length = self.length.load(Ordering::Relaxed);
-        let target = end.next_multiple_of(COMMIT_STEP).min(length);
-        let Some(start) = self.at(state.committed) else { return false };
-        // SAFETY: the pages from `committed` on are reserved, ours, and have never been used.
-        let usable = unsafe { sys::commit(start, target - state.committed) };
-        if usable {
-            state.committed = target;
+        let target = end.next_multiple_of(STEP);
+        let start = self.base() + length;
+        let grown = length > 0 && target <= LARGEST / 2 && sys::map_at(start, target - length);
+        if grown {
+            self.grown_to(target, start, target - length);
         }
-        usable
+        grown
+    }
+
+    fn grown_to(&self, length: usize, start: usize, bytes: usize) {
+        if let Some(start) = NonNull::new(start as *mut u8) {
+            sys::avoid_huge_pages(start, bytes);
+        }
+        self.length.store(length, Ordering::Release);
     }
 
     fn at(&self, offset: usize) -> Option<NonNull<u8>> {
@@ -293,15 +316,15 @@ mod tests {
 
     use super::*;
 
-    fn heap(bytes: usize) -> Heap {
+    fn heap() -> Heap {
         let heap = Heap::new();
-        assert!(heap.reserve(bytes, bytes));
+        assert!(heap.prepare());
         heap
     }
 
     #[test]
     fn pieces_do_not_overlap_and_are_zero_where_not_dirty() {
-        let heap = heap(64 << 20);
+        let heap = heap();
         let mut random = lifetrace_agent::random::Random::new(1, 1);
         let mut live: HashMap<usize, (usize, usize, u8)> = HashMap::new();
         for round in 0..20_000u32 {
@@ -329,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_release_never_waits_for_the_lock() {
-        let heap = heap(1 << 20);
+        let heap = heap();
         let piece = heap.allocate(100).unwrap();
         let frozen = heap.freeze().unwrap();
         unsafe { heap.release(piece.start, piece.class) };
@@ -339,16 +362,19 @@ mod tests {
 
     #[test]
     fn a_full_heap_says_so_and_recovers() {
-        let heap = heap(1 << 20);
+        let heap = heap();
+        // Somebody else maps what follows the range.
+        assert!(sys::map_at(heap.base() + STEP, 4096));
         let pieces: Vec<Piece> = core::iter::from_fn(|| heap.allocate(1000)).collect();
-        assert!(pieces.len() > 900 && heap.allocate(1 << 30).is_none());
+        assert!(pieces.len() > 4000 && heap.allocate(1 << 30).is_none());
+        assert!(!heap.contains(heap.base() + STEP));
         unsafe { heap.release(pieces[0].start, pieces[0].class) };
         assert!(heap.allocate(1000).is_some());
     }
 
     #[test]
     fn large_pieces_give_their_memory_back_beyond_the_budget() {
-        let heap = heap(1 << 30);
+        let heap = heap();
         let piece = heap.allocate(100 << 20).unwrap();
         unsafe {
             piece.start.as_ptr().add(50 << 20).write(7);

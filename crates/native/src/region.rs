@@ -17,17 +17,8 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use lifetrace_agent::sys;
-
 use crate::classes;
 use crate::heap::Heap;
-
-/// Addresses that the region takes at most, and makes do with at least, in bytes.
-const MOST: usize = 1 << 38;
-const LEAST: usize = 1 << 22;
-
-/// Of a limited address space, the region takes one part in this many.
-const SHARE_OF_LIMIT: u64 = 16;
 
 static HEAP: Heap = Heap::new();
 
@@ -79,14 +70,12 @@ const HEADER: usize = size_of::<Header>();
 const NODE: usize = size_of::<Node>();
 const LIVE: u64 = 0xA7;
 const GONE: u64 = 0x3C;
-const LARGEST: usize = 1 << 40;
+const LARGEST: usize = 1 << 39;
 const LEAD_BITS: u32 = 24;
 
-/// Reserves the range; whether there is one.
-pub fn reserve() -> bool {
-    let most = sys::address_space_limit()
-        .map_or(MOST, |limit| ((limit / SHARE_OF_LIMIT) as usize).min(MOST) & !0xfff);
-    HEAP.reserve(most.max(LEAST), LEAST)
+/// Finds a place for the region; whether there is one.
+pub fn prepare() -> bool {
+    HEAP.prepare()
 }
 
 /// Whether `address` is of the region, and so a block's or garbage.
@@ -278,7 +267,7 @@ mod tests {
 
     #[test]
     fn blocks_are_aligned_sized_and_die_once() {
-        assert!(reserve());
+        assert!(prepare());
         for alignment in [1, 16, 32, 4096, 1 << 20] {
             for size in [0, 1, 24, 100_000] {
                 let block = allocate(size, alignment).unwrap().block;
@@ -295,7 +284,7 @@ mod tests {
 
     #[test]
     fn extents_come_go_and_move() {
-        assert!(reserve());
+        assert!(prepare());
         let block = allocate(64, 16).unwrap().block;
         for sample in 0..3 {
             assert!(block.attach(Extent { sample, first: sample, words: 1, hits: 1 }));
@@ -311,7 +300,7 @@ mod tests {
 
     #[test]
     fn garbage_is_no_block() {
-        assert!(reserve());
+        assert!(prepare());
         let block = allocate(256, 16).unwrap().block;
         unsafe { block.address().write_bytes(0, 256) };
         assert!(unsafe { Block::at(block.address().add(8)) }.is_none());

@@ -43,7 +43,7 @@ pub fn start(start: Start) {
         engine::prepare();
         register();
     }
-    let has_region = region::reserve();
+    let has_region = region::prepare();
     start.finish(true);
     if !has_region {
         notice(NoticeKind::NoRegion);

@@ -35,7 +35,7 @@ pub enum SourceKind {
 pub enum NoticeKind {
     /// The program defines its own malloc, ahead of ours: nothing of it can be heard.
     OwnAllocator = 0,
-    /// No address space for the region of sampled blocks: nothing is sampled.
+    /// No memory for the region of sampled blocks: nothing is sampled.
     NoRegion = 1,
 }
 

@@ -56,8 +56,8 @@ pub enum LostReason {
     Reentrant = 2,
     /// The region of sampled blocks had no room.
     RegionFull = 3,
-    /// More threads than the agent has room for at one time.
-    TooManyThreads = 4,
+    /// No memory for the agent's record of the thread.
+    NoThreadRecord = 4,
 }
 
 impl LostReason {
@@ -67,7 +67,7 @@ impl LostReason {
         LostReason::RingBusy,
         LostReason::Reentrant,
         LostReason::RegionFull,
-        LostReason::TooManyThreads,
+        LostReason::NoThreadRecord,
     ];
 
     /// For people: "lost 12 events: ring full".
@@ -77,7 +77,7 @@ impl LostReason {
             LostReason::RingBusy => "ring busy",
             LostReason::Reentrant => "in a signal handler that interrupted the agent",
             LostReason::RegionFull => "no room for sampled blocks",
-            LostReason::TooManyThreads => "too many threads",
+            LostReason::NoThreadRecord => "no memory for the record of a thread",
         }
     }
 }

@@ -57,8 +57,8 @@ fn rings_lie_in_the_segment_side_by_side() {
 fn losses_are_counted_by_reason() {
     let header = SegmentHeader::new(settings(1, 4096));
     header.count_lost(LostReason::RingFull);
-    header.count_lost(LostReason::TooManyThreads);
-    header.count_lost(LostReason::TooManyThreads);
+    header.count_lost(LostReason::NoThreadRecord);
+    header.count_lost(LostReason::NoThreadRecord);
     let counts = LostReason::ALL.map(|reason| header.lost(reason));
     assert_eq!(counts, [1, 0, 0, 0, 2]);
     let descriptions: HashSet<_> = LostReason::ALL.map(LostReason::description).into();
