@@ -1,2 +1,48 @@
-//! The project's own commands.
-fn main() {}
+//! The project's own commands: `cargo xtask` and one of the words in [`USAGE`].
+//!
+//! What CI runs is here and nowhere else, so a laptop can run it too. Each command is one file;
+//! [`shell`] runs programs and says which, [`tools`] knows the programs that are not cargo's.
+#![forbid(unsafe_code)]
+
+mod arrows;
+mod bench;
+mod ci;
+mod fuzz;
+mod shell;
+mod tools;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test            install what the tests need (as root; else say what is missing), run them
+  ci              formatting, lints, dependency arrows, no_std, documentation, tests
+  fmt             format all code
+  clippy          lint all code, warnings being errors
+  bench native    cost of `record` on sqlite3 and python3; appends to benchmarks/record/native
+  bench trace [FILE]
+                  speed of reading and writing a trace; appends to benchmarks/record/trace
+  fuzz [SECONDS]  coverage-guided fuzzing of the trace reader, 60 seconds by default";
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    std::env::set_current_dir(shell::root())?;
+    match words[..] {
+        ["test"] => ci::test(),
+        ["ci"] => ci::ci(),
+        ["fmt"] => ci::fmt(),
+        ["clippy"] => ci::clippy(),
+        ["bench", "native"] => bench::native::run(),
+        ["bench", "trace"] => bench::trace::run(None),
+        ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),
+        ["fuzz"] => fuzz::run(60),
+        ["fuzz", seconds] => fuzz::run(seconds.parse()?),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => bail!("no such command: {}\n{USAGE}", words.join(" ")),
+    }
+}

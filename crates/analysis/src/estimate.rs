@@ -159,6 +159,11 @@ impl Tally {
         }
     }
 
+    /// The same bytes, as part of objects that are counted elsewhere.
+    pub fn without_objects(self) -> Self {
+        Self { objects: Sum::default(), ..self }
+    }
+
     /// Whether no block is in the set.
     pub fn is_empty(&self) -> bool {
         self.samples == 0

@@ -19,6 +19,8 @@ pub struct Block {
     pub length: Words,
     /// Where it was born.
     pub source: Source,
+    /// Not a block of its own, but words that were added to one.
+    pub growth: bool,
     /// By whom.
     pub backtrace: NodeId,
 }
@@ -31,6 +33,7 @@ impl Block {
             promoted: None,
             length: allocation.length,
             source: allocation.source,
+            growth: allocation.is_growth(),
             backtrace,
         }
     }
@@ -79,6 +82,7 @@ mod tests {
             promoted: None,
             length: Words(3),
             source: Source::Minor,
+            growth: false,
             backtrace: NodeId::ROOT,
         }
     }

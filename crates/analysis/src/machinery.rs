@@ -4,8 +4,13 @@
 //! of its own. Machinery is the malloc family, the allocators that languages and libraries put on
 //! top of it, and the standard containers of C++ and Rust, which grow because somebody pushes.
 //!
-//! Functions are known by their [plain names](crate::plain_name). To add an allocator, add a line to
-//! one of the lists.
+//! Functions are known by their [plain names](crate::plain_name), and Rust's library, whose methods of
+//! slices and strings have no path, by its source files. To add an allocator, add a line to one of the
+//! lists.
+
+use lifetrace_trace::event::Location;
+
+use lifetrace_trace::event::GROWTH_NAME;
 
 use crate::plain_name::plain_name;
 
@@ -149,24 +154,45 @@ const PREFIXES: &[&str] = &[
     // C++: names beginning with an underscore are the library's own
     "__gnu_cxx::",
     "std::_",
+    // The same where a symbol could not be demangled
+    "_ZSt",
+    "_ZNSt",
+    "_ZNKSt",
+    "_ZN9__gnu_cxx",
 ];
+
+/// Parts of the paths of source files.
+const FOLDERS: &[&str] = &["/library/alloc/src/", "/library/core/src/", "/hashbrown-"];
 
 /// C++ classes and functions of the namespace `std`, all members included.
 const CPP_STANDARD: &[&str] = &[
     "allocate_shared",
     "allocator",
     "allocator_traits",
+    "any",
+    "basic_ostream",
+    "basic_ostringstream",
+    "basic_streambuf",
     "basic_string",
+    "basic_stringbuf",
+    "basic_stringstream",
     "deque",
     "forward_list",
+    "function",
     "list",
     "make_shared",
     "make_unique",
     "map",
     "multimap",
     "multiset",
+    "operator+",
+    // `<<`, whose brackets are dropped as if they were those of a template
+    "operator",
     "set",
+    "shared_ptr",
     "string",
+    "to_string",
+    "unique_ptr",
     "unordered_map",
     "unordered_multimap",
     "unordered_multiset",
@@ -174,8 +200,18 @@ const CPP_STANDARD: &[&str] = &[
     "vector",
 ];
 
-/// Whether a function, given as a symbolizer names it, is allocation machinery.
-pub fn is_machinery(function: &str) -> bool {
+/// Whether a place is in allocation machinery.
+pub fn is_machinery(location: &Location) -> bool {
+    &*location.defname == GROWTH_NAME
+        || is_machinery_file(&location.filename)
+        || is_machinery_function(&location.defname)
+}
+
+fn is_machinery_file(path: &str) -> bool {
+    FOLDERS.iter().any(|folder| path.contains(folder))
+}
+
+fn is_machinery_function(function: &str) -> bool {
     let plain = plain_name(function);
     let symbol = without_clone_suffix(&plain);
     LIBC.contains(&without_libc_alias(symbol))
@@ -231,6 +267,10 @@ mod tests {
             "<alloc::vec::Vec<T> as alloc::vec::spec_from_iter::SpecFromIter<T, I>>::from_iter",
             "<T as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec",
             "<core::iter::adapters::map::Map<I, F> as core::iter::traits::iterator::Iterator>::fold",
+            "std::shared_ptr<Foo>::shared_ptr<std::allocator<void>, >(&&)",
+            "std::__cxx11::basic_string<char> std::operator+<char>(char const*, std::string const&)",
+            "std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)",
+            "_ZSt11make_sharedI3FooJEESt10shared_ptrINSt9enable_ifIXntsrSt8is_arrayIT_E5valueES4_E",
             "g_malloc0_n",
             "PyMem_RawMalloc",
             "_PyObject_Malloc",
@@ -240,7 +280,7 @@ mod tests {
             "do_xmalloc.constprop.0",
         ];
         for name in names {
-            assert!(is_machinery(name), "{name} is {}", plain_name(name));
+            assert!(is_machinery_function(name), "{name} is {}", plain_name(name));
         }
     }
 
@@ -271,7 +311,14 @@ mod tests {
             ">>>>",
         ];
         for name in names {
-            assert!(!is_machinery(name), "{name} is {}", plain_name(name));
+            assert!(!is_machinery_function(name), "{name} is {}", plain_name(name));
         }
+    }
+    #[test]
+    fn library_files_are_machinery() {
+        assert!(is_machinery_file("/rustc/598076/library/alloc/src/str.rs"));
+        assert!(is_machinery_file("/home/me/.cargo/registry/src/x/hashbrown-0.15.2/src/raw.rs"));
+        assert!(!is_machinery_file("/rustc/598076/library/std/src/fs.rs"));
+        assert!(!is_machinery_file("/home/me/library/src/alloc.rs"));
     }
 }

@@ -34,7 +34,7 @@ pub struct Frame<'a> {
 impl Frame<'_> {
     /// Whether the function only hands the request on to the allocator.
     pub fn is_machinery(&self) -> bool {
-        matches!(self.place, Place::Known(location) if is_machinery(&location.defname))
+        matches!(self.place, Place::Known(location) if is_machinery(location))
     }
 }
 

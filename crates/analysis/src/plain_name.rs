@@ -24,7 +24,7 @@ pub(crate) fn plain_name(function: &str) -> Cow<'_, str> {
 /// The path of Rust's `<Type as Trait>::method`, of which the `<` is gone: through the type if that
 /// has a path, else through the trait.
 fn qualified_path(rest: &str) -> String {
-    let end = closing_bracket(rest);
+    let end = depths(rest).find(|&(_, depth)| depth < 0).map_or(rest.len(), |(at, _)| at);
     let (inside, method) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
     let (type_name, trait_name) = split_as(inside);
     let path = without_brackets(type_name.trim_start_matches(['&', '[', '(']));
@@ -32,27 +32,23 @@ fn qualified_path(rest: &str) -> String {
     path + &without_brackets(method)
 }
 
+/// Both sides of an `as` that is in no brackets; `inside` twice if there is none.
 fn split_as(inside: &str) -> (&str, &str) {
-    let at_depth_0 = |&(at, _): &(usize, &str)| closing_depth(&inside[..at]) == 0;
-    match inside.match_indices(" as ").find(at_depth_0) {
-        Some((at, separator)) => (&inside[..at], &inside[at + separator.len()..]),
+    const AS: &str = " as ";
+    let mut outside = depths(inside).filter(|&(_, depth)| depth == 0).map(|(at, _)| at);
+    match outside.find(|&at| inside[at..].starts_with(AS)) {
+        Some(at) => (&inside[..at], &inside[at + AS.len()..]),
         None => (inside, inside),
     }
 }
 
-/// Where the `>` is that closes a bracket opened before `rest`; its end if there is none.
-fn closing_bracket(rest: &str) -> usize {
-    let closes = |&(at, _): &(usize, &str)| closing_depth(&rest[..=at]) < 0;
-    rest.match_indices('>').find(closes).map_or(rest.len(), |(at, _)| at)
-}
-
-/// How many angle brackets are open after `text`; arrows do not count.
-fn closing_depth(text: &str) -> i64 {
-    let mut previous = ' ';
-    text.chars().fold(0, |depth, character| {
-        let step = bracket_step(previous, character);
+/// Each character's place, and how many angle brackets are open after it; arrows do not count.
+fn depths(text: &str) -> impl Iterator<Item = (usize, i64)> {
+    let (mut depth, mut previous) = (0, ' ');
+    text.char_indices().map(move |(at, character)| {
+        depth += bracket_step(previous, character);
         previous = character;
-        depth + step
+        (at, depth)
     })
 }
 
@@ -93,5 +89,13 @@ mod tests {
         check("<a::B<c::D> as e::F<G>>::h::<I>", "a::B::h");
         check("<T as e::F<a::B>>::h", "e::F::h");
         check("<dyn Fn() -> a::B as e::F>::h", "e::F::h");
+    }
+    #[test]
+    fn long_names_take_linear_time() {
+        for name in
+            ["<".repeat(100_000), format!("<{}", "a> as ".repeat(20_000)), "f<->(".repeat(20_000)]
+        {
+            plain_name(&name);
+        }
     }
 }

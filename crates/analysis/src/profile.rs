@@ -114,7 +114,7 @@ impl Profile {
             self.counts.unmatched += 1;
             self.release(&lost);
         }
-        let weight = self.sampling.weigh(block.source, block.length);
+        let weight = self.weigh(&block);
         self.accounts.entry(node).or_default().allocate(&weight, self.totals.peak_number);
         self.totals.allocate(&weight, self.since_start(time));
     }
@@ -123,7 +123,7 @@ impl Profile {
         match self.history.promote(id, time) {
             Some(block) => {
                 self.counts.promotions += 1;
-                self.totals.promoted += &self.sampling.weigh(block.source, block.length);
+                self.totals.promoted += &self.weigh(&block);
             }
             None => self.counts.unmatched += 1,
         }
@@ -140,10 +140,15 @@ impl Profile {
     }
 
     fn release(&mut self, block: &Block) {
-        let weight = self.sampling.weigh(block.source, block.length);
+        let weight = self.weigh(block);
         let account = self.accounts.entry(block.backtrace).or_default();
         account.collect(&weight, self.totals.peak_number);
         self.totals.live -= &weight;
+    }
+
+    fn weigh(&self, block: &Block) -> Tally {
+        let weight = self.sampling.weigh(block.source, block.length);
+        if block.growth { weight.without_objects() } else { weight }
     }
 
     fn balance(&self, account: &Account) -> Balance {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lifetrace_analysis::{Callsite, Names, Place, Profile, SortBy};
-use lifetrace_trace::event::{Allocation, Event, Location, Source, TraceInfo};
+use lifetrace_trace::event::{Allocation, Event, GROWTH, GROWTH_NAME, Location, Source, TraceInfo};
 use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
 use proptest::prelude::*;
 
@@ -142,6 +142,22 @@ fn events_about_unknown_blocks_are_counted() {
 }
 
 #[test]
+fn a_growth_is_bytes_without_an_object() {
+    let book = Book::new(&[(1, &["main"]), (2, &["append"]), (GROWTH.0, &[GROWTH_NAME])]);
+    let mut program = Program::new(1.0);
+    program.allocate(1, 10, &[1, 2]);
+    let growth = program.allocate(2, 5, &[1, 2, GROWTH.0]);
+    let summary = program.profile.summary();
+    assert_eq!((summary.live.bytes.value, summary.live.objects.value), (120.0, 1.0));
+    assert_eq!(names(&program.profile.callsites(&book, SortBy::Allocated).callsites), ["append"]);
+
+    program.collect(3, growth);
+    let summary = program.profile.summary();
+    assert_eq!((summary.live.bytes.value, summary.live.objects.value), (80.0, 1.0));
+    assert_eq!((summary.allocated.bytes.value, summary.samples), (120.0, 2));
+}
+
+#[test]
 fn a_callsite_is_the_innermost_function_with_a_reason() {
     let book = Book::new(&[
         (1, &["main"]),
@@ -255,5 +271,45 @@ proptest! {
             prop_assert_eq!(callsite.peak.bytes.value, peak_live[site] as f64 * 8.0);
             prop_assert_eq!(callsite.live.bytes.value, live[site] as f64 * 8.0);
         }
+    }
+}
+
+/// Events as no sound trace has them.
+fn odd_event() -> impl Strategy<Value = (u8, u64, u64, Vec<u64>, usize)> {
+    (0u8..4, 0u64..6, any::<u64>(), prop::collection::vec(0u64..4, 0..5), any::<usize>())
+}
+
+proptest! {
+    #[test]
+    fn no_sequence_of_events_panics(
+        events in prop::collection::vec(odd_event(), 0..60),
+        rate in prop::sample::select(vec![f64::MIN_POSITIVE, 1e-9, 0.3, 1.0]),
+    ) {
+        let mut profile = Profile::new(&info(rate)).unwrap();
+        for (kind, id, number, stack, common_prefix) in events {
+            let backtrace: Vec<_> = stack.into_iter().map(LocationCode).collect();
+            let allocation = Allocation {
+                id: AllocationId(id),
+                length: Words(number),
+                samples: number,
+                source: if id % 2 == 0 { Source::Minor } else { Source::External },
+                domain: DomainId(0),
+                backtrace: &backtrace,
+                common_prefix,
+            };
+            let event = match kind {
+                0 => Event::Promotion(AllocationId(id)),
+                1 => Event::Collection(AllocationId(id)),
+                _ => Event::Allocation(allocation),
+            };
+            profile.record(Timestamp(number), &event);
+        }
+        let book = Book::new(&[(1, &["main"]), (2, &["malloc"])]);
+        for sort in [SortBy::Allocated, SortBy::Live, SortBy::Peak, SortBy::Count] {
+            let callsites = profile.callsites(&book, sort);
+            let shares: f64 = callsites.callsites.iter().map(|callsite| callsite.share).sum();
+            prop_assert!(callsites.callsites.is_empty() || shares == 0.0 || (shares - 1.0).abs() < 1e-6);
+        }
+        profile.summary();
     }
 }

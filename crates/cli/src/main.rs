@@ -1,8 +1,8 @@
 //! The `lifetrace` command.
 //!
 //! Reports go to stdout, messages to stderr. Exit codes: 0 is success, 1 a failure or a damaged
-//! trace (whatever could be read has been reported), 2 a command line that makes no sense; `record`
-//! passes on the exit code of the program it ran.
+//! trace (whatever could be read has been reported), 2 a command line that makes no sense. `record`
+//! passes on the exit code of the program it ran, and ends with 125 for anything of its own.
 //!
 //! ```text
 //! cmd/*      what may be typed, and what is done then
@@ -52,13 +52,33 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    run(Cli::parse().verb).unwrap_or_else(|error| {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    run(cli.verb).unwrap_or_else(|error| {
         if terminal::is_closed_pipe(&error) {
             return ExitCode::SUCCESS;
         }
         terminal::complain(format_args!("{error:#}"));
         ExitCode::FAILURE
     })
+}
+
+/// Says what is wrong with the command line, or what was asked for: help, or the version.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // Nobody is left to hear that this can't be printed.
+    let _ = error.print();
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if is_record(std::env::args_os().nth(1)) => ExitCode::from(cmd::record::OUR_FAILURE),
+        code => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+    }
+}
+
+/// A program that is run may end with any small number itself.
+fn is_record(verb: Option<std::ffi::OsString>) -> bool {
+    verb.is_some_and(|verb| verb == "record" || verb == "run")
 }
 
 fn run(verb: Verb) -> anyhow::Result<ExitCode> {

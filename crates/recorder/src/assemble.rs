@@ -5,6 +5,7 @@
 //! thread's frames, shared + fresh           whole backtrace of location codes, outermost first
 //! sample id, by any thread                  allocation id, of those that live
 //! bytes                                     words, rounded up
+//! growth of a block                         one more innermost frame, `GROWTH`
 //! monotonic nanoseconds                     microseconds of the wall clock
 //! ```
 //!
@@ -14,7 +15,7 @@ use std::io;
 use std::io::Write;
 use std::sync::Arc;
 
-use lifetrace_trace::event::{Source, TraceInfo};
+use lifetrace_trace::event::{GROWTH, Source, TraceInfo};
 use lifetrace_trace::ids::{AllocationId, LocationCode, Words};
 use lifetrace_trace::memtrace::{NewAllocation, Version, Writer};
 use lifetrace_transport::message::{
@@ -88,9 +89,8 @@ impl<W: Write> Assembler<W> {
     pub(crate) fn apply(&mut self, message: &Message<'_>) -> io::Result<()> {
         self.last_time = message.time;
         match message.body {
-            // The format has no word for growth: it is one more block.
-            Body::Allocation { id, size, samples, source, growth: _, backtrace } => {
-                let block = Block { id, size, samples, source: source_of(source) };
+            Body::Allocation { id, size, samples, source, growth, backtrace } => {
+                let block = Block { id, size, samples, source: source_of(source), growth };
                 self.allocate(message, &block, &backtrace)?;
             }
             Body::Release { id } => {
@@ -126,13 +126,14 @@ impl<W: Write> Assembler<W> {
         self.writer.flush(self.anchor.wall(self.last_time))
     }
 
-    /// Ends the trace at `time`, or at its last event if that is later. Nothing may follow.
+    /// Ends the trace at `time`, or at its last event if that is later, and returns the output.
     ///
     /// # Errors
     /// The output's.
-    pub(crate) fn finish(&mut self, time: MonotonicNanos) -> io::Result<()> {
+    pub(crate) fn finish(mut self, time: MonotonicNanos) -> io::Result<W> {
         self.last_time = self.last_time.max(time);
-        self.flush()
+        self.flush()?;
+        self.writer.finish()
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -158,6 +159,9 @@ impl<W: Write> Assembler<W> {
         if self.last_thread.replace(message.thread) != Some(message.thread) {
             common_prefix = 0;
         }
+        if block.growth {
+            stack.codes.push(GROWTH);
+        }
         let allocation = NewAllocation {
             length: Words(block.size.div_ceil(8)),
             samples: block.samples,
@@ -169,6 +173,9 @@ impl<W: Write> Assembler<W> {
         let places = &self.places;
         let time = self.anchor.wall(message.time);
         let id = self.writer.allocation(time, &allocation, &mut |code| places.locate(code))?;
+        if block.growth {
+            stack.codes.pop();
+        }
         self.live.insert(block.id, id);
         self.counts.samples += 1;
         self.counts.events += 1;
@@ -181,6 +188,7 @@ struct Block {
     size: u64,
     samples: u64,
     source: Source,
+    growth: bool,
 }
 
 fn source_of(kind: SourceKind) -> Source {
@@ -192,8 +200,8 @@ fn source_of(kind: SourceKind) -> Source {
 }
 
 impl Stack {
-    /// Applies a difference; returns how many leading frames of [`backtrace`](Self::backtrace) are as
-    /// before.
+    /// Applies a difference; returns how many leading frames of [`backtrace`](Self::backtrace) are
+    /// as before.
     fn update(&mut self, delta: &BacktraceDelta<'_>, places: &mut Places) -> usize {
         let marker = usize::from(delta.truncated);
         let same_root = self.truncated == delta.truncated;

@@ -33,7 +33,8 @@ const EXACT_RING_BYTES: u32 = 4 << 20;
 /// How to trace, and where to.
 #[derive(Clone, Debug)]
 pub struct CollectorOptions {
-    /// Template of the traces' names; see the placeholders of [`DEFAULT_TEMPLATE`](crate::DEFAULT_TEMPLATE).
+    /// Template of the traces' names; see the placeholders of
+    /// [`DEFAULT_TEMPLATE`](crate::DEFAULT_TEMPLATE).
     pub output: std::ffi::OsString,
     /// Whether existing files may be overwritten.
     pub overwrite: bool,
@@ -91,7 +92,8 @@ pub enum CollectorError {
 }
 
 impl Collector {
-    /// Serves the agents that come to `socket`; if children are not followed, `only` this process's.
+    /// Serves the agents that come to `socket`; if children are not followed, `only` this
+    /// process's.
     ///
     /// Raises this process's limit of open files as far as it may.
     ///
@@ -126,8 +128,8 @@ impl Collector {
         Ok(Collector { progress, stop, follows_children, threads })
     }
 
-    /// Waits until no process is being traced and all traces are written, or until [`stop`](Self::stop); false when `deadline`
-    /// came first.
+    /// Waits until no process is being traced and all traces are written, or until
+    /// [`stop`](Self::stop); false when `deadline` came first.
     pub fn wait(&self, deadline: Option<Instant>) -> bool {
         loop {
             if !self.progress.wait_for_silence(deadline) {
@@ -162,14 +164,25 @@ impl Collector {
     /// Ends all sessions, waits until their traces are written, and tells about them.
     pub fn finish(&self) -> Outcome {
         self.stop();
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
+        self.join();
+        self.progress.wait_for_all();
+        self.progress.outcome()
+    }
+
+    fn join(&self) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
             // A panic has been printed, and the sessions' own threads go on.
             let _ = thread.join();
         }
-        self.progress.wait_for_all();
-        self.progress.outcome()
+    }
+}
+
+/// So that the socket goes away with the collector.
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.stop();
+        self.join();
     }
 }
 

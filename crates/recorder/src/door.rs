@@ -38,8 +38,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds a socket in a new private directory under the first of `$XDG_RUNTIME_DIR`, `$TMPDIR` and
-    /// `/tmp` where that is possible.
+    /// Binds a socket in a new private directory under the first of `$XDG_RUNTIME_DIR`, `$TMPDIR`
+    /// and `/tmp` where that is possible.
     ///
     /// # Errors
     /// The last place's, when it is possible nowhere.

@@ -11,9 +11,9 @@
 //!                                                       symbolizer thread ┘ (one for all)
 //! ```
 //!
-//! A [`Recording`] launches a command with the agent and runs a [`Collector`], which serves whatever
-//! agents connect to its socket: the command's, and those of processes it starts. Each process image
-//! is a *session* with its own segment, order, assembler and file.
+//! A [`Recording`] launches a command with the agent and runs a [`Collector`], which serves
+//! whatever agents connect to its socket: the command's, and those of processes it starts. Each
+//! process image is a *session* with its own segment, order, assembler and file.
 //!
 //! # Invariants
 //!
@@ -23,8 +23,8 @@
 //!   session's thread is bounded, and when that is full its rings are left to fill, which the agent
 //!   notices.
 //! - Messages become events in `assemble` and nowhere else.
-//! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere than
-//!   the traces, the agent's library and the socket's directory.
+//! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
+//!   than the traces, the agent's library and the socket's directory.
 //! - `unsafe` is in `shm.rs` alone.
 
 #![deny(unsafe_code)]

@@ -28,9 +28,9 @@ pub struct SessionReport {
     pub executable: PathBuf,
     /// Its arguments, quoted as for a shell.
     pub command_line: String,
-    /// Sampled allocations in the trace.
+    /// Allocations sampled; all are in the trace unless there is an `error`.
     pub samples: u64,
-    /// All events in the trace.
+    /// Events of all kinds; likewise.
     pub events: u64,
     /// Length of the trace file, in bytes.
     pub bytes: u64,

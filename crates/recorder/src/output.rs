@@ -21,7 +21,10 @@ pub const DEFAULT_TEMPLATE: &str = "lifetrace.%e.%p.ctf";
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// A percent sign that is none of `%p`, `%e`, `%%`.
-    #[error("-o {}: '%{placeholder}' means nothing; there are %p (process id), %e (program) and %%", template.display())]
+    #[error(
+        "-o {}: '%{placeholder}' means nothing; there are %p (process id), %e (program) and %%",
+        template.display()
+    )]
     Placeholder {
         /// As given.
         template: PathBuf,

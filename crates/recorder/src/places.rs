@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use lifetrace_trace::event::Location;
+use lifetrace_trace::event::{GROWTH, Location, growth_location};
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::Module;
 use rustc_hash::FxHashMap;
@@ -92,6 +92,9 @@ impl Places {
 
     /// What a code stands for: a function, then what is inlined into it.
     pub(crate) fn locate(&self, code: LocationCode) -> Vec<Location> {
+        if code == GROWTH {
+            return vec![growth_location()];
+        }
         match self.places.get(code.0 as usize - 1) {
             Some(Place::InModule(module, address)) => {
                 self.symbolizer.locations(&self.objects[module], *address).to_vec()

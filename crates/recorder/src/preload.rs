@@ -1,9 +1,9 @@
 //! The agent's library as a file that the dynamic linker can load.
 //!
-//! It must outlive the recording, as processes that we started may start others later; so it lies in
-//! the user's cache, under a name made from its content, and is written once. What is there already
-//! is used only if it is the same byte for byte, in directories that are ours and that nobody else
-//! can write to.
+//! It must outlive the recording, as processes that we started may start others later; so it lies
+//! in the user's cache, under a name made from its content, and is written once. What is there
+//! already is used only if it is the same byte for byte, in directories that are ours and that
+//! nobody else can write to.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::hash::Hasher;

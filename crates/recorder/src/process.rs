@@ -1,5 +1,6 @@
 //! What the kernel tells about a process, read while its agent waits for our welcome.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -32,9 +33,13 @@ impl ProcessImage {
 }
 
 fn executable(directory: &Path) -> PathBuf {
-    let path = fs::read_link(directory.join("exe")).unwrap_or_default();
+    undeleted(&fs::read_link(directory.join("exe")).unwrap_or_default()).to_owned()
+}
+
+/// The path that a file had: the kernel marks those of files that are gone.
+pub(crate) fn undeleted(path: &Path) -> &Path {
     match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
-        Some(name) if !path.exists() => PathBuf::from(std::ffi::OsStr::from_bytes(name)),
+        Some(name) if !path.exists() => Path::new(OsStr::from_bytes(name)),
         _ => path,
     }
 }
@@ -77,6 +82,16 @@ mod tests {
             rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
         );
         assert!(image.command_line.contains("recorder"), "{}", image.command_line);
+    }
+
+    #[test]
+    fn the_mark_of_the_deleted_is_no_part_of_a_name() {
+        assert_eq!(undeleted(Path::new("/no/such (deleted)")), Path::new("/no/such"));
+        assert_eq!(undeleted(Path::new("/no/such")), Path::new("/no/such"));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("odd (deleted)");
+        fs::write(&path, "").unwrap();
+        assert_eq!(undeleted(&path), path);
     }
 
     #[test]

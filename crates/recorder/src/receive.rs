@@ -1,8 +1,9 @@
 //! The thread that drains all rings.
 //!
 //! It sleeps in proportion to the silence: not at all while a ring is filling, a millisecond while
-//! anything comes, up to [`LONGEST_SLEEP`] when nothing does; the end of a process and a new session
-//! wake it. A sleeping receiver costs nothing, and a ring holds what a target says meanwhile.
+//! anything comes, up to [`LONGEST_SLEEP`] when nothing does; the end of a process and a new
+//! session wake it. A sleeping receiver costs nothing, and a ring holds what a target says
+//! meanwhile.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -26,8 +27,8 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 pub(crate) enum Arrival {
     /// A new session.
     Session(Box<Session>),
-    /// This process has executed another program: nothing will come from the earlier one. The answer
-    /// is whether that had anything to say.
+    /// This process has executed another program: nothing will come from the earlier one. The
+    /// answer is whether that had anything to say.
     Replaced(Pid, SyncSender<bool>),
 }
 

@@ -117,8 +117,8 @@ impl Recording {
         }
     }
 
-    /// Waits until no process is being traced and all traces are written, or until [`Control::stop`]; false when `deadline` came
-    /// first.
+    /// Waits until no process is being traced and all traces are written, or until
+    /// [`Control::stop`]; false when `deadline` came first.
     pub fn wait_for_others(&self, deadline: Option<Instant>) -> bool {
         self.control.collector.wait(deadline)
     }
@@ -151,7 +151,8 @@ impl Recording {
 }
 
 impl Control {
-    /// Sends a signal to the command. One that has ended, or a number that is no signal, is no error.
+    /// Sends a signal to the command. One that has ended, or a number that is no signal, is no
+    /// error.
     pub fn forward(&self, signal: i32) {
         if let Some(signal) = Signal::from_named_raw(signal) {
             // It fails when the command has ended.

@@ -9,7 +9,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
-use lifetrace_transport::segment::LostReason;
 
 use crate::assemble::Assembler;
 use crate::clock::{Anchor, monotonic_now};
@@ -17,7 +16,7 @@ use crate::order::Batch;
 use crate::outcome::{SessionEnd, SessionReport};
 use crate::process::ProcessImage;
 use crate::progress::Seat;
-use crate::session::Work;
+use crate::session::{Ending, Work};
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::TraceFile;
 
@@ -50,8 +49,8 @@ impl Scribe {
     /// Runs until the session's end, and leaves the report of how it went in `seat`.
     pub(crate) fn run(assignment: Assignment, inbox: &Receiver<Work>, seat: Seat) {
         let mut scribe = Scribe::begin(assignment);
-        let (end, lost) = scribe.follow(inbox);
-        scribe.finish(end, lost);
+        let ending = scribe.follow(inbox);
+        scribe.finish(ending);
         seat.leave(scribe.into_report());
     }
 
@@ -71,13 +70,16 @@ impl Scribe {
         scribe
     }
 
-    fn follow(&mut self, inbox: &Receiver<Work>) -> (SessionEnd, Vec<(LostReason, u64)>) {
+    fn follow(&mut self, inbox: &Receiver<Work>) -> Ending {
         loop {
             match inbox.recv_timeout(self.patience()) {
                 Ok(Work::Events(batch)) => self.write(&batch),
-                Ok(Work::End { end, lost }) => return (end, lost),
+                Ok(Work::End(ending)) => return ending,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return (SessionEnd::Stopped, Vec::new()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let (end, time) = (SessionEnd::Stopped, monotonic_now());
+                    return Ending { end, time, lost: Vec::new() };
+                }
             }
             self.flush_if_due();
         }
@@ -122,11 +124,17 @@ impl Scribe {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    fn finish(&mut self, end: SessionEnd, lost: Vec<(LostReason, u64)>) {
-        self.attempt(|trace| trace.finish(monotonic_now()));
+    fn finish(&mut self, ending: Ending) {
+        self.attempt(Assembler::flush);
         self.note_progress();
-        self.report.end = end;
-        self.report.lost = lost;
+        if let Some(trace) = self.trace.take() {
+            match trace.finish(ending.time) {
+                Ok(file) => self.report.bytes = file.written(),
+                Err(error) => self.report.error = Some(error),
+            }
+        }
+        self.report.end = ending.end;
+        self.report.lost = ending.lost;
     }
 
     fn note_progress(&mut self) {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use lifetrace_transport::codec::MAX_LEN;
+use lifetrace_transport::message::MonotonicNanos;
 use lifetrace_transport::ring::Damaged;
 use lifetrace_transport::segment::LostReason;
 use rustix::process::Pid;
@@ -23,7 +24,15 @@ pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
 #[derive(Debug)]
 pub(crate) enum Work {
     Events(Batch),
-    End { end: SessionEnd, lost: Vec<(LostReason, u64)> },
+    End(Ending),
+}
+
+/// A session's last word.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) end: SessionEnd,
+    pub(crate) time: MonotonicNanos,
+    pub(crate) lost: Vec<(LostReason, u64)>,
 }
 
 /// How much a pass over the rings has found, in growing order.
@@ -112,7 +121,7 @@ impl Session {
             self.outbox.push_back(Work::Events(batch));
         }
         if let Some(end) = self.end {
-            self.outbox.push_back(Work::End { end, lost: self.lost() });
+            self.outbox.push_back(Work::End(Ending { end, time: now, lost: self.lost() }));
             self.handed_over = true;
         }
         self.deliver();

@@ -71,7 +71,8 @@ impl Segment {
     }
 
     fn ring(&self, index: usize) -> Ring<'_> {
-        // SAFETY: the mapping is `segment_bytes` of these settings long and lives as long as `self`.
+        // SAFETY: the mapping is `segment_bytes` of these settings long and lives as long as
+        // `self`.
         unsafe { ring_at(self.memory, &self.settings, index) }
     }
 }

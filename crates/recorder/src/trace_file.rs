@@ -15,6 +15,11 @@ impl TraceFile {
     pub(crate) fn new(file: File) -> TraceFile {
         TraceFile { file, written: 0 }
     }
+
+    /// Length of what has been written whole, in bytes.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
 }
 
 impl Write for TraceFile {

@@ -36,6 +36,31 @@ pub struct Allocation<'a> {
     pub common_prefix: usize,
 }
 
+/// The innermost frame of an allocation that is no block of its own, but the words that a realloc
+/// added to one. It stands for [`growth_location`]. No runtime's own frame has such a number.
+pub const GROWTH: LocationCode = LocationCode(0x3ea1_10c6_7265_6177);
+
+/// What [`GROWTH`] stands for, so that people and other readers see it in a backtrace.
+pub fn growth_location() -> Location {
+    Location {
+        filename: "".into(),
+        line: 0,
+        start_char: 0,
+        end_char: 0,
+        defname: GROWTH_NAME.into(),
+    }
+}
+
+/// The name in [`growth_location`].
+pub const GROWTH_NAME: &str = "[realloc growth]";
+
+impl Allocation<'_> {
+    /// Whether these are words added to a block, so bytes, but no new object.
+    pub fn is_growth(&self) -> bool {
+        self.backtrace.last() == Some(&GROWTH)
+    }
+}
+
 /// Something that happened to a sampled block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {

@@ -8,7 +8,7 @@ pub struct AllocationId(pub u64);
 
 /// One frame of a backtrace, opaque: a name for zero or more [`Location`](crate::event::Location)s
 /// (several where functions were inlined). Two codes may mean the same place. Memtrace's codes have
-/// 63 bits: its writer replaces the highest bit by a copy of the next.
+/// 63 bits: writing and reading replace the highest bit by a copy of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocationCode(pub u64);
 

@@ -149,6 +149,10 @@ fn owned() -> impl Strategy<Value = Owned> {
     })
 }
 
+fn bytes(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), length)
+}
+
 proptest! {
     #[test]
     fn what_is_encoded_is_decoded(message in owned()) {
@@ -170,14 +174,13 @@ proptest! {
     }
 
     #[test]
-    fn nothing_may_follow_a_message(message in owned(), more in prop::collection::vec(any::<u8>(), 1..20)) {
+    fn nothing_may_follow_a_message(message in owned(), more in bytes(1..20)) {
         let bytes = [encoded(&message.message()), more].concat();
         prop_assert_eq!(decode(&bytes), Err(DecodeError::Length));
     }
 
     #[test]
-    fn foreign_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..100), tag in 0u8..12) {
-        let mut bytes = bytes;
+    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..12) {
         if let Some(first) = bytes.first_mut() {
             *first = tag;
         }

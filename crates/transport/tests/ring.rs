@@ -107,10 +107,24 @@ fn a_producer_finds_no_room_in_a_damaged_ring() {
     assert_eq!(push(&memory.ring(), &[], &[]), Err(Full));
 }
 
+/// A record to push, by the lengths of its two parts; or a pop.
+fn steps() -> impl Strategy<Value = Vec<Option<(usize, usize)>>> {
+    prop::collection::vec(prop::option::of((0usize..60, 0usize..5)), 1..400)
+}
+
+fn words() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(any::<u64>(), CAPACITY / 8)
+}
+
+/// The room that a record takes.
+fn room_of(payload: usize) -> usize {
+    8 + payload.next_multiple_of(8)
+}
+
 proptest! {
     /// The naive twin is a queue of records, with the room that each takes.
     #[test]
-    fn the_naive_twin_agrees(steps in prop::collection::vec(prop::option::of((0usize..60, 0usize..5)), 1..400)) {
+    fn the_naive_twin_agrees(steps in steps()) {
         let mut memory = Memory::new(CAPACITY);
         let ring = memory.ring();
         let (mut twin, mut room, mut next) = (VecDeque::<Vec<u8>>::new(), CAPACITY, 0u8);
@@ -119,18 +133,19 @@ proptest! {
                 Some((head, tail)) => {
                     next = next.wrapping_add(1);
                     let (head, tail) = (vec![next; head], vec![u64::from(next); tail]);
-                    let payload = head.len() + tail.len() * 8;
-                    let needed = 8 + payload.next_multiple_of(8);
-                    let fits = needed <= room;
-                    prop_assert_eq!(push(&ring, &head, &tail), if fits { Ok(()) } else { Err(Full) });
+                    let record = [head.clone(), tail.iter().flat_map(|w| w.to_ne_bytes()).collect()];
+                    let record = record.concat();
+                    let fits = room_of(record.len()) <= room;
+                    let expected = if fits { Ok(()) } else { Err(Full) };
+                    prop_assert_eq!(push(&ring, &head, &tail), expected);
                     if fits {
-                        room -= needed;
-                        twin.push_back(head.into_iter().chain(tail.iter().flat_map(|w| w.to_ne_bytes())).collect());
+                        room -= room_of(record.len());
+                        twin.push_back(record);
                     }
                 }
                 None => {
                     let expected = twin.pop_front();
-                    room += expected.as_ref().map_or(0, |record| 8 + record.len().next_multiple_of(8));
+                    room += expected.as_ref().map_or(0, |record| room_of(record.len()));
                     prop_assert_eq!(pop(&ring), Ok(expected));
                 }
             }
@@ -139,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_memory_does_not_panic(words in prop::collection::vec(any::<u64>(), CAPACITY / 8), head: u64, tail: u64) {
+    fn foreign_memory_does_not_panic(words in words(), head: u64, tail: u64) {
         let mut memory = Memory::new(CAPACITY);
         memory.data = words;
         memory.position(0).store(head, Ordering::Relaxed);

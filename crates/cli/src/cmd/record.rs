@@ -54,7 +54,8 @@ const EXIT_CODES: &str = "\
 Exit code: the command's own, 128 + N if signal N killed it; 125 if lifetrace failed, 126 if the \
 command cannot be executed, 127 if it is not found.";
 
-const OUR_FAILURE: u8 = 125;
+/// Of `record`, since every code from 0 to 124 may be the command's.
+pub const OUR_FAILURE: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 /// As a shell that was interrupted.

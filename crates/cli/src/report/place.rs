@@ -2,6 +2,7 @@
 
 use lifetrace_analysis::Place;
 
+use super::shorten::last_components;
 use crate::human;
 
 /// The function, in full.
@@ -14,15 +15,33 @@ pub fn function(place: &Place<'_>) -> String {
     }
 }
 
-/// `file:line`; nothing if the function's name has it all.
+/// `file:line`, or the object file; nothing if the function's name has it all.
 pub fn source(place: &Place<'_>) -> Option<String> {
+    source_with(place, |path| path, |path| path)
+}
+
+/// The end of [`source`], which is enough for somebody who knows the program.
+pub fn brief_source(place: &Place<'_>) -> Option<String> {
+    source_with(place, last_components, base_name)
+}
+
+fn source_with(
+    place: &Place<'_>,
+    file_part: impl Fn(&str) -> &str,
+    object_part: impl Fn(&str) -> &str,
+) -> Option<String> {
     let Place::Known(location) = place else { return None };
-    let file = human::printable(&location.filename);
+    let path = human::printable(&location.filename);
     match location.line {
-        0 if file.is_empty() || location.defname.starts_with(base_name(&file)) => None,
-        0 => Some(file.into_owned()),
-        line => Some(format!("{file}:{line}")),
+        0 if path.is_empty() || is_offset_in(&location.defname, base_name(&path)) => None,
+        0 => Some(object_part(&path).to_owned()),
+        line => Some(format!("{}:{line}", file_part(&path))),
     }
+}
+
+/// Whether a function without a name is called `object+0x12ab`.
+fn is_offset_in(function: &str, object: &str) -> bool {
+    function.strip_prefix(object).is_some_and(|rest| rest.starts_with("+0x"))
 }
 
 fn base_name(path: &str) -> &str {
@@ -53,9 +72,25 @@ mod tests {
         check("f", "/src/a.c", 3, ("f", Some("/src/a.c:3")));
         check("f", "/lib/libz.so.1", 0, ("f", Some("/lib/libz.so.1")));
         check("libz.so.1+0x12", "/lib/libz.so.1", 0, ("libz.so.1+0x12", None));
+        check("perl_run", "/usr/bin/perl", 0, ("perl_run", Some("/usr/bin/perl")));
         check("", "", 0, ("(unnamed function)", None));
         check("f\n", "a\x1b", 1, ("f\u{fffd}", Some("a\u{fffd}:1")));
         assert_eq!(function(&Place::Unknown(LocationCode(255))), "(unknown frame 0xff)");
         assert_eq!(source(&Place::NoBacktrace), None);
+    }
+    #[test]
+    fn brief_sources() {
+        let check = |file: &str, line, expected| {
+            let location = Location {
+                filename: file.into(),
+                line,
+                start_char: 0,
+                end_char: 0,
+                defname: "f".into(),
+            };
+            assert_eq!(brief_source(&Place::Known(&location)).as_deref(), Some(expected));
+        };
+        check("/build/x/src/call.c", 7, "x/src/call.c:7");
+        check("/usr/lib/libz.so.1", 0, "libz.so.1");
     }
 }

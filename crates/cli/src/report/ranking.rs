@@ -5,8 +5,8 @@ use lifetrace_analysis::{Amount, Callsite, Frame, SortBy};
 use super::Report;
 use super::backtrace::{Line, shorten};
 use super::page::{Page, columns};
-use super::place::{function, source};
-use super::shorten::{last_components, shorten_function, shorten_path};
+use super::place::{brief_source, function, source};
+use super::shorten::{shorten_function, shorten_path};
 use crate::human;
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
@@ -125,8 +125,8 @@ fn frame_line(page: &mut Page, frame: &Frame<'_>) {
     let room = page.width - DEEPER.len() - inlined.len() - 2;
     let name = function(&frame.place);
     let for_name = columns(&name).clamp(MIN_FUNCTION, MIN_FUNCTION.max(room / 2));
-    let source =
-        shorten_path(&source(&frame.place).unwrap_or_default(), room.saturating_sub(for_name));
+    let source = brief_source(&frame.place).unwrap_or_default();
+    let source = shorten_path(&source, room.saturating_sub(for_name));
     let name = shorten_function(&name, room - columns(&source));
     let separator = if source.is_empty() { "" } else { "  " };
     let name_style = if frame.is_machinery() { FAINT } else { PLAIN };

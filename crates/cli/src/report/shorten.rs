@@ -46,20 +46,31 @@ pub fn shorten_path(path: &str, columns: usize) -> String {
     }
 }
 
-/// `name` with nothing but an ellipsis between outermost brackets. Arrows and operators are left
-/// alone as far as they do not unbalance the brackets.
+/// `name` with nothing but an ellipsis between outermost brackets. In Rust's `<Type as Trait>::method`
+/// the first bracket stays, and those in it are emptied.
 fn empty_brackets(name: &str, open: char, close: char) -> String {
-    let (mut short, mut depth, mut previous) = (String::new(), 0usize, ' ');
+    match name.strip_prefix('<') {
+        Some(rest) if open == '<' => format!("<{}", empty_deeper_than(rest, 1, open, close)),
+        _ => empty_deeper_than(name, 0, open, close),
+    }
+}
+
+/// `name`, before which so many brackets are open that stay. Arrows and operators are left alone as far
+/// as they do not unbalance the brackets.
+fn empty_deeper_than(name: &str, mut kept: usize, open: char, close: char) -> String {
+    let (mut short, mut depth, mut previous) = (String::new(), kept, ' ');
     let mut characters = name.chars().peekable();
     while let Some(character) = characters.next() {
-        let closes = character == close && previous != '-' && depth > 0;
-        depth -= usize::from(closes);
-        if depth == 0 {
+        if character == close && previous != '-' && depth > 0 {
+            depth -= 1;
+            kept = kept.min(depth);
+        }
+        if depth <= kept {
             short.push(character);
         }
         if character == open {
             depth += 1;
-            if depth == 1 && characters.peek() != Some(&close) {
+            if depth == kept + 1 && characters.peek() != Some(&close) {
                 short.push(ELLIPSIS);
             }
         }
@@ -86,6 +97,8 @@ mod tests {
         check("std::vector<std::pair<a, b> >::at(unsigned long)", 24, "std::vector<…>::at(…)");
         check("std::vector<int>::at(unsigned long)", 12, "std::vector…");
         check("f(void (*)(int))", 10, "f(…)");
+        check("<a::Box<dyn b::F> as c::D<(e,)>>::call", 30, "<a::Box<…> as c::D<…>>::call");
+        check("<a::Box<dyn b::F>>::call<x>", 20, "<a::Box<…>>::call<…>");
         check("f()", 2, "f…");
         check("<<<<", 2, "<…");
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::fixture;
-use crate::support::profile::read_through;
+use crate::support::profile::{assert_complete, read_through};
 use crate::support::run::{Outcome, Target, file_name, files, lifetrace};
 
 fn shell(script: &str) -> Target {
@@ -153,4 +153,28 @@ fn closed_standard_streams_are_no_obstacle() {
     for stream in ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"] {
         assert_eq!(with_closed(stream).code, 5, "{stream}");
     }
+}
+
+/// The terminal sends Ctrl-C to the command as well, which decides what it means.
+#[test]
+fn an_interrupt_does_not_end_the_recording() {
+    let recording = shell("kill -INT $PPID; exit 7").record(&[]);
+    assert_eq!(recording.outcome.code, 7, "{:?}", recording.outcome);
+    recording.traces().iter().for_each(|trace| assert_complete(trace));
+}
+
+#[test]
+fn a_request_to_terminate_is_passed_on() {
+    let script = "trap 'echo caught; exit 9' TERM; kill -TERM $PPID; while :; do :; done";
+    let outcome = shell(script).record(&[]).outcome;
+    assert_eq!((outcome.code, outcome.stdout_text().as_str()), (9, "caught\n"), "{outcome:?}");
+}
+
+/// What the command leaves behind is recorded to its end.
+#[test]
+fn a_child_that_outlives_the_command_is_recorded() {
+    let recording =
+        shell("perl -e '$x .= q(longer and longer) for 1 .. 1e6; print 1' & exit 4").record(&[]);
+    assert_eq!((recording.outcome.code, recording.outcome.stdout_text().as_str()), (4, "1"));
+    assert!(read_through(&recording.trace_of("perl")).samples > 0);
 }

@@ -1,6 +1,6 @@
 //! Messages in, the events that a reader of the trace sees out.
 
-use lifetrace_trace::event::Event;
+use lifetrace_trace::event::{Event, growth_location};
 use lifetrace_trace::ids::{DomainId, Timestamp};
 use lifetrace_trace::memtrace::Reader;
 use lifetrace_transport::message::{Frames, Module};
@@ -57,9 +57,8 @@ impl Scene {
         self.say(0, Body::ModuleLoaded(Module { bias, start, end, build_id: b"\x01", path }));
     }
 
-    fn trace(mut self) -> Vec<u8> {
-        self.assembler.finish(MonotonicNanos(0)).unwrap();
-        self.assembler.writer.finish().unwrap()
+    fn trace(self) -> Vec<u8> {
+        self.assembler.finish(MonotonicNanos(0)).unwrap()
     }
 
     /// The backtraces of all allocations, with their lengths in words.
@@ -206,4 +205,36 @@ fn a_thread_number_that_comes_again_is_another_thread() {
     scene.allocate(1, 1, 0, &[0x21], false);
     let seen: Vec<String> = scene.allocations().into_iter().map(|(_, names)| names).collect();
     assert_eq!(seen, ["0x10 0x11", "0x20"]);
+}
+
+#[test]
+fn a_trace_without_events_is_as_long_as_the_process_lived() {
+    let scene = Scene::new();
+    let end = MonotonicNanos(scene.time + 3_000_000_000);
+    let expected = scene.assembler.anchor.wall(end);
+    let trace = scene.assembler.finish(end).unwrap();
+    let mut reader = Reader::open(&trace[..]).unwrap();
+    assert!(reader.next().unwrap().is_none());
+    assert_eq!(reader.end_time(), expected);
+}
+
+#[test]
+fn a_growth_has_one_more_frame_and_leaves_the_next_backtrace_alone() {
+    let mut scene = Scene::new();
+    scene.allocate(1, 1, 0, &[0x20, 0x10], false);
+    let fresh = [];
+    let backtrace = BacktraceDelta { shared: 2, fresh: Frames::Words(&fresh), truncated: false };
+    let (id, source) = (SampleId(2), SourceKind::Malloc);
+    scene.say(1, Body::Allocation { id, size: 8, samples: 1, source, growth: true, backtrace });
+    scene.allocate(1, 3, 2, &[], false);
+
+    let trace = scene.trace();
+    let mut reader = Reader::open(&trace[..]).unwrap();
+    let mut seen = Vec::new();
+    while let Some((_, event)) = reader.next().unwrap() {
+        let Event::Allocation(allocation) = event else { continue };
+        seen.push((allocation.is_growth(), allocation.backtrace.len(), allocation.common_prefix));
+    }
+    assert_eq!(seen, [(false, 2, 0), (true, 3, 2), (false, 2, 2)]);
+    assert_eq!(reader.locations(GROWTH), [growth_location()]);
 }

@@ -1,7 +1,7 @@
 //! The start itself. `posix_spawn` rather than `std::process::Command`, which would empty the
-//! command's signal mask: the command gets our streams, directory, mask and dispositions as they are.
-//! (The exception is SIGPIPE: every Rust program ignores it from its start, so the command gets the
-//! default action, which it nearly always had.)
+//! command's signal mask: the command gets our streams, directory, mask and dispositions as they
+//! are. (The exception is SIGPIPE: every Rust program ignores it from its start, so the command
+//! gets the default action, which it nearly always had.)
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;

@@ -4,9 +4,9 @@
 //! once a process. The library beneath (blazesym) is bound to one thread; that thread is in
 //! [`resolver`], and what it has found is cached here, where every session's thread can look.
 //!
-//! An object file is found and opened when its module is loaded ([`object_file`]), while its process is
-//! likely still there; it stays open, so a file that is deleted or replaced later does no harm. Its
-//! symbols are read at the first address in it.
+//! An object file is found and opened when its module is loaded ([`object_file`]), while its
+//! process is likely still there; it stays open, so a file that is deleted or replaced later does
+//! no harm. Its symbols are read at the first address in it.
 
 mod names;
 mod object_file;

@@ -1,10 +1,11 @@
 //! Which file on disk a module of a process is, and where its debug information lies.
 //!
-//! The name that the loader has for a file says where it was when it was loaded, as that process sees
-//! the file system. So every way to it is tried, and none is trusted unless the file has the build
-//! id that the module has in memory (or, like the module, has none). What is found is held open and
-//! used by way of `/proc/self/fd`.
+//! The name that the loader has for a file says where it was when it was loaded, as that process
+//! sees the file system. So every way to it is tried, and none is trusted unless the file has the
+//! build id that the module has in memory (or, like the module, has none). What is found is held
+//! open and used by way of `/proc/self/fd`.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use object::read::ReadCache;
 use object::{Object, ObjectSection};
 
-use crate::process::ProcessImage;
+use crate::process::{ProcessImage, undeleted};
 
 const DEBUG_DIRECTORIES: [&str; 2] = ["/usr/lib/debug/.build-id", "/lib/debug/.build-id"];
 
@@ -69,9 +70,9 @@ impl ObjectFile {
 
 /// Finds the file of the module that `process` has loaded from `path`.
 pub(super) fn find(path: &[u8], build_id: &[u8], process: &ProcessImage) -> ObjectFile {
-    let name = match Path::new(std::ffi::OsStr::from_bytes(path)) {
-        path if path.as_os_str().is_empty() => &process.executable,
-        path => path,
+    let name = match undeleted(Path::new(OsStr::from_bytes(path))) {
+        name if name.as_os_str().is_empty() => &process.executable,
+        name => name,
     };
     let file = candidates(name, process).into_iter().find(|file| has_build_id(file, build_id));
     let debug_file = match &file {
@@ -108,7 +109,7 @@ fn mapped_file(directory: &Path, name: &Path) -> Option<File> {
     let deleted = [name.as_os_str().as_bytes(), b" (deleted)"].concat();
     let line = maps.split(|&byte| byte == b'\n').find(|line| line.ends_with(&deleted))?;
     let range = line.split(|&byte| byte == b' ').next()?;
-    File::open(directory.join("map_files").join(std::ffi::OsStr::from_bytes(range))).ok()
+    File::open(directory.join("map_files").join(OsStr::from_bytes(range))).ok()
 }
 
 fn has_build_id(file: &File, expected: &[u8]) -> bool {

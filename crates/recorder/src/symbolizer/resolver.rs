@@ -59,6 +59,10 @@ fn look_up(
     }
 }
 
+/// Debug information gives no size for a function in several pieces, but knows where they are.
 fn covers(symbol: &Sym<'_>) -> bool {
-    symbol.offset < symbol.size.unwrap_or(LABEL_REACH)
+    match symbol.size {
+        Some(size) => symbol.offset < size,
+        None => symbol.code_info.is_some() || symbol.offset < LABEL_REACH,
+    }
 }

@@ -21,6 +21,18 @@ int main(void) {
 }
 ";
 
+const SPLIT_SOURCE: &str = "\
+__attribute__((cold, noinline)) void rare(volatile int *p) { *p = 1; }
+__attribute__((noinline)) int split(volatile int *p) {
+    if (__builtin_expect(*p, 0)) { rare(p); *p = 3; rare(p); *p = 4; rare(p); }
+    return *p + 1;
+}
+int main(void) {
+    volatile int i = 0;
+    return split(&i);
+}
+";
+
 const CPP_SOURCE: &str = "\
 namespace zoo {
 template <typename T> struct Cage { __attribute__((noinline)) T open(T key) { return key + 1; } };
@@ -75,11 +87,14 @@ fn read_build_id(program: &Path) -> Vec<u8> {
     file.build_id().unwrap().unwrap_or_default().to_vec()
 }
 
-/// The address of the only symbol whose name contains `part`, plus `offset`.
+/// The address of the symbol of that name, or of the first whose name contains it, plus `offset`.
 fn address_of(program: &Path, part: &str, offset: u64) -> FileAddress {
     let bytes = std::fs::read(program).unwrap();
     let file = object::File::parse(&bytes[..]).unwrap();
-    let found = file.symbols().find(|symbol| symbol.name().is_ok_and(|name| name.contains(part)));
+    let named = |matches: &dyn Fn(&str) -> bool| {
+        file.symbols().find(|symbol| symbol.name().is_ok_and(matches))
+    };
+    let found = named(&|name| name == part).or_else(|| named(&|name| name.contains(part)));
     FileAddress(found.unwrap_or_else(|| panic!("no {part} in {program:?}")).address() + offset)
 }
 
@@ -108,6 +123,20 @@ fn a_c_program_with_debug_information() {
     let program = workshop.compile("cc", "c", C_SOURCE, &["-g", "-O1"]);
     let found = look_up(&program, &read_build_id(&program), address_of(&program, "outer", 0));
     check(&found, WITH_LINES);
+}
+
+#[test]
+fn a_function_in_two_pieces() {
+    let workshop = Workshop::new();
+    let options = ["-g", "-O2", "-freorder-blocks-and-partition"];
+    let program = workshop.compile("cc", "c", SPLIT_SOURCE, &options);
+    let build_id = read_build_id(&program);
+    for piece in ["split", "split.cold"] {
+        let found = look_up(&program, &build_id, address_of(&program, piece, 0));
+        let [(name, file, line)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((name.as_str(), file.as_str()), ("split", "source.c"));
+        assert!((2..=4).contains(line), "{piece}: {line}");
+    }
 }
 
 #[test]

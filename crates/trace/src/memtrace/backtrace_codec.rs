@@ -213,7 +213,8 @@ impl Decoder {
             return true;
         }
         let slot = self.slots.get(usize::from(verifier.slot));
-        slot.is_some_and(|slot| slot.next == verifier.next && slot.code == verifier.code)
+        let code = canonical(LocationCode(verifier.code));
+        slot.is_some_and(|slot| slot.next == verifier.next && slot.code == code)
     }
 
     fn decode_words(&mut self, cursor: &mut Cursor<'_>, words: u16) -> Result<(), Fault> {
@@ -224,7 +225,7 @@ impl Decoder {
             self.slots[usize::from(previous)].next = slot;
             previous = match word & ((1 << TAG_BITS) - 1) {
                 MISS => {
-                    self.slots[usize::from(slot)].code = cursor.u64()?;
+                    self.slots[usize::from(slot)].code = canonical(LocationCode(cursor.u64()?));
                     self.push(slot);
                     slot
                 }

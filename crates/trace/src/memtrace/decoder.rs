@@ -9,7 +9,7 @@ use super::cursor::Cursor;
 use super::error::Fault;
 use super::event_codec::{self, Kind, Shape};
 use super::location_codec;
-use super::packet::Header;
+use super::packet::{Header, MAX_ID};
 use crate::event::{Allocation, Event, Location};
 use crate::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
 
@@ -232,7 +232,8 @@ impl Decoder {
     /// allocated by another domain.
     fn decode_id(&mut self, cursor: &mut Cursor<'_>) -> Result<AllocationId, Fault> {
         let distance = cursor.vint()?;
-        let id = (self.next_id as i64 - 1).checked_sub(distance).and_then(|id| id.try_into().ok());
+        let id = (self.next_id as i64 - 1).checked_sub(distance);
+        let id = id.and_then(|id| u64::try_from(id).ok()).filter(|id| *id < MAX_ID);
         let expected = "the distance to an allocation";
         id.map(AllocationId).ok_or(Fault::Unexpected { expected, found: distance as u64 })
     }

@@ -42,20 +42,28 @@ pub(super) fn decode(cursor: &mut Cursor<'_>, header: &Header) -> Result<TraceIn
     })
 }
 
+/// What a reader insists on.
+pub(super) fn is_valid(info: &TraceInfo) -> bool {
+    is_rate(info.sample_rate) && is_word(info.word_bits)
+}
+
 fn sample_rate(bits: u64) -> Result<f64, Fault> {
     let rate = f64::from_bits(bits);
-    if rate > 0.0 && rate <= 1.0 {
-        return Ok(rate);
-    }
     let expected = "a sampling rate above 0 and at most 1, as the bits of a double";
-    Err(Fault::Unexpected { expected, found: bits })
+    if is_rate(rate) { Ok(rate) } else { Err(Fault::Unexpected { expected, found: bits }) }
 }
 
 fn word_bits(bits: u8) -> Result<u8, Fault> {
-    if matches!(bits, 32 | 64) {
-        return Ok(bits);
-    }
-    Err(Fault::Unexpected { expected: "words of 32 or 64 bits", found: bits.into() })
+    let expected = "words of 32 or 64 bits";
+    if is_word(bits) { Ok(bits) } else { Err(Fault::Unexpected { expected, found: bits.into() }) }
+}
+
+fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate <= 1.0
+}
+
+fn is_word(bits: u8) -> bool {
+    matches!(bits, 32 | 64)
 }
 
 fn cut(value: &str, max: usize) -> &str {

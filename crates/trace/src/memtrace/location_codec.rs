@@ -83,7 +83,7 @@ impl Decoder {
         &mut self,
         cursor: &mut Cursor<'_>,
     ) -> Result<(LocationCode, Box<[Location]>), Fault> {
-        let code = cursor.u64().map(LocationCode)?;
+        let code = LocationCode(canonical(LocationCode(cursor.u64()?)));
         let count = cursor.u8()?;
         let locations = (0..count).map(|_| self.decode_location(cursor));
         Ok((code, locations.collect::<Result<_, _>>()?))

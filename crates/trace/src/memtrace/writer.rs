@@ -89,7 +89,15 @@ pub struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Writes the first packet, which is about the trace itself.
+    ///
+    /// # Errors
+    ///
+    /// Also when the sampling rate or the length of words is none.
     pub fn new(output: W, info: &TraceInfo, version: Version) -> io::Result<Self> {
+        if !info::is_valid(info) {
+            let problem = "a sampling rate or a length of words that can't be";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
         let origin = Origin { version, pid: info.pid };
         let mut writer = Self {
             output: Output { inner: output, written: 0, has_failed: false },
@@ -120,6 +128,10 @@ impl<W: Write> Writer<W> {
     /// Writes that a block was allocated, and returns its name. `locate` is asked, once or now and
     /// then, what a frame stands for: a function first, then what was inlined into it. Readers insist
     /// that the answer is always the same.
+    ///
+    /// # Errors
+    ///
+    /// Also when the allocation brings an id of 2^62 or above.
     pub fn allocation(
         &mut self,
         time: Timestamp,

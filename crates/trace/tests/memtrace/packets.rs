@@ -2,10 +2,11 @@
 
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::ids::DomainId;
-use lifetrace_trace::memtrace::{Reader, Version, Writer};
+use lifetrace_trace::memtrace::{Error, Reader, Version, Writer};
 
 use crate::support::{
     START, allocation, at, codes, id, info, nowhere, packet_starts, read_rest, read_whole, times,
+    writer,
 };
 
 #[test]
@@ -40,6 +41,25 @@ fn an_empty_context_is_none() {
     let with_context = TraceInfo { context: Some(String::new()), ..info() };
     let trace = Writer::new(Vec::new(), &with_context, Version::V3).unwrap().finish().unwrap();
     assert_eq!(Reader::open(&trace[..]).unwrap().info().context, None);
+}
+
+#[test]
+fn rates_and_words_that_cannot_be_are_refused() {
+    let outcome = |info: TraceInfo| Writer::new(Vec::new(), &info, Version::V3).map(|_| ());
+    for sample_rate in [0.0, -1.0, 1.0001, f64::NAN, f64::INFINITY] {
+        let error = outcome(TraceInfo { sample_rate, ..info() }).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{sample_rate}");
+    }
+    assert!(outcome(TraceInfo { word_bits: 63, ..info() }).is_err());
+    assert!(outcome(TraceInfo { word_bits: 32, sample_rate: 1.0, ..info() }).is_ok());
+}
+
+#[test]
+fn a_rate_that_cannot_be_is_corrupt() {
+    let mut trace = writer().finish().unwrap();
+    // After the header and the event's own.
+    trace[72..80].copy_from_slice(&0_f64.to_le_bytes());
+    assert!(matches!(Reader::open(&trace[..]), Err(Error::Corrupt { offset: 68, .. })));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Signals while a command is recorded.
 //!
-//! The terminal sends SIGINT and SIGQUIT to the command as well as to us: it decides what they mean,
-//! and we go on. SIGTERM and SIGHUP are passed on to it. Signals that whoever started us wants
-//! ignored stay so, for us and for the command. Once the command has ended, each of them ends the
-//! recording of what it has left behind; so does Ctrl-C twice in quick succession, at any time.
+//! The terminal sends SIGINT and SIGQUIT to the command as well as to us: it decides what they
+//! mean, and we go on. SIGTERM and SIGHUP are passed on to it. Signals that whoever started us
+//! wants ignored stay so, for us and for the command. Once the command has ended, each of them ends
+//! the recording of what it has left behind; so does Ctrl-C twice in quick succession, at any time.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,5 @@
-//! What is said on stderr when a recording is over: what there is, what is missing, what to type next.
+//! What is said on stderr when a recording is over: what there is, what is missing, what to type
+//! next.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -12,30 +13,29 @@ use crate::{human, summary, terminal};
 /// Traces of children that are described; the others are only counted.
 const SHOWN: usize = 5;
 
+/// Messages about what is missing that are shown; the others are only counted.
+const COMPLAINTS: usize = 20;
+
+const NOTHING: &str = "nothing was recorded: no process has loaded the agent (statically linked and \
+setuid programs do not, nor do programs that are started with an emptied environment)";
+
 /// Whether something went wrong on our side: a trace could not be written to its end, or at all.
 pub(super) fn has_failed(outcome: &Outcome) -> bool {
     let incomplete = |session: &SessionReport| session.error.is_some();
     outcome.sessions.is_empty() || outcome.sessions.iter().any(incomplete)
 }
 
-/// Tells about the traces, `command`'s own first.
+/// Tells about the traces, `command`'s own first; what is missing is told even if `quiet`.
 pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
     if !quiet {
         tell_traces(outcome, command);
     }
-    outcome.sessions.iter().for_each(tell_shortcomings);
-    for refusal in &outcome.refusals {
-        let program = program(&refusal.executable);
-        terminal::complain(format_args!(
-            "process {} ({program}) is not traced: {}",
-            refusal.pid, refusal.reason
-        ));
+    let shortcomings = shortcomings(outcome);
+    for text in shortcomings.iter().take(COMPLAINTS) {
+        terminal::complain(text);
     }
-    if outcome.sessions.is_empty() && outcome.refusals.is_empty() {
-        terminal::complain(
-            "nothing was recorded: no process has loaded the agent (statically linked and setuid \
-             programs do not, nor do programs that are started with an emptied environment)",
-        );
+    if let Some(more @ 1..) = shortcomings.len().checked_sub(COMPLAINTS) {
+        terminal::complain(format_args!("and {more} more such messages"));
     }
 }
 
@@ -89,13 +89,16 @@ fn tell_next_step(session: &SessionReport) {
 }
 
 fn description(session: &SessionReport) -> String {
+    let samples = match session.error {
+        Some(_) => "cut short".to_owned(),
+        None => format!("{} samples", human::count(session.samples as f64)),
+    };
     let mut text = format!(
-        "{} (process {}, {}): {}, {} samples",
+        "{} (process {}, {}): {}, {samples}",
         session.path.display(),
         session.pid,
         program(&session.executable),
-        human::bytes(session.bytes as f64),
-        human::count(session.samples as f64)
+        human::bytes(session.bytes as f64)
     );
     if session.path.is_file()
         && let Ok(summary) = summary::summarize(&session.path)
@@ -108,30 +111,39 @@ fn description(session: &SessionReport) -> String {
     text
 }
 
-fn tell_shortcomings(session: &SessionReport) {
+/// Everything that a user may expect in the traces and that is not there.
+fn shortcomings(outcome: &Outcome) -> Vec<String> {
+    let of_sessions = outcome.sessions.iter().flat_map(shortcomings_of);
+    let refusals = outcome.refusals.iter().map(|refusal| {
+        let program = program(&refusal.executable);
+        format!("process {} ({program}) is not traced: {}", refusal.pid, refusal.reason)
+    });
+    let is_empty = outcome.sessions.is_empty() && outcome.refusals.is_empty();
+    of_sessions.chain(refusals).chain(is_empty.then(|| NOTHING.to_owned())).collect()
+}
+
+fn shortcomings_of(session: &SessionReport) -> Vec<String> {
     let path = session.path.display();
-    if let Some(error) = &session.error {
-        terminal::complain(format_args!(
-            "{path}: {error}; writing ended there, {} with {} samples are saved",
-            human::bytes(session.bytes as f64),
-            human::count(session.samples as f64)
-        ));
-    }
-    if session.end == SessionEnd::Damaged {
-        terminal::complain(format_args!(
-            "{path}: process {} has written over the memory shared with its agent; the trace has \
-             what was recorded before",
-            session.pid
-        ));
-    }
-    for (reason, count) in &session.lost {
+    let saved = human::bytes(session.bytes as f64);
+    let error = session.error.as_ref().map(|error| {
+        format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
+    });
+    let damage = (session.end == SessionEnd::Damaged).then(|| {
+        let pid = session.pid;
+        format!(
+            "{path}: process {pid} has written over the memory shared with its agent; the trace \
+             has what was recorded before"
+        )
+    });
+    let losses = session.lost.iter().map(|(reason, count)| {
         let count = human::count(*count as f64);
-        terminal::complain(format_args!("{path}: lost {count} events: {}", reason.description()));
-    }
-    for notice in &session.notices {
-        let program = program(&session.executable);
-        terminal::complain(format_args!("{path}: {program} {}", explanation(*notice)));
-    }
+        format!("{path}: lost {count} events: {}", reason.description())
+    });
+    let notices = session
+        .notices
+        .iter()
+        .map(|notice| format!("{path}: {} {}", program(&session.executable), explanation(*notice)));
+    error.into_iter().chain(damage).chain(losses).chain(notices).collect()
 }
 
 fn explanation(notice: NoticeKind) -> &'static str {
@@ -160,6 +172,7 @@ fn quoted(path: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lifetrace_recorder::{LostReason, Refusal};
 
     fn session(pid: u32, path: &str) -> SessionReport {
         SessionReport {
@@ -194,6 +207,30 @@ mod tests {
         outcome.sessions[0].error = Some(std::io::ErrorKind::StorageFull.into());
         assert!(has_failed(&outcome));
         assert!(has_failed(&Outcome::default()));
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let mut cut = session(7, "x");
+        cut.error = Some(std::io::ErrorKind::StorageFull.into());
+        cut.end = SessionEnd::Damaged;
+        cut.lost = vec![(LostReason::RingFull, 12)];
+        cut.notices = vec![NoticeKind::OwnAllocator];
+        let refusal = Refusal { pid: 9, executable: "/bin/ls".into(), reason: "no room".into() };
+        let outcome = Outcome { sessions: vec![cut], refusals: vec![refusal] };
+        let told = shortcomings(&outcome);
+        let parts = [
+            "x: no storage space; writing ended there, 2 KiB",
+            "x: process 7 has written over the memory",
+            "x: lost 12 events: ring full",
+            "x: perl brings its own malloc",
+            "process 9 (ls) is not traced: no room",
+        ];
+        assert_eq!(told.len(), parts.len(), "{told:?}");
+        for (text, part) in told.iter().zip(parts) {
+            assert!(text.starts_with(part), "{text:?}");
+        }
+        assert_eq!(shortcomings(&Outcome::default()), [NOTHING]);
     }
 
     #[test]

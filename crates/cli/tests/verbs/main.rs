@@ -1,0 +1,66 @@
+//! The verbs that read traces, as one types them: what they print, and what they make of bad input.
+//!
+//! Expected pages are in `golden/`; `LIFETRACE_BLESS=1 cargo test -p lifetrace-cli --test verbs` writes
+//! them anew.
+
+mod bad_input;
+mod conversion;
+mod facts;
+mod pages;
+mod streams;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SMALL: &str = "reference-ocamlopt.ctf";
+
+/// The command, in the folder of the traces, where the environment decides nothing.
+fn lifetrace(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lifetrace"));
+    command.args(arguments).current_dir(traces());
+    for variable in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn traces() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces")
+}
+
+fn run(arguments: &[&str]) -> Output {
+    lifetrace(arguments).output().unwrap()
+}
+
+/// The stdout of a command that has no reason to complain.
+fn stdout(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    text(&output.stdout)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&stdout(arguments)).unwrap()
+}
+
+/// A path as an argument.
+fn argument(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn check_golden(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("LIFETRACE_BLESS").is_some() {
+        fs::write(&path, found).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{name} differs; found:\n{found}");
+}

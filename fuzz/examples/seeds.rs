@@ -1,0 +1,93 @@
+//! Writes seeds for both targets, from the repository's root:
+//! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`
+//!
+//! Small ones, since those mutate quickly: a synthetic trace with every kind of event for each version
+//! of the format, and the first bytes of each trace in `fixtures/traces`.
+
+use std::io;
+use std::path::Path;
+
+use lifetrace_trace::event::{Location, Source, TraceInfo};
+use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
+use lifetrace_trace::memtrace::{NewAllocation, Version, Writer};
+
+const HEAD: usize = 6000;
+
+fn main() -> io::Result<()> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for target in ["memtrace_read", "memtrace_roundtrip"] {
+        let corpus = here.join("corpus").join(target);
+        std::fs::create_dir_all(&corpus)?;
+        for version in [Version::V1, Version::V2, Version::V3] {
+            std::fs::write(corpus.join(format!("synthetic-v{version}")), synthetic(version)?)?;
+        }
+        for entry in std::fs::read_dir(here.join("../fixtures/traces"))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "ctf") {
+                let trace = std::fs::read(&path)?;
+                let head = &trace[..trace.len().min(HEAD)];
+                std::fs::write(corpus.join(path.file_stem().unwrap()), head)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn synthetic(version: Version) -> io::Result<Vec<u8>> {
+    let mut writer = Writer::new(Vec::new(), &info(), version)?;
+    let mut ids = Vec::new();
+    for step in 0..40_u64 {
+        let now = Timestamp(1_000_000 + step * 1_700_000);
+        writer.switch_domain(DomainId((step / 15) as u16));
+        ids.push(allocate(&mut writer, now, step)?);
+        if step % 3 == 0 {
+            writer.promotion(now, ids[step as usize])?;
+        }
+        if step % 4 == 3 {
+            writer.collection(now, ids[step as usize / 2])?;
+        }
+        if step % 10 == 9 {
+            writer.flush(now)?;
+        }
+    }
+    writer.finish()
+}
+
+fn allocate(writer: &mut Writer<Vec<u8>>, now: Timestamp, step: u64) -> io::Result<AllocationId> {
+    let backtrace: Vec<_> =
+        (0..step % 12).map(|depth| LocationCode(7 + (depth ^ step % 4))).collect();
+    let allocation = NewAllocation {
+        length: Words(if step % 9 == 8 { 0x8123_4567 } else { step }),
+        samples: 1 + step / 20,
+        source: [Source::Minor, Source::Minor, Source::Major, Source::External][step as usize % 4],
+        backtrace: &backtrace,
+        common_prefix: 0,
+        id: None,
+    };
+    writer.allocation(now, &allocation, &mut |code| locate(code.0))
+}
+
+fn locate(code: u64) -> Vec<Location> {
+    let location = |inlined: u64| Location {
+        filename: format!("f{}.c", code % 3).into(),
+        line: (code * 100) as u32,
+        start_char: 3,
+        end_char: 9,
+        defname: format!("g{inlined}").into(),
+    };
+    (0..code % 3).map(location).collect()
+}
+
+fn info() -> TraceInfo {
+    TraceInfo {
+        sample_rate: 1e-4,
+        word_bits: 64,
+        executable_name: "a".into(),
+        host_name: "b".into(),
+        runtime_params: String::new(),
+        pid: 1,
+        start_time: Timestamp(1_000_000),
+        initial_domain: DomainId(0),
+        context: Some("c".into()),
+    }
+}

@@ -1,0 +1,7 @@
+//! Benchmarks. Each appends a row per measurement to a dated record under `benchmarks/record`.
+
+mod cpu;
+pub mod native;
+mod record;
+pub mod trace;
+mod workload;

@@ -1,0 +1,59 @@
+//! What CI runs.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{arrows, shell, tools};
+
+/// The preload library has a profile of its own, in which the command's build script builds it.
+const ALL_BUT_PRELOAD: &str = "--workspace --exclude lifetrace-preload";
+
+/// Where there is no operating system: what builds for it needs no std. (So does the preload library
+/// prove, with all that runs in targets: it has a panic handler, of which there can be but one.)
+const BARE_TARGET: &str = "x86_64-unknown-none";
+
+/// Everything, in the order in which faults are cheapest to find.
+pub fn ci() -> Result<()> {
+    tools::ensure()?;
+    shell::cargo("fmt --all --check")?;
+    arrows::check()?;
+    clippy()?;
+    no_std()?;
+    documentation()?;
+    test()
+}
+
+/// Formats all code.
+pub fn fmt() -> Result<()> {
+    shell::cargo("fmt --all")
+}
+
+/// Lints all code; a warning is an error.
+pub fn clippy() -> Result<()> {
+    shell::cargo(&format!("clippy --release {ALL_BUT_PRELOAD} --all-targets -- -D warnings"))?;
+    shell::cargo("clippy --profile preload --package lifetrace-preload -- -D warnings")
+}
+
+/// Runs all tests, in release mode: they record whole programs.
+pub fn test() -> Result<()> {
+    tools::ensure()?;
+    shell::cargo(&format!("test --release {ALL_BUT_PRELOAD}"))
+}
+
+fn no_std() -> Result<()> {
+    let mut list = Command::new("rustc");
+    list.args(["--print", "target-libdir", "--target", BARE_TARGET]);
+    let library = shell::output(list)?;
+    if !std::path::Path::new(&library).is_dir() {
+        eprintln!("skipped: no {BARE_TARGET}: rustup target add {BARE_TARGET}");
+        return Ok(());
+    }
+    shell::cargo(&format!("check --package lifetrace-transport --target {BARE_TARGET}"))
+}
+
+fn documentation() -> Result<()> {
+    let mut command = shell::cargo_command(&format!("doc --release --no-deps {ALL_BUT_PRELOAD}"));
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    shell::run(command)
+}

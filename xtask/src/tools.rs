@@ -1,0 +1,64 @@
+//! The programs that the tests run, and the Debian packages that have them.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::shell;
+
+/// A program, and the package that has it.
+const TOOLS: &[(&str, &str)] = &[
+    ("gcc", "gcc"),
+    ("g++", "g++"),
+    ("sqlite3", "sqlite3"),
+    ("/usr/bin/python3", "python3"),
+    ("perl", "perl"),
+    ("git", "git"),
+    ("strip", "binutils"),
+    ("heaptrack", "heaptrack"),
+];
+
+/// Sees to it that every tool is there: installs what is missing if we may.
+///
+/// # Errors
+/// If something is missing and cannot be installed; the message says what to type.
+pub fn ensure() -> Result<()> {
+    let packages = missing();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if !may_install() {
+        bail!("the tests need more programs; type:\n  sudo apt-get install {}", packages.join(" "));
+    }
+    install(&packages)
+}
+
+/// Whether a program can be found, by name in `PATH` or by path.
+pub fn exists(program: &str) -> bool {
+    quietly(Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]))
+}
+
+fn missing() -> Vec<&'static str> {
+    TOOLS.iter().filter(|(program, _)| !exists(program)).map(|&(_, package)| package).collect()
+}
+
+fn may_install() -> bool {
+    let mut id = Command::new("id");
+    id.arg("-u");
+    exists("apt-get") && shell::output(id).is_ok_and(|user| user == "0")
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let mut update = Command::new("apt-get");
+    update.args(["update", "-qq"]);
+    shell::run(update)?;
+    let mut install = Command::new("apt-get");
+    install.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages);
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    shell::run(install)
+}
+
+fn quietly(command: &mut Command) -> bool {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
