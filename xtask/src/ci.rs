@@ -38,7 +38,7 @@ pub fn clippy() -> Result<()> {
 /// Runs all tests, in release mode: they record whole programs.
 pub fn test() -> Result<()> {
     tools::ensure()?;
-    shell::cargo(&format!("test --release {ALL_BUT_PRELOAD}"))
+    shell::cargo(&format!("test --release --no-fail-fast {ALL_BUT_PRELOAD}"))
 }
 
 fn no_std() -> Result<()> {
@@ -52,8 +52,10 @@ fn no_std() -> Result<()> {
     shell::cargo(&format!("check --package lifetrace-transport --target {BARE_TARGET}"))
 }
 
+/// With private items, since the comments that explain a design speak of them.
 fn documentation() -> Result<()> {
-    let mut command = shell::cargo_command(&format!("doc --release --no-deps {ALL_BUT_PRELOAD}"));
-    command.env("RUSTDOCFLAGS", "-D warnings");
+    let what = format!("doc --release --no-deps --document-private-items {ALL_BUT_PRELOAD}");
+    let mut command = shell::cargo_command(&what);
+    command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links");
     shell::run(command)
 }

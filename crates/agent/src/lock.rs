@@ -26,7 +26,7 @@ pub enum Patience {
     None,
     /// Up to about 100 ms.
     Short,
-    /// Up to about 10 s: for exact recording, where nothing may be lost to a busy machine.
+    /// Up to about 5 s: for exact recording, where nothing may be lost to a busy machine.
     Long,
 }
 
@@ -36,7 +36,7 @@ impl Patience {
         match self {
             Patience::None => 0,
             Patience::Short => 100,
-            Patience::Long => 10_000,
+            Patience::Long => 5_000,
         }
     }
 }

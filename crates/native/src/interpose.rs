@@ -72,12 +72,10 @@ pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
         }
         let usable = NEXT.malloc_usable_size()(block);
         let added = words(size).saturating_sub(words_of_usable(usable));
-        if size != 0
-            && added != 0
-            && tls::take((added * WORD) as usize)
-            && let Some(new) = sample::grown(block, usable, added, size)
-        {
-            return new;
+        if size != 0 && added != 0 && tls::take((added * WORD) as usize) {
+            return block_or(sample::grown(block, usable, added, size), || {
+                NEXT.realloc()(block, size)
+            });
         }
         NEXT.realloc()(block, size)
     }
@@ -207,7 +205,11 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut u8, _alignment: usize, _
 #[cold]
 #[inline(never)]
 fn sampled_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
-    match sample::born(size, alignment) {
+    block_or(sample::born(size, alignment), next)
+}
+
+fn block_or(born: Born, next: impl FnOnce() -> *mut u8) -> *mut u8 {
+    match born {
         Born::Sample(fresh) => fresh.block.address(),
         Born::NoRoom => counted_as_lost(next()),
         Born::Pass => next(),

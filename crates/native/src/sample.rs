@@ -26,7 +26,7 @@ struct Birth {
     bytes: u64,
 }
 
-/// What a new block is, for which the countdown went below zero.
+/// What a new block, or one that grows, is when the countdown went below zero for it.
 #[derive(Clone, Copy, Debug)]
 pub enum Born {
     /// A sample, and here it is.
@@ -55,19 +55,15 @@ pub fn lost() {
 }
 
 /// To be called when the countdown went below zero for the words that a realloc to `size` bytes adds
-/// to a block of the next allocator: the block's new place, if the growth is a sample.
+/// to a block of the next allocator. If the growth is a sample, the block has moved to its new place.
 ///
 /// # Safety
 /// `old` is a block of the next allocator with `old_bytes` usable bytes, and the caller gives it up
-/// if the result is a block.
+/// if the result is a sample.
 #[cold]
-pub unsafe fn grown(old: *mut u8, old_bytes: usize, added: u64, size: usize) -> Option<*mut u8> {
-    let (mut entered, hits) = hit((added * WORD) as usize)?;
-    let Some(fresh) = region::allocate(size, 1) else {
-        drop(entered);
-        lost();
-        return None;
-    };
+pub unsafe fn grown(old: *mut u8, old_bytes: usize, added: u64, size: usize) -> Born {
+    let Some((mut entered, hits)) = hit((added * WORD) as usize) else { return Born::Pass };
+    let Some(fresh) = region::allocate(size, 1) else { return Born::NoRoom };
     let first = words(size) - added;
     announce(&mut entered, fresh.block, growth(first, added, hits));
     drop(entered);
@@ -77,7 +73,7 @@ pub unsafe fn grown(old: *mut u8, old_bytes: usize, added: u64, size: usize) -> 
         core::ptr::copy_nonoverlapping(old, new, old_bytes.min(size));
         NEXT.free()(old);
     }
-    Some(new)
+    Born::Sample(fresh)
 }
 
 /// Frees what may be a sampled block; false if it is none (any more), so not ours to free.

@@ -30,7 +30,8 @@ pub fn start(start: Start) {
         NEXT.resolve();
         cxx::resolve();
     }
-    if !sys::environment_is_ready() {
+    // A forked child goes by what its parent knew; it may have no environment any more.
+    if start.origin() == Origin::Exec && !sys::environment_is_ready() {
         start.postpone();
         return;
     }
@@ -50,16 +51,25 @@ pub fn start(start: Start) {
     }
 }
 
-/// The library's constructor. `malloc` is the address under which the library exports it.
-pub fn constructor(malloc: *const c_void) {
+/// The library's constructor.
+pub fn constructor() {
     if let Some(start_now) = phase::claim_start() {
         start(start_now);
     }
     // SAFETY: a C string.
-    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
-    if !core::ptr::eq(first, malloc) {
+    let malloc = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
+    if module_of(malloc) != module_of(constructor as *const c_void) {
         notice(NoticeKind::OwnAllocator);
     }
+}
+
+/// Where the module that holds `address` begins.
+fn module_of(address: *const c_void) -> *mut c_void {
+    // SAFETY: all-zero is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: writes one Dl_info, or nothing if the address is of no module.
+    unsafe { libc::dladdr(address, &mut info) };
+    info.dli_fbase
 }
 
 /// The library's destructor: the program is in its exit handlers.

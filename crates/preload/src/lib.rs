@@ -7,7 +7,7 @@
 #![no_std]
 #![allow(non_snake_case, reason = "C++ mangled names")]
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 
 use lifetrace_native::arena::Arena;
 use lifetrace_native::{cxx, interpose, start};
@@ -85,7 +85,7 @@ static CONSTRUCTOR: extern "C" fn() = constructor;
 static DESTRUCTOR: extern "C" fn() = destructor;
 
 extern "C" fn constructor() {
-    start::constructor(malloc as *const c_void);
+    start::constructor();
 }
 
 extern "C" fn destructor() {

@@ -19,14 +19,12 @@ use crate::outcome::Refusal;
 use crate::output::{Names, OutputError};
 use crate::process::ProcessImage;
 use crate::progress::Progress;
+use crate::queue::queue;
 use crate::receive::{Arrival, ReceiverHandle};
 use crate::scribe::{Assignment, Scribe};
 use crate::session::Session;
 use crate::shm::Segment;
 use crate::symbolizer::Symbolizer;
-
-/// Batches that may wait for a session's thread.
-const QUEUE: usize = 1;
 
 /// How long a program's first agent waits for the end of its process's previous image.
 const SUCCESSION: Duration = Duration::from_millis(500);
@@ -82,7 +80,7 @@ impl Admission {
         let name = pid.as_raw_nonzero().to_string();
         let (path, file) = self.names.create(&process.executable, &name)?;
         let failed = Arc::new(AtomicBool::new(false));
-        let (queue, inbox) = sync_channel(QUEUE);
+        let (queue, inbox) = queue();
         let assignment = Assignment {
             path,
             file,

@@ -45,6 +45,7 @@ mod places;
 mod preload;
 mod process;
 mod progress;
+mod queue;
 mod rate;
 mod receive;
 mod recording;

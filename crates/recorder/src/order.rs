@@ -96,6 +96,11 @@ impl Batch {
         self.entries.is_empty()
     }
 
+    /// Memory that it takes, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + size_of_val(self.entries.as_slice())
+    }
+
     /// The messages, oldest first; their times never decrease.
     pub(crate) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         self.entries.iter().filter_map(|entry| {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
@@ -16,7 +16,7 @@ use crate::order::Batch;
 use crate::outcome::{SessionEnd, SessionReport};
 use crate::process::ProcessImage;
 use crate::progress::Seat;
-use crate::session::{Ending, Work};
+use crate::queue::{Ending, Work, WorkReceiver};
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::TraceFile;
 
@@ -47,7 +47,7 @@ pub(crate) struct Scribe {
 
 impl Scribe {
     /// Runs until the session's end, and leaves the report of how it went in `seat`.
-    pub(crate) fn run(assignment: Assignment, inbox: &Receiver<Work>, seat: Seat) {
+    pub(crate) fn run(assignment: Assignment, inbox: &WorkReceiver, seat: Seat) {
         let mut scribe = Scribe::begin(assignment);
         let ending = scribe.follow(inbox);
         scribe.finish(ending);
@@ -70,9 +70,9 @@ impl Scribe {
         scribe
     }
 
-    fn follow(&mut self, inbox: &Receiver<Work>) -> Ending {
+    fn follow(&mut self, inbox: &WorkReceiver) -> Ending {
         loop {
-            match inbox.recv_timeout(self.patience()) {
+            match inbox.receive(self.patience()) {
                 Ok(Work::Events(batch)) => self.write(&batch),
                 Ok(Work::End(ending)) => return ending,
                 Err(RecvTimeoutError::Timeout) => {}

@@ -1,39 +1,22 @@
 //! The receiver's half of a session: rings in, ordered batches out.
 
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError};
 
 use lifetrace_transport::codec::MAX_LEN;
-use lifetrace_transport::message::MonotonicNanos;
 use lifetrace_transport::ring::Damaged;
 use lifetrace_transport::segment::LostReason;
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
-use crate::order::{Batch, Reorder};
+use crate::order::Reorder;
 use crate::outcome::SessionEnd;
+use crate::queue::{Ending, Work, WorkSender};
 use crate::shm::Segment;
 
 /// Room for any message.
 pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
-
-/// What the receiver hands to a session's own thread.
-#[derive(Debug)]
-pub(crate) enum Work {
-    Events(Batch),
-    End(Ending),
-}
-
-/// A session's last word.
-#[derive(Debug)]
-pub(crate) struct Ending {
-    pub(crate) end: SessionEnd,
-    pub(crate) time: MonotonicNanos,
-    pub(crate) lost: Vec<(LostReason, u64)>,
-}
 
 /// How much a pass over the rings has found, in growing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,9 +37,8 @@ pub(crate) struct Session {
     pub(crate) process: OwnedFd,
     segment: Segment,
     reorder: Reorder,
-    /// What the bounded queue had no room for; while there is any, the rings are left alone.
-    outbox: VecDeque<Work>,
-    queue: SyncSender<Work>,
+    /// While it is full, the rings are left alone.
+    queue: WorkSender,
     /// Set by the session's thread when the trace cannot be written any more.
     failed: Arc<AtomicBool>,
     end: Option<SessionEnd>,
@@ -68,7 +50,7 @@ impl Session {
         pid: Pid,
         process: OwnedFd,
         segment: Segment,
-        queue: SyncSender<Work>,
+        queue: WorkSender,
         failed: Arc<AtomicBool>,
     ) -> Session {
         Session {
@@ -76,7 +58,6 @@ impl Session {
             process,
             segment,
             reorder: Reorder::new(),
-            outbox: VecDeque::new(),
             queue,
             failed,
             end: None,
@@ -92,7 +73,7 @@ impl Session {
 
     /// Whether all has been handed over.
     pub(crate) fn is_over(&self) -> bool {
-        self.handed_over && self.outbox.is_empty()
+        self.handed_over
     }
 
     /// Whether any allocation has been heard.
@@ -111,20 +92,20 @@ impl Session {
         if self.failed.load(Ordering::Relaxed) {
             self.segment.header().stop();
         }
-        if !self.deliver() || self.handed_over {
+        if self.queue.is_full() {
             return Flow::Steady;
         }
         let now = monotonic_now();
         let bytes = self.drain(buffer);
         let batch = self.reorder.release(self.end.is_none().then_some(now));
         if !batch.is_empty() {
-            self.outbox.push_back(Work::Events(batch));
+            self.send(Work::Events(batch));
         }
         if let Some(end) = self.end {
-            self.outbox.push_back(Work::End(Ending { end, time: now, lost: self.lost() }));
+            let ending = Ending { end, time: now, lost: self.lost() };
+            self.send(Work::End(ending));
             self.handed_over = true;
         }
-        self.deliver();
         match bytes {
             0 => Flow::Silent,
             bytes if bytes < self.segment.ring_bytes() / 8 => Flow::Steady,
@@ -132,24 +113,12 @@ impl Session {
         }
     }
 
-    /// Empties the outbox as far as the queue has room; true when it is empty.
-    fn deliver(&mut self) -> bool {
-        while let Some(work) = self.outbox.pop_front() {
-            match self.queue.try_send(work) {
-                Ok(()) => {}
-                Err(TrySendError::Full(work)) => {
-                    self.outbox.push_front(work);
-                    return false;
-                }
-                // The thread is gone, and with it all reason to go on.
-                Err(TrySendError::Disconnected(_)) => {
-                    self.close(SessionEnd::Stopped);
-                    self.outbox.clear();
-                    self.handed_over = true;
-                }
-            }
+    fn send(&mut self, work: Work) {
+        if !self.queue.send(work) {
+            // The thread is gone, and with it all reason to go on.
+            self.close(SessionEnd::Stopped);
+            self.handed_over = true;
         }
-        true
     }
 
     fn drain(&mut self, buffer: &mut MessageBuffer) -> u64 {

@@ -6,6 +6,7 @@ use blazesym::symbolize::{CodeInfo, Sym};
 use lifetrace_trace::event::Location;
 
 use super::ObjectFile;
+use super::fit::fit;
 use crate::modules::FileAddress;
 
 /// A function and what is inlined into it at this address, outermost first.
@@ -22,7 +23,7 @@ pub(super) fn resolved(object: &ObjectFile, symbol: &Sym<'_>) -> Vec<Location> {
         let name = without_hash(&function.name).to_owned();
         location(object, name, function.code_info.as_ref())
     });
-    std::iter::once(outer).chain(inlined).collect()
+    fit(std::iter::once(outer).chain(inlined).collect())
 }
 
 /// An address in a file that has no symbol for it: `libfoo.so.1+0x1234`.
