@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use lifetrace_agent::sampler::footprint;
 use lifetrace_agent::tls;
 
-use crate::next::{NEXT, lookup};
+use crate::next::{NEXT, comes_by_our_malloc, lookup};
 use crate::sample::{self, Born};
 use crate::{modules, region};
 
@@ -53,18 +53,14 @@ impl Operator {
 /// Finds out whether operator new goes through malloc. To be called once, when the next malloc is
 /// known.
 pub fn resolve() {
-    const FAR: i64 = 1 << 40;
     let (Some(new), Some(delete)) = (lookup(c"_Znwm"), lookup(c"_ZdlPv")) else { return };
-    let countdown = tls::countdown();
-    tls::set_countdown(FAR);
     // SAFETY: the operators' types; the block is deleted by the operator that matches its new.
-    unsafe {
+    let heard = comes_by_our_malloc(|| unsafe {
         let new: unsafe extern "C" fn(usize) -> *mut u8 = core::mem::transmute(new);
         let delete: unsafe extern "C" fn(*mut u8) = core::mem::transmute(delete);
         delete(new(1));
-    }
-    BYPASS.store(tls::countdown() == FAR, Ordering::Relaxed);
-    tls::set_countdown(countdown);
+    });
+    BYPASS.store(!heard, Ordering::Relaxed);
 }
 
 /// The sampled block, if we count here and the countdown ends.

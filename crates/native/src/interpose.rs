@@ -258,11 +258,11 @@ unsafe fn realloc_sampled(address: *mut u8, size: usize) -> *mut u8 {
     }
 }
 
-/// What the program asked for, in words, of a block with so many usable bytes. glibc's blocks have
-/// 8 bytes more than a multiple of 16, and mostly the program asked for that multiple; a word's
-/// error biases the growth of small blocks a little.
+/// What the program asked for, in words, of a block with so many usable bytes. glibc has 8 bytes more
+/// than a multiple of 16, and programs mostly ask for that multiple; where they don't, a growth is a
+/// word more or less than is counted.
 fn words_of_usable(usable: usize) -> u64 {
-    let slack = if usable % 16 == 8 && usable > 24 { 8 } else { 0 };
+    let slack = if usable % 16 == 8 { 8 } else { 0 };
     words(usable - slack)
 }
 

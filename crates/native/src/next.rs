@@ -7,6 +7,8 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use lifetrace_agent::tls;
+
 use crate::boot;
 
 macro_rules! table {
@@ -84,4 +86,16 @@ pub(crate) fn lookup(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a C string; RTLD_NEXT finds the caller, this library, by the return address.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
+}
+
+/// Whether `work`, which allocates something, comes by our malloc: does it move this thread's
+/// countdown? Nothing is sampled meanwhile.
+pub(crate) fn comes_by_our_malloc(work: impl FnOnce()) -> bool {
+    const FAR: i64 = 1 << 40;
+    let countdown = tls::countdown();
+    tls::set_countdown(FAR);
+    work();
+    let moved = tls::countdown() != FAR;
+    tls::set_countdown(countdown);
+    moved
 }

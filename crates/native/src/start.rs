@@ -12,7 +12,7 @@ use lifetrace_agent::{lock, sys};
 use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
 use lifetrace_transport::message::{Body, NoticeKind};
 
-use crate::next::NEXT;
+use crate::next::{NEXT, comes_by_our_malloc};
 use crate::unwind::engine;
 use crate::{arena, cxx, modules, region};
 
@@ -56,20 +56,24 @@ pub fn constructor() {
     if let Some(start_now) = phase::claim_start() {
         start(start_now);
     }
-    // SAFETY: a C string.
-    let malloc = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) };
-    if module_of(malloc) != module_of(constructor as *const c_void) {
+    if !malloc_is_heard() {
         notice(NoticeKind::OwnAllocator);
     }
 }
 
-/// Where the module that holds `address` begins.
-fn module_of(address: *const c_void) -> *mut c_void {
-    // SAFETY: all-zero is a valid Dl_info.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: writes one Dl_info, or nothing if the address is of no module.
-    unsafe { libc::dladdr(address, &mut info) };
-    info.dli_fbase
+/// Whether the program's malloc is ours: not if the executable defines one. The address alone would
+/// not tell, as an executable may have a stub of its own that leads to ours.
+fn malloc_is_heard() -> bool {
+    // SAFETY: C strings; what the names stand for has these types; free matches malloc.
+    comes_by_our_malloc(|| unsafe {
+        let malloc = libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr());
+        let free = libc::dlsym(libc::RTLD_DEFAULT, c"free".as_ptr());
+        if !malloc.is_null() && !free.is_null() {
+            let malloc: unsafe extern "C" fn(usize) -> *mut c_void = core::mem::transmute(malloc);
+            let free: unsafe extern "C" fn(*mut c_void) = core::mem::transmute(free);
+            free(malloc(1));
+        }
+    })
 }
 
 /// The library's destructor: the program is in its exit handlers.
