@@ -2,18 +2,6 @@
 
 use super::Block;
 
-core::arch::global_asm!(
-    ".pushsection .tbss.lifetrace_tls,\"awT\",@nobits",
-    ".globl lifetrace_tls",
-    ".hidden lifetrace_tls",
-    ".type lifetrace_tls,@object",
-    ".size lifetrace_tls,16",
-    ".p2align 4",
-    "lifetrace_tls:",
-    ".zero 16",
-    ".popsection",
-);
-
 /// This thread's block.
 #[inline(always)]
 pub fn block() -> *mut Block {

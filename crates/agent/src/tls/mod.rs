@@ -9,6 +9,18 @@
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod arch;
 
+core::arch::global_asm!(
+    ".pushsection .tbss.lifetrace_tls,\"awT\",@nobits",
+    ".globl lifetrace_tls",
+    ".hidden lifetrace_tls",
+    ".type lifetrace_tls,@object",
+    ".size lifetrace_tls,16",
+    ".p2align 4",
+    "lifetrace_tls:",
+    ".zero 16",
+    ".popsection",
+);
+
 /// Takes `bytes` from the countdown; whether it went below zero, so a word among them is hit.
 #[inline(always)]
 pub fn take(bytes: usize) -> bool {

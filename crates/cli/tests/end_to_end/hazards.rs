@@ -146,6 +146,12 @@ fn malloc_found_by_name() {
 }
 
 #[test]
+fn malloc_by_its_address() {
+    check(&fixture::c("function_pointers"), &[], 1);
+    check(&fixture::c_fixed("function_pointers"), &[], 1);
+}
+
+#[test]
 fn constructors_that_allocate() {
     check(&fixture::c_with_library("early", "early_library"), &[], 1);
 }

@@ -17,6 +17,13 @@ pub fn c(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[]))
 }
 
+/// A program in C at a fixed place in memory, as some of Debian's are.
+pub fn c_fixed(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("{name}-fixed"), |source| {
+        gcc(source, &["-no-pie", "-fno-pie"])
+    })
+}
+
 /// A program in C that is linked statically.
 pub fn c_static(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("{name}-static"), |source| gcc(source, &["-static"]))
