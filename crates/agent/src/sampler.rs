@@ -71,6 +71,9 @@ impl Rate {
 
     /// Draws the rest of a block: its first hit is known, and `after` more words follow that one.
     pub fn hits(&self, random: &mut Random, after: u64) -> Hits {
+        if self.rate >= 1.0 {
+            return Hits { count: after + 1, gap: 0 };
+        }
         let mut count = 1;
         let mut after = after;
         if after as f64 * self.rate > MANY_HITS {
@@ -110,9 +113,6 @@ impl Rate {
     }
 
     fn binomial(&self, random: &mut Random, trials: u64) -> u64 {
-        if self.rate >= 1.0 {
-            return trials;
-        }
         let mean = trials as f64 * self.rate;
         let deviation = libm::sqrt(mean * (1.0 - self.rate));
         let value = libm::round(mean + deviation * normal(random));
