@@ -1,4 +1,4 @@
-//! Being inside the agent: at most once per thread.
+//! Being inside the agent: at most once per thread. \[UNSAFE\]
 //!
 //! A hook enters for as long as it works on a sample. A signal handler that interrupts it and
 //! allocates finds the thread busy and passes through; so would an allocation of our own, if there

@@ -22,11 +22,11 @@
 //!   no changed `errno`. What cannot be done is counted by reason.
 //! - [`guard`] makes the agent non-reentrant per thread: a signal handler that interrupts it passes
 //!   straight through.
-//! - Threads that can't be served (no recorder, too many threads) pass straight through as well.
+//! - Threads that can't be served (no recorder, no memory for their record) pass straight through as well.
 //! - A forked child is found out without its help, by a page that the kernel wipes
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //!
-//! \[UNSAFE\] files: `sys`, `tls`, `thread`, `session`, `sender`.
+//! \[UNSAFE\] files: `guard`, `phase`, `sender`, `session`, `sys`, `thread`, `tls/*`.
 
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! Whether this process is being recorded, and the births that change that: start and fork.
+//! Whether this process is being recorded, and the births that change that: start and fork. \[UNSAFE\]
 //!
 //! Fork is found out in two ways. `pthread_atfork` (registered by the platform crate) calls
 //! [`on_fork_in_child`]; and a page that the kernel wipes in any child, however it was made, tells

@@ -1,4 +1,4 @@
-//! The shared library that `lifetrace record` loads into targets.
+//! The shared library that `lifetrace record` loads into targets. \[UNSAFE\]
 //!
 //! All it does is export: the malloc family and the operators of C++ under their own names, a
 //! constructor and a destructor. It depends on libc alone, allocates from the kernel alone, and has

@@ -1,4 +1,4 @@
-//! Initial-exec access on aarch64: `tpidr_el0 + :gottprel:symbol`.
+//! Initial-exec access on aarch64: `tpidr_el0 + :gottprel:symbol`. \[UNSAFE\]
 
 use super::Block;
 

@@ -1,4 +1,4 @@
-//! Initial-exec access on x86-64: `fs:[symbol@GOTTPOFF]`.
+//! Initial-exec access on x86-64: `fs:[symbol@GOTTPOFF]`. \[UNSAFE\]
 
 use super::Block;
 

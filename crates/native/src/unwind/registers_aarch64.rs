@@ -1,4 +1,4 @@
-//! Where a walk begins, on aarch64.
+//! Where a walk begins, on aarch64. \[UNSAFE\]
 
 use framehop::aarch64::UnwindRegsAarch64;
 

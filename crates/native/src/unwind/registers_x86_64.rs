@@ -1,4 +1,4 @@
-//! Where a walk begins, on x86-64.
+//! Where a walk begins, on x86-64. \[UNSAFE\]
 
 use framehop::x86_64::UnwindRegsX86_64;
 
