@@ -396,7 +396,7 @@ mod tests {
         engine::publish(map);
         let mut frames = Vec::new();
         let mut known = 0..0;
-        let end = engine::walk(&mut known, |address| {
+        let end = engine::walk(0, &mut known, |address| {
             frames.push(address);
             true
         });

@@ -4,12 +4,14 @@
 //! come or go. Walkers hold a slot's lock while they use a map, so whoever has replaced it passes
 //! once through every slot's lock and then knows that nobody is left inside the old one.
 //!
-//! The slot also holds framehop's rule cache and its working space, which are too large for the
-//! stack of a thread that we do not own. This is the place for a larger cache of our own.
+//! The slot also holds framehop's rule caches, each with its working space, which is too large for
+//! the stack of a thread that we do not own. One such cache has 509 places; a program's stacks have
+//! more frames than that, so a slot has [`BANKS`] of them, and an address belongs to one. A thread
+//! keeps to its slot, where its frames are. This is the place for a cache of our own.
 
 use core::cell::UnsafeCell;
 use core::ops::Range;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -49,18 +51,23 @@ pub enum Walk {
     CutOff,
 }
 
-const SLOTS: usize = 8;
+const SLOTS: usize = 4;
+
+/// Caches of a slot: together they have 4072 places.
+const BANKS: usize = 8;
+
+/// Places of one of framehop's caches, of which it takes the one at the address modulo this.
+const PLACES: u64 = 509;
 
 struct Slot {
     lock: Lock,
-    rules: UnsafeCell<Option<Rules>>,
+    rules: UnsafeCell<Option<[Rules; BANKS]>>,
 }
 
 // SAFETY: `rules` is touched under `lock` only.
 unsafe impl Sync for Slot {}
 
 static MAP: AtomicPtr<Map> = AtomicPtr::new(core::ptr::null_mut());
-static NEXT_SLOT: AtomicUsize = AtomicUsize::new(0);
 static SLOT: [Slot; SLOTS] =
     [const { Slot { lock: Lock::new(), rules: UnsafeCell::new(None) } }; SLOTS];
 
@@ -71,7 +78,7 @@ pub fn prepare() {
         let Some(_held) = slot.lock.acquire(Patience::Short) else { continue };
         // SAFETY: under the lock.
         let rules = unsafe { &mut *slot.rules.get() };
-        rules.get_or_insert_with(Rules::new_in);
+        rules.get_or_insert_with(|| core::array::from_fn(|_| Rules::new_in()));
     }
 }
 
@@ -92,14 +99,13 @@ pub fn reset_after_fork() {
 
 /// Walks this thread's stack and gives the address of every frame outside this library to `push`,
 /// innermost first, as return addresses; `push` says whether it wants more. `readable` is what is known
-/// of this thread's stack, see [`Readable`].
+/// of this thread's stack, see [`Readable`]; `thread` is any number of its own.
 #[inline(never)]
-pub fn walk(readable: &mut Range<u64>, push: impl FnMut(u64) -> bool) -> Walk {
+pub fn walk(thread: usize, readable: &mut Range<u64>, push: impl FnMut(u64) -> bool) -> Walk {
     let (ip, registers) = registers::here();
     let mut stack = Readable::new(readable, registers.sp());
-    let preferred = NEXT_SLOT.fetch_add(1, Ordering::Relaxed);
     for attempt in 0..=SLOTS {
-        let slot = &SLOT[(preferred + attempt) % SLOTS];
+        let slot = &SLOT[(thread + attempt) % SLOTS];
         let patience = if attempt < SLOTS { Patience::None } else { Patience::Short };
         let Some(_held) = slot.lock.acquire(patience) else { continue };
         // SAFETY: under the slot's lock the cache is ours, and the map is not dropped.
@@ -114,7 +120,7 @@ pub fn walk(readable: &mut Range<u64>, push: impl FnMut(u64) -> bool) -> Walk {
 impl Map {
     fn walk(
         &self,
-        rules: &mut Rules,
+        rules: &mut [Rules; BANKS],
         ip: u64,
         mut registers: registers::Registers,
         stack: &mut Readable<'_>,
@@ -124,7 +130,8 @@ impl Map {
         let mut inside = true;
         let mut read = |address| stack.word(address).ok_or(());
         loop {
-            let caller = match self.engine.unwind_frame(frame, &mut registers, rules, &mut read) {
+            let bank = &mut rules[bank(frame)];
+            let caller = match self.engine.unwind_frame(frame, &mut registers, bank, &mut read) {
                 Ok(Some(caller)) => caller,
                 Ok(None) => return Walk::Complete,
                 Err(_) => return Walk::CutOff,
@@ -144,4 +151,9 @@ impl Map {
         let after = self.text.partition_point(|range| range.start <= address);
         after > 0 && address <= self.text[after - 1].end
     }
+}
+
+/// The cache that an address belongs to: all together work like one of `PLACES * BANKS` places.
+fn bank(frame: FrameAddress) -> usize {
+    (frame.address_for_lookup() / PLACES) as usize % BANKS
 }

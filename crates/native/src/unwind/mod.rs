@@ -39,7 +39,7 @@ pub fn capture(entered: &mut Entered) {
 
 #[inline(never)]
 fn walk(thread: &mut Thread) -> Walk {
-    let Thread { backtraces, readable, .. } = thread;
+    let Thread { id, backtraces, readable, .. } = thread;
     backtraces.restart();
-    engine::walk(readable, |address| backtraces.push(address))
+    engine::walk(id.0 as usize, readable, |address| backtraces.push(address))
 }

@@ -15,7 +15,7 @@ const PATIENCE: &str = "300";
 #[derive(Clone, Debug)]
 pub struct Target {
     words: Vec<OsString>,
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, OsString)>,
     folder: PathBuf,
     stdin: Option<PathBuf>,
 }
@@ -50,8 +50,9 @@ impl Target {
         self
     }
 
-    pub fn environment(mut self, variables: &[(&'static str, &'static str)]) -> Target {
-        self.environment.extend(variables);
+    pub fn environment(mut self, variables: &[(&'static str, impl AsRef<OsStr>)]) -> Target {
+        let owned = variables.iter().map(|(name, value)| (*name, value.as_ref().to_owned()));
+        self.environment.extend(owned);
         self
     }
 
@@ -100,7 +101,7 @@ impl Target {
             None => Stdio::null(),
         };
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).envs(self.environment.iter().copied()).current_dir(&self.folder);
+        command.args(&words[1..]).envs(self.environment.iter().cloned()).current_dir(&self.folder);
         Outcome::of(command.stdin(stdin))
     }
 }
