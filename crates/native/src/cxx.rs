@@ -13,6 +13,7 @@
 #![allow(non_snake_case, reason = "C++ mangled names")]
 
 use core::ffi::{CStr, c_void};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use lifetrace_agent::sampler::footprint;
@@ -43,6 +44,7 @@ impl Operator {
     }
 
     #[cold]
+    #[inline(never)]
     fn find(&self) -> Option<*mut c_void> {
         let found = lookup(self.symbol).or_else(|| modules::find_symbol(self.symbol))?;
         self.next.store(found, Ordering::Relaxed);
@@ -65,19 +67,27 @@ pub fn resolve() {
 
 /// The sampled block, if we count here and the countdown ends.
 #[inline(always)]
-fn counted(size: usize, alignment: usize) -> Option<*mut u8> {
+fn counted(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     if BYPASS.load(Ordering::Relaxed) && tls::take(footprint(size)) {
-        match sample::born(size, alignment) {
-            Born::Sample(fresh) => return Some(fresh.block.address()),
-            Born::NoRoom => sample::lost(),
-            Born::Pass => {}
-        }
+        return sampled(size, alignment);
+    }
+    None
+}
+
+#[cold]
+#[inline(never)]
+fn sampled(size: usize, alignment: usize) -> Option<NonNull<u8>> {
+    match sample::born(size, alignment) {
+        Born::Sample(fresh) => return NonNull::new(fresh.block.address()),
+        Born::NoRoom => sample::lost(),
+        Born::Pass => {}
     }
     None
 }
 
 /// There is no C++ runtime to be found, so nobody who could throw.
 #[cold]
+#[inline(never)]
 fn plain_malloc(size: usize, alignment: usize) -> *mut u8 {
     // SAFETY: an ordinary allocation.
     let block = unsafe { NEXT.memalign()(alignment.max(16), size) };
@@ -96,7 +106,7 @@ macro_rules! operators_new {
         pub unsafe extern "C" fn $name(size: usize $(, $argument: $kind)*) -> *mut u8 {
             static OPERATOR: Operator = Operator::new($symbol);
             if let Some(block) = counted(size, $alignment) {
-                return block;
+                return block.as_ptr();
             }
             let Some(next) = OPERATOR.next() else { return plain_malloc(size, $alignment) };
             // SAFETY: the definition of this operator has this type; the caller's contract.

@@ -40,10 +40,23 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {
 pub unsafe extern "C" fn free(block: *mut u8) {
     // SAFETY: the caller's contract.
     unsafe {
-        if region::contains(block) && sample::freed(block) {
-            return;
+        if region::contains(block) {
+            return free_sampled(block);
         }
         NEXT.free()(block)
+    }
+}
+
+/// # Safety
+/// As C's free, for an address in the region. What is no block of ours is the next allocator's.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn free_sampled(block: *mut u8) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if !sample::freed(block) {
+            NEXT.free()(block);
+        }
     }
 }
 

@@ -29,8 +29,10 @@ macro_rules! table {
                 #[doc = concat!("The next `", stringify!($field), "`.")]
                 #[inline(always)]
                 pub fn $field(&self) -> $kind {
-                    // SAFETY: only functions of this type are ever stored here.
-                    unsafe { core::mem::transmute(self.$field.load(Ordering::Relaxed)) }
+                    // SAFETY: only functions of this type are ever stored here, and only while the
+                    // process has a single thread, so a plain load will do, which a compiler makes
+                    // the operand of a jump.
+                    unsafe { core::mem::transmute(*self.$field.as_ptr()) }
                 }
             )*
 

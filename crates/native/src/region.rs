@@ -79,6 +79,29 @@ pub fn prepare() -> bool {
 }
 
 /// Whether `address` is of the region, and so a block's or garbage.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn contains(address: *mut u8) -> bool {
+    // SAFETY: reads two words of the heap, each whole, as two relaxed loads would; a compiler does not
+    // make them operands of the arithmetic.
+    unsafe {
+        core::arch::asm!(
+            "sub {offset}, qword ptr [rip + {heap} + {base}]",
+            "cmp {offset}, qword ptr [rip + {heap} + {length}]",
+            "jb {inside}",
+            offset = inout(reg) address => _,
+            heap = sym HEAP,
+            base = const Heap::BASE_OFFSET,
+            length = const Heap::LENGTH_OFFSET,
+            inside = label { return true },
+            options(nostack, readonly),
+        );
+    }
+    false
+}
+
+/// Whether `address` is of the region, and so a block's or garbage.
+#[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub fn contains(address: *mut u8) -> bool {
     HEAP.contains(address as usize)

@@ -5,6 +5,7 @@
 //! All are in one executable, so that they share the compiled fixtures.
 
 mod bad_traces;
+mod fast_path;
 mod hazards;
 mod real_programs;
 mod record_options;
