@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::shell;
 
-/// A program, and the package that has it.
+/// A program or a library, and the package that has it.
 const TOOLS: &[(&str, &str)] = &[
     ("gcc", "gcc"),
     ("g++", "g++"),
@@ -16,6 +16,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("git", "git"),
     ("strip", "binutils"),
     ("heaptrack", "heaptrack"),
+    ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "libjemalloc2"),
+    ("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
 ];
 
 /// Sees to it that every tool is there: installs what is missing if we may.
@@ -33,9 +35,9 @@ pub fn ensure() -> Result<()> {
     install(&packages)
 }
 
-/// Whether a program can be found, by name in `PATH` or by path.
+/// Whether a program can be found, by name in `PATH` or by path, or a library by path.
 pub fn exists(program: &str) -> bool {
-    quietly(Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]))
+    quietly(Command::new("sh").args(["-c", "command -v \"$1\" || test -e \"$1\"", "sh", program]))
 }
 
 fn missing() -> Vec<&'static str> {

@@ -13,15 +13,14 @@
 #![allow(non_snake_case, reason = "C++ mangled names")]
 
 use core::ffi::{CStr, c_void};
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use lifetrace_agent::sampler::footprint;
 use lifetrace_agent::tls;
 
+use crate::interpose::sampled_or;
 use crate::next::{NEXT, comes_by_our_malloc, lookup};
-use crate::sample::{self, Born};
-use crate::{modules, region};
+use crate::{modules, region, sample};
 
 /// Whether the next operators bypass malloc, so that we count here.
 static BYPASS: AtomicBool = AtomicBool::new(false);
@@ -65,26 +64,6 @@ pub fn resolve() {
     BYPASS.store(!heard, Ordering::Relaxed);
 }
 
-/// The sampled block, if we count here and the countdown ends.
-#[inline(always)]
-fn counted(size: usize, alignment: usize) -> Option<NonNull<u8>> {
-    if BYPASS.load(Ordering::Relaxed) && tls::take(footprint(size)) {
-        return sampled(size, alignment);
-    }
-    None
-}
-
-#[cold]
-#[inline(never)]
-fn sampled(size: usize, alignment: usize) -> Option<NonNull<u8>> {
-    match sample::born(size, alignment) {
-        Born::Sample(fresh) => return NonNull::new(fresh.block.address()),
-        Born::NoRoom => sample::lost(),
-        Born::Pass => {}
-    }
-    None
-}
-
 /// There is no C++ runtime to be found, so nobody who could throw.
 #[cold]
 #[inline(never)]
@@ -105,16 +84,19 @@ macro_rules! operators_new {
         #[inline(always)]
         pub unsafe extern "C" fn $name(size: usize $(, $argument: $kind)*) -> *mut u8 {
             static OPERATOR: Operator = Operator::new($symbol);
-            if let Some(block) = counted(size, $alignment) {
-                return block.as_ptr();
+            let next = move || match OPERATOR.next() {
+                // SAFETY: the definition of this operator has this type; the caller's contract.
+                Some(next) => unsafe {
+                    let next: unsafe extern "C" fn(usize $(, $kind)*) -> *mut u8 =
+                        core::mem::transmute(next);
+                    next(size $(, $argument)*)
+                },
+                None => plain_malloc(size, $alignment),
+            };
+            if BYPASS.load(Ordering::Relaxed) && tls::take(footprint(size)) {
+                return sampled_or(size, $alignment, next);
             }
-            let Some(next) = OPERATOR.next() else { return plain_malloc(size, $alignment) };
-            // SAFETY: the definition of this operator has this type; the caller's contract.
-            unsafe {
-                let next: unsafe extern "C" fn(usize $(, $kind)*) -> *mut u8 =
-                    core::mem::transmute(next);
-                next(size $(, $argument)*)
-            }
+            next()
         }
     )*};
 }

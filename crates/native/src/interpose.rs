@@ -215,16 +215,17 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut u8, _alignment: usize, _
     unsafe { free(block) }
 }
 
+/// A new block for which the countdown ended: a sample, or what `next` gives.
 #[cold]
 #[inline(never)]
-fn sampled_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
+pub(crate) fn sampled_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
     block_or(sample::born(size, alignment), next)
 }
 
 fn block_or(born: Born, next: impl FnOnce() -> *mut u8) -> *mut u8 {
     match born {
         Born::Sample(fresh) => fresh.block.address(),
-        Born::NoRoom => counted_as_lost(next()),
+        Born::NoRoom => sample::counted_as_lost(next()),
         Born::Pass => next(),
     }
 }
@@ -239,17 +240,9 @@ fn zeroed_or(size: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
             unsafe { block.write_bytes(0, fresh.dirty) };
             block
         }
-        Born::NoRoom => counted_as_lost(next()),
+        Born::NoRoom => sample::counted_as_lost(next()),
         Born::Pass => next(),
     }
-}
-
-/// A block that should have been a sample, unless there is none.
-fn counted_as_lost(block: *mut u8) -> *mut u8 {
-    if !block.is_null() {
-        sample::lost();
-    }
-    block
 }
 
 /// # Safety

@@ -31,7 +31,7 @@ struct Birth {
 pub enum Born {
     /// A sample, and here it is.
     Sample(Fresh),
-    /// A sample for which the region has no room: [`lost`], if the next allocator has.
+    /// A sample for which the region has no room: see [`counted_as_lost`].
     NoRoom,
     /// None.
     Pass,
@@ -47,11 +47,15 @@ pub fn born(size: usize, alignment: usize) -> Born {
     Born::Sample(fresh)
 }
 
-/// Counts a sample that found no room.
-pub fn lost() {
-    if let Entry::Recording(entered) = guard::enter() {
+/// Counts a sample that found no room in the region, if the next allocator had some for it.
+#[cold]
+pub fn counted_as_lost(block: *mut u8) -> *mut u8 {
+    if !block.is_null()
+        && let Entry::Recording(entered) = guard::enter()
+    {
         entered.session().header.count_lost(LostReason::RegionFull);
     }
+    block
 }
 
 /// To be called when the countdown went below zero for the words that a realloc to `size` bytes adds
@@ -148,7 +152,7 @@ unsafe fn leave_region(block: Block, size: usize) -> *mut u8 {
         // SAFETY: both have that many bytes; the old one is given up.
         unsafe {
             core::ptr::copy_nonoverlapping(block.address(), new, block.size().min(size));
-            lost();
+            counted_as_lost(new);
             freed(block.address());
         }
     }

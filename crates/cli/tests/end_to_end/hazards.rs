@@ -15,7 +15,10 @@ const SHORT_INTERVAL: &[&str] = &["--interval", "4KiB", "--seed", "1"];
 
 /// Checks a program that is to leave `traces` traces.
 fn check(program: &Path, arguments: &[&str], traces: usize) {
-    let target = Target::new(&[program]).arguments(arguments);
+    check_target(&Target::new(&[program]).arguments(arguments), traces);
+}
+
+fn check_target(target: &Target, traces: usize) {
     let bare = target.bare();
     assert_ne!(bare.code, 99, "the fixture itself is wrong: {bare:?}");
     let exact = target.record(EXACT);
@@ -69,6 +72,23 @@ fn big_blocks_that_are_not_touched() {
 #[test]
 fn every_overload_of_operator_new() {
     check(&fixture::cpp("operators"), &[], 1);
+}
+
+/// Operator new of these allocators does not go through malloc.
+#[test]
+fn allocators_that_programs_bring() {
+    for library in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"] {
+        let path = Path::new("/usr/lib/x86_64-linux-gnu").join(library);
+        if !path.exists() {
+            assert!(std::env::var_os("CI").is_none(), "CI must have {library}");
+            eprintln!("skipped: no {library}");
+            continue;
+        }
+        for program in [fixture::cpp("exceptions"), fixture::c("realloc")] {
+            let brought = [("LD_PRELOAD", path.as_os_str())];
+            check_target(&Target::new(&[&program]).environment(&brought), 1);
+        }
+    }
 }
 
 #[test]
