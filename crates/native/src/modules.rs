@@ -197,7 +197,7 @@ fn map(modules: &[Loaded]) -> Map {
         }
     }
     text.sort_unstable_by_key(|range| range.start);
-    Map { engine, text, own }
+    Map::new(engine, text, own)
 }
 
 fn framehop_module(module: &Loaded) -> Module<&'static [u8]> {
@@ -404,6 +404,50 @@ mod tests {
         assert_eq!(end, engine::Walk::Complete);
         let libc = modules.iter().find(|module| module.path.ends_with(b"libc.so.6")).unwrap();
         assert!(libc.text.contains(frames.last().unwrap()), "a thread begins in libc");
+    }
+
+    /// Every 13th byte of all code that is mapped, taken for a return address, with random words for
+    /// a stack: the rule, where there is one, leads where framehop leads.
+    #[test]
+    fn rules_do_what_framehop_does() {
+        use crate::unwind::engine::Rules;
+        use crate::unwind::readable::Readable;
+        use crate::unwind::rule::{Caller, Frame, Rule};
+        use framehop::FrameAddress;
+
+        let modules = scan();
+        let map = map(&modules);
+        let mut random = lifetrace_agent::random::Random::new(8, 8);
+        let stack: Vec<u64> = (0..1 << 18).map(|_| random.word() >> 17).collect();
+        let (start, words) = (stack.as_ptr() as u64, stack.len() as u64);
+        let (mut rules, mut known, mut counts) = (Rules::new_in(), 0..0, [0u32; 3]);
+        for address in modules.iter().flat_map(|module| module.text.clone().step_by(13)) {
+            let Some(code) = FrameAddress::from_return_address(address) else { continue };
+            let sp = start + 8 * (words / 4 + random.word() % 1000);
+            let frame = Frame { sp, bp: sp + 8 * (random.word() % (words / 2)) };
+            let mut registers = crate::unwind::registers::of(address, frame);
+            let mut stack = Readable::new(&mut known, sp);
+            let Some(rule) = Rule::infer(&map.engine, &mut rules, code) else {
+                counts[0] += 1;
+                continue;
+            };
+            let ours = rule.caller(frame, &mut stack);
+            let mut read = |address| stack.word(address).ok_or(());
+            let theirs = map.engine.unwind_frame(code, &mut registers, &mut rules, &mut read);
+            let theirs = match theirs {
+                Ok(Some(caller)) => {
+                    counts[1] += 1;
+                    Caller::At(caller, Frame { sp: registers.sp(), bp: registers.bp() })
+                }
+                Ok(None) => Caller::None,
+                Err(_) => Caller::Unreadable,
+            };
+            counts[2] += 1;
+            assert_eq!(ours, theirs, "{rule:?} at {address:#x}, {frame:x?}");
+        }
+        let [without, led_on, with] = counts;
+        assert!(led_on > 100_000 && with > 20 * without, "{counts:?}");
+        std::eprintln!("{with} rules, {without} places without one");
     }
 
     #[test]

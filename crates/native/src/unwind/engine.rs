@@ -4,14 +4,13 @@
 //! come or go. Walkers hold a slot's lock while they use a map, so whoever has replaced it passes
 //! once through every slot's lock and then knows that nobody is left inside the old one.
 //!
-//! The slot also holds framehop's rule caches, each with its working space, which is too large for
-//! the stack of a thread that we do not own. One such cache has 509 places; a program's stacks have
-//! more frames than that, so a slot has [`BANKS`] of them, and an address belongs to one. A thread
-//! keeps to its slot, where its frames are. This is the place for a cache of our own.
+//! The slot also holds our cache of rules, in which a thread that keeps to its slot finds nearly all
+//! frames ([`super::rule`]), and what framehop needs for the others: working space that is too large
+//! for the stack of a thread that we do not own.
 
 use core::cell::UnsafeCell;
 use core::ops::Range;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,7 +18,8 @@ use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
 use lifetrace_agent::lock::{Lock, Patience};
 
 use super::readable::Readable;
-use super::registers;
+use super::registers::{self, Registers, frame_pointer};
+use super::rule::{Caller, Frame, Rule, RuleCache};
 
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Unwinder};
@@ -28,7 +28,8 @@ use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
 
 /// framehop's unwinder, which must not allocate while it works.
 pub type Engine = Unwinder<&'static [u8], MustNotAllocateDuringUnwind>;
-type Rules = Cache<MustNotAllocateDuringUnwind>;
+/// framehop's own rules and working space.
+pub type Rules = Cache<MustNotAllocateDuringUnwind>;
 
 /// The modules of a moment.
 pub struct Map {
@@ -38,6 +39,7 @@ pub struct Map {
     pub text: Vec<Range<u64>>,
     /// The range of this library, whose frames are left out.
     pub own: Range<u64>,
+    number: u64,
 }
 
 /// How a walk ended.
@@ -53,23 +55,24 @@ pub enum Walk {
 
 const SLOTS: usize = 4;
 
-/// Caches of a slot: together they have 4072 places.
-const BANKS: usize = 8;
-
-/// Places of one of framehop's caches, of which it takes the one at the address modulo this.
-const PLACES: u64 = 509;
-
 struct Slot {
     lock: Lock,
-    rules: UnsafeCell<Option<[Rules; BANKS]>>,
+    tools: UnsafeCell<Option<Tools>>,
 }
 
-// SAFETY: `rules` is touched under `lock` only.
+/// What a walk works with.
+struct Tools {
+    cache: RuleCache,
+    rules: Rules,
+}
+
+// SAFETY: `tools` is touched under `lock` only.
 unsafe impl Sync for Slot {}
 
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 static MAP: AtomicPtr<Map> = AtomicPtr::new(core::ptr::null_mut());
 static SLOT: [Slot; SLOTS] =
-    [const { Slot { lock: Lock::new(), rules: UnsafeCell::new(None) } }; SLOTS];
+    [const { Slot { lock: Lock::new(), tools: UnsafeCell::new(None) } }; SLOTS];
 
 /// Makes the slots' caches. They are built on the stack first, so this is for the program's start,
 /// on its main thread.
@@ -77,13 +80,14 @@ pub fn prepare() {
     for slot in &SLOT {
         let Some(_held) = slot.lock.acquire(Patience::Short) else { continue };
         // SAFETY: under the lock.
-        let rules = unsafe { &mut *slot.rules.get() };
-        rules.get_or_insert_with(|| core::array::from_fn(|_| Rules::new_in()));
+        let tools = unsafe { &mut *slot.tools.get() };
+        tools.get_or_insert_with(|| Tools { cache: RuleCache::new(), rules: Rules::new_in() });
     }
 }
 
 /// Replaces the map.
-pub fn publish(map: Map) {
+pub fn publish(mut map: Map) {
+    map.number = NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
     let old = MAP.swap(Box::into_raw(Box::new(map)), Ordering::AcqRel);
     let unused = SLOT.iter().all(|slot| slot.lock.acquire(Patience::Short).is_some());
     if unused && !old.is_null() {
@@ -108,42 +112,86 @@ pub fn walk(thread: usize, readable: &mut Range<u64>, push: impl FnMut(u64) -> b
         let slot = &SLOT[(thread + attempt) % SLOTS];
         let patience = if attempt < SLOTS { Patience::None } else { Patience::Short };
         let Some(_held) = slot.lock.acquire(patience) else { continue };
-        // SAFETY: under the slot's lock the cache is ours, and the map is not dropped.
-        let (map, rules) =
-            unsafe { (MAP.load(Ordering::Acquire).as_ref(), &mut *slot.rules.get()) };
-        let (Some(map), Some(rules)) = (map, rules.as_mut()) else { return Walk::CutOff };
-        return map.walk(rules, ip, registers, &mut stack, push);
+        // SAFETY: under the slot's lock the tools are ours, and the map is not dropped.
+        let (map, tools) =
+            unsafe { (MAP.load(Ordering::Acquire).as_ref(), &mut *slot.tools.get()) };
+        let (Some(map), Some(tools)) = (map, tools.as_mut()) else { return Walk::CutOff };
+        tools.cache.keep_only(map.number);
+        return map.walk(tools, (ip, registers), &mut stack, push);
     }
     Walk::CutOff
 }
 
 impl Map {
+    /// The modules of a moment.
+    pub fn new(engine: Engine, text: Vec<Range<u64>>, own: Range<u64>) -> Self {
+        Map { engine, text, own, number: 0 }
+    }
+
     fn walk(
         &self,
-        rules: &mut [Rules; BANKS],
-        ip: u64,
-        mut registers: registers::Registers,
+        tools: &mut Tools,
+        (ip, registers): (u64, Registers),
         stack: &mut Readable<'_>,
         mut push: impl FnMut(u64) -> bool,
     ) -> Walk {
-        let mut frame = FrameAddress::from_instruction_pointer(ip);
         let mut inside = true;
-        let mut read = |address| stack.word(address).ok_or(());
+        let frame = Frame { sp: registers.sp(), bp: frame_pointer(&registers) };
+        let first = FrameAddress::from_instruction_pointer(ip);
+        let mut caller = self.slow_caller(tools, first, frame, stack);
         loop {
-            let bank = &mut rules[bank(frame)];
-            let caller = match self.engine.unwind_frame(frame, &mut registers, bank, &mut read) {
-                Ok(Some(caller)) => caller,
-                Ok(None) => return Walk::Complete,
-                Err(_) => return Walk::CutOff,
+            let (address, frame) = match caller {
+                Caller::At(address, frame) => (address, frame),
+                Caller::None => return Walk::Complete,
+                Caller::Unreadable => return Walk::CutOff,
             };
-            inside = inside && self.own.contains(&caller);
-            if !inside && !push(caller) {
+            inside = inside && self.own.contains(&address);
+            if !inside && !push(address) {
                 return Walk::CutOff;
             }
-            match FrameAddress::from_return_address(caller) {
-                Some(next) if self.knows(caller) => frame = next,
-                _ => return Walk::Unknown(caller),
+            caller = match tools.cache.get(address) {
+                Some(rule) => rule.caller(frame, stack),
+                None if !self.knows(address) => return Walk::Unknown(address),
+                None => self.uncached_caller(tools, address, frame, stack),
+            };
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn uncached_caller(
+        &self,
+        tools: &mut Tools,
+        address: u64,
+        frame: Frame,
+        stack: &mut Readable<'_>,
+    ) -> Caller {
+        let Some(code) = FrameAddress::from_return_address(address) else { return Caller::None };
+        match Rule::infer(&self.engine, &mut tools.rules, code) {
+            Some(rule) => {
+                tools.cache.insert(address, rule);
+                rule.caller(frame, stack)
             }
+            None => self.slow_caller(tools, code, frame, stack),
+        }
+    }
+
+    fn slow_caller(
+        &self,
+        tools: &mut Tools,
+        code: FrameAddress,
+        frame: Frame,
+        stack: &mut Readable<'_>,
+    ) -> Caller {
+        let mut registers = registers::of(code.address(), frame);
+        let mut read = |address| stack.word(address).ok_or(());
+        match self.engine.unwind_frame(code, &mut registers, &mut tools.rules, &mut read) {
+            Ok(Some(address)) => {
+                let bp = frame_pointer(&registers);
+                Caller::At(address, Frame { sp: registers.sp(), bp })
+            }
+            Ok(None) => Caller::None,
+            Err(_) => Caller::Unreadable,
         }
     }
 
@@ -151,9 +199,4 @@ impl Map {
         let after = self.text.partition_point(|range| range.start <= address);
         after > 0 && address <= self.text[after - 1].end
     }
-}
-
-/// The cache that an address belongs to: all together work like one of `PLACES * BANKS` places.
-fn bank(frame: FrameAddress) -> usize {
-    (frame.address_for_lookup() / PLACES) as usize % BANKS
 }

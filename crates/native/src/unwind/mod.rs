@@ -1,7 +1,7 @@
 //! Backtraces from inside malloc: bounded, without allocation, without the loader. \[UNSAFE\]
 //!
 //! [`engine`] holds framehop's CFI unwinder over the modules that [`crate::modules`] knows, and a few
-//! rule caches, of which a thread borrows one for the length of a walk. [`readable`] is what keeps a
+//! caches of [`rule`]s in front of it, of which a thread borrows one for the length of a walk. [`readable`] is what keeps a
 //! walk that has lost its way from touching memory that isn't there. [`registers`] is where it begins.
 //!
 //! A walk ends at the outermost frame, or where it can't go on: at code without unwind information
@@ -13,6 +13,7 @@ pub mod readable;
 #[cfg_attr(target_arch = "x86_64", path = "registers_x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "registers_aarch64.rs")]
 pub mod registers;
+pub mod rule;
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::thread::Thread;

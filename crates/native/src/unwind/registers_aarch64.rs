@@ -2,6 +2,8 @@
 
 use framehop::aarch64::UnwindRegsAarch64;
 
+use super::rule::Frame;
+
 /// framehop's registers.
 pub type Registers = UnwindRegsAarch64;
 
@@ -24,4 +26,15 @@ pub fn here() -> (u64, Registers) {
         );
     }
     (ip, Registers::new(lr, sp, fp))
+}
+
+/// framehop's registers of a frame that is known by our two. The link register counts only in the
+/// first frame, which is ours and has saved it.
+pub fn of(ip: u64, frame: Frame) -> Registers {
+    Registers::new(ip, frame.sp, frame.bp)
+}
+
+/// The frame pointer.
+pub fn frame_pointer(registers: &Registers) -> u64 {
+    registers.fp()
 }

@@ -2,6 +2,8 @@
 
 use framehop::x86_64::UnwindRegsX86_64;
 
+use super::rule::Frame;
+
 /// framehop's registers.
 pub type Registers = UnwindRegsX86_64;
 
@@ -22,4 +24,14 @@ pub fn here() -> (u64, Registers) {
         );
     }
     (ip, Registers::new(ip, sp, bp))
+}
+
+/// framehop's registers of a frame that is known by our two.
+pub fn of(ip: u64, frame: Frame) -> Registers {
+    Registers::new(ip, frame.sp, frame.bp)
+}
+
+/// The frame pointer.
+pub fn frame_pointer(registers: &Registers) -> u64 {
+    registers.bp()
 }
