@@ -21,6 +21,7 @@ usage: cargo xtask COMMAND
   fmt             format all code
   clippy          lint all code, warnings being errors
   bench native    cost of `record` on sqlite3 and python3; appends to benchmarks/record/native
+  bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
   bench trace [FILE]
                   speed of reading and writing a trace; appends to benchmarks/record/trace
   fuzz [SECONDS]  coverage-guided fuzzing of the trace reader, 60 seconds by default";
@@ -35,6 +36,7 @@ fn main() -> Result<()> {
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
         ["bench", "native"] => bench::native::run(),
+        ["bench", "pair"] => bench::pair::run(),
         ["bench", "trace"] => bench::trace::run(None),
         ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),
         ["fuzz"] => fuzz::run(60),

@@ -4,8 +4,8 @@
 //!
 //! The exported functions of the malloc family ([`interpose`]) take a block's footprint from the
 //! thread's countdown and jump to the *next* allocator in the program's link order ([`next`]).
-//! When the countdown ends, the block is a sample ([`sample`]): it is placed in one reserved range
-//! of addresses, the [`region`], so that `free` knows it by a subtraction and a comparison; its
+//! When the countdown ends, the block is a sample ([`sample`]): it is placed in a range of
+//! addresses of its own, the [`region`], so that `free` knows it by a subtraction and a comparison; its
 //! backtrace is captured ([`unwind`]), and it is announced. A sample's header leads to its
 //! *extents*: which of its words were hit when they were allocated, and under which name.
 //!

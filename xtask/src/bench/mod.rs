@@ -2,6 +2,7 @@
 
 mod cpu;
 pub mod native;
+pub mod pair;
 mod record;
 pub mod trace;
 mod workload;
