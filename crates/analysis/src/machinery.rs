@@ -113,6 +113,28 @@ const PREFIXES: &[&str] = &[
     "sqlite3_realloc",
     "sqlite3DbMalloc",
     "sqlite3DbRealloc",
+    // Redis
+    "zcalloc",
+    "zmalloc",
+    "zrealloc",
+    "zstrdup",
+    "ztrycalloc",
+    "ztrymalloc",
+    "ztryrealloc",
+    // nginx
+    "ngx_alloc",
+    "ngx_calloc",
+    "ngx_palloc",
+    "ngx_pcalloc",
+    "ngx_pnalloc",
+    // PostgreSQL
+    "AllocSetAlloc",
+    "AllocSetContextCreateInternal",
+    "AllocSetRealloc",
+    "MemoryContextAlloc",
+    "palloc",
+    "repalloc",
+    "pstrdup",
     // OCaml
     "caml_stat_",
     // jemalloc, tcmalloc, mimalloc
