@@ -115,7 +115,9 @@ pub fn on_fork_in_child() {
     if phase == Phase::Off || phase == Phase::Unborn {
         return;
     }
-    let follow = session::current().is_some_and(|it| it.header.settings().follow_children != 0);
+    // Without a session the parent was itself a fork, and one that is followed.
+    let session = session::current();
+    let follow = session.is_none_or(|it| it.header.settings().follow_children != 0);
     session::abandon();
     sender::reset_after_fork();
     thread::reset_after_fork();

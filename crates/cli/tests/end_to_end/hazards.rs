@@ -113,7 +113,7 @@ fn threads_on_the_smallest_stacks() {
 
 #[test]
 fn fork_and_fork_of_a_process_with_threads() {
-    check(&fixture::c("fork"), &[], 4);
+    check(&fixture::c("fork"), &[], 5);
 }
 
 #[test]
