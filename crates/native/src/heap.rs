@@ -9,7 +9,8 @@
 //! is reserved: what a program may map under its limits is what it uses. The base is somewhere at
 //! random in a part of the address space where the kernel puts nothing by itself.
 //!
-//! Pieces never merge or split, so the heap is as large as the sum of each class's peak. A freed
+//! Pieces never merge or split, so the heap is as large as the sum of each class's peak; when the range
+//! can't grow any more, a free piece of a larger class will do. A freed
 //! large piece keeps its memory for the next one of its class, within a budget for all; beyond it
 //! the memory (not the address) goes back to the kernel.
 //!
@@ -158,7 +159,10 @@ impl Heap {
         let held = self.lock.acquire(Patience::Long)?;
         let state = self.state(&held);
         self.take_back(state);
-        state.pop(class).or_else(|| self.bump(state, class))
+        state
+            .pop(class)
+            .or_else(|| self.bump(state, class))
+            .or_else(|| (class + 1..classes::COUNT).find_map(|larger| state.pop(larger)))
     }
 
     /// Gives a piece back.
@@ -374,6 +378,10 @@ mod tests {
         assert!(pieces.len() > 4000 && heap.allocate(1 << 30).is_none());
         assert!(!heap.contains(heap.base() + STEP));
         unsafe { heap.release(pieces[0].start, pieces[0].class) };
+        let smaller = heap.allocate(50).unwrap();
+        assert_eq!((smaller.start, smaller.class), (pieces[0].start, pieces[0].class));
+        assert!(heap.allocate(50).is_none());
+        unsafe { heap.release(smaller.start, smaller.class) };
         assert!(heap.allocate(1000).is_some());
     }
 
