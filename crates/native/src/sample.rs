@@ -119,14 +119,17 @@ pub unsafe fn resized(block: Block, size: usize) -> *mut u8 {
 }
 
 /// Where a block of the new size goes, with its contents and extents: in place if that fits and does
-/// not waste a large piece.
+/// not waste a large piece, or if there is no other place.
 fn place_for(block: Block, size: usize) -> Option<Block> {
     const WASTE: usize = 4096;
     let capacity = block.capacity();
     if size <= capacity && capacity <= size.saturating_mul(2).saturating_add(WASTE) {
         return Some(block);
     }
-    let place = region::allocate(size, 1)?.block;
+    let Some(fresh) = region::allocate(size, 1) else {
+        return (size <= capacity).then_some(block);
+    };
+    let place = fresh.block;
     let kept = block.size().min(size);
     // SAFETY: both blocks have that many bytes, and are distinct.
     unsafe { core::ptr::copy_nonoverlapping(block.address(), place.address(), kept) };
