@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod event;
+pub mod fact;
 pub mod ids;
 pub mod memtrace;
