@@ -20,8 +20,15 @@ usage: cargo xtask COMMAND
   ci              formatting, lints, dependency arrows, no_std, documentation, tests
   fmt             format all code
   clippy          lint all code, warnings being errors
-  bench native    cost of `record` on sqlite3 and python3; appends to benchmarks/record/native
+  bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
+                  cost of `record`, and of its peers, on whole programs; appends to
+                  benchmarks/record/native-2 and writes the README's table
+  bench table     write the README's table again from that record
+  bench instructions
+                  what `record` adds to whole programs, in instructions, and where; appends to
+                  benchmarks/record/instructions
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
+  bench sample    cost of a sample and of a frame; appends to benchmarks/record/sample
   bench trace [FILE]
                   speed of reading and writing a trace; appends to benchmarks/record/trace
   fuzz [SECONDS]  coverage-guided fuzzing of the trace reader, 60 seconds by default";
@@ -35,7 +42,10 @@ fn main() -> Result<()> {
         ["ci"] => ci::ci(),
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
-        ["bench", "native"] => bench::native::run(),
+        ["bench", "native", ref options @ ..] => bench::native::run(options),
+        ["bench", "table"] => bench::table::write(),
+        ["bench", "instructions"] => bench::instructions::run(),
+        ["bench", "sample"] => bench::sample::run(),
         ["bench", "pair"] => bench::pair::run(),
         ["bench", "trace"] => bench::trace::run(None),
         ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),

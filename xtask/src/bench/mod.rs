@@ -1,8 +1,28 @@
 //! Benchmarks. Each appends a row per measurement to a dated record under `benchmarks/record`.
+//!
+//! [`native`] measures whole programs: [`workload`]s in [`variant`]s, one [`run`] at a time, whose
+//! medians are a [`row`]; [`table`] shows the latest in the README. [`instructions`], [`sample`] and
+//! [`pair`] count instructions too, which no other load on the machine disturbs.
 
-mod cpu;
+mod callgrind;
+mod heaptrack;
+mod inputs;
+pub mod instructions;
+mod latest;
+mod launch;
+mod left;
 pub mod native;
+mod need;
+mod options;
 pub mod pair;
+mod program;
 mod record;
+mod redis;
+mod row;
+mod run;
+pub mod sample;
+mod spread;
+pub mod table;
 pub mod trace;
+mod variant;
 mod workload;

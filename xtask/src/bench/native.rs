@@ -1,121 +1,92 @@
-//! What recording costs: each workload bare and recorded in turn, compared pair by pair.
-
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+//! What recording costs, and what its peers cost: each workload in all variants in turn, compared
+//! round by round.
+//!
+//! The machine gets slower and faster meanwhile; within a round that hardly matters, and the order
+//! of the variants changes from round to round. How much it matters after all is seen in the row
+//! `bare-again`, in which the bare program is compared with itself.
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 
-use super::cpu;
+use super::options::Options;
 use super::record::Record;
-use super::workload::{self, Workload};
-use crate::shell;
+use super::row::{COLUMNS, Rounds, Row};
+use super::run::Runner;
+use super::variant::{VARIANTS, Variant};
+use super::workload::{PLANS, Plan, Share, Workload};
+use super::{need, program, table};
 
-const ROUNDS: usize = 5;
+/// The record's name.
+pub const RECORD: &str = "native-2";
 
-/// Name in the record, arguments of `record`.
-const VARIANTS: &[(&str, &[&str])] = &[
-    ("512KiB", &["--interval", "512KiB"]),
-    ("64KiB", &["--interval", "64KiB"]),
-    ("exact", &["--rate", "1"]),
-];
+/// A slow variant is run in one round of so many.
+const SLOW_EVERY: usize = 3;
 
-const COLUMNS: &str =
-    "workload,variant,rounds,cpu_ratio,bare_cpu_s,recorder_cpu_s,trace_bytes,samples";
-
-/// One recorded run.
-struct Recorded {
-    target_seconds: f64,
-    recorder_seconds: f64,
-    trace_bytes: u64,
-    samples: u64,
-}
-
-/// Measures every workload in every variant.
+/// Measures the workloads and variants that are wanted and can be run here.
 ///
 /// # Errors
 /// If something cannot be built, run or written.
-pub fn run() -> Result<()> {
-    shell::cargo("build --release --package lifetrace-cli")?;
-    let folder = shell::target_folder()?.join("bench");
-    fs::create_dir_all(&folder)?;
-    let mut record = Record::open("native", COLUMNS)?;
-    for workload in workload::all(&folder)? {
-        for variant in VARIANTS {
-            record.add(&measure(&folder, &workload, variant)?)?;
+pub fn run(words: &[&str]) -> Result<()> {
+    let options = Options::parse(words)?;
+    options.check_names(PLANS.iter().map(|one| one.name), VARIANTS.iter().map(|one| one.name))?;
+    let variants = variants(&options);
+    let mut record = options.recorded.then(|| Record::open(RECORD, COLUMNS)).transpose()?;
+    let folder = program::folder()?;
+    let runner = Runner::build(&folder)?;
+    println!("{COLUMNS}");
+    for plan in plans(&options) {
+        let workload = plan.make(&folder, Share(100))?;
+        for row in measure(&runner, &workload, &variants, options.rounds)? {
+            match &mut record {
+                Some(record) => record.add(&row.to_string())?,
+                None => println!("{row}"),
+            }
         }
     }
-    Ok(())
+    if options.recorded { table::write() } else { Ok(()) }
+}
+
+fn plans(options: &Options) -> Vec<&'static Plan> {
+    let wanted = PLANS.iter().filter(|plan| options.wants_workload(plan.name));
+    wanted.filter(|plan| need::is_met(plan.name, plan.needs)).collect()
+}
+
+/// Those that are wanted, and what they are compared with.
+fn variants(options: &Options) -> Vec<&'static Variant> {
+    let wanted: Vec<&Variant> =
+        VARIANTS.iter().filter(|variant| options.wants_variant(variant.name)).collect();
+    let needed = |name| wanted.iter().any(|one| one.name == name || one.needs_run_of(name));
+    let needed = VARIANTS.iter().filter(|variant| needed(variant.name));
+    needed.filter(|variant| variant.is_usable()).collect()
 }
 
 fn measure(
-    folder: &Path,
+    runner: &Runner,
     workload: &Workload,
-    (variant, arguments): &(&str, &[&str]),
-) -> Result<String> {
-    let mut bare = Vec::new();
-    let mut recorded = Vec::new();
-    for _ in 0..ROUNDS {
-        bare.push(cpu::run(&folder.join("bare"), workload.environment, &workload.command)?);
-        recorded.push(record_once(folder, workload, arguments)?);
+    variants: &[&'static Variant],
+    rounds: usize,
+) -> Result<Vec<Row>> {
+    let variants = accepting(variants, workload);
+    let bare = variants.first().context("bare is always measured")?;
+    runner.run(workload, bare).context("the first run, which is not counted")?;
+    let mut results = Rounds::new(&variants);
+    for round in 0..rounds {
+        for step in 0..variants.len() {
+            let variant = variants[(round + step) % variants.len()];
+            if !variant.slow || round % SLOW_EVERY == 0 {
+                results.add(round, variant, runner.run(workload, variant)?);
+            }
+        }
     }
-    let ratio = median(bare.iter().zip(&recorded).map(|(bare, with)| with.target_seconds / bare));
-    let last = recorded.last().context("no rounds")?;
-    Ok(format!(
-        "{},{variant},{ROUNDS},{ratio:.3},{:.3},{:.3},{},{}",
-        workload.name,
-        median(bare),
-        median(recorded.iter().map(|run| run.recorder_seconds)),
-        last.trace_bytes,
-        last.samples,
-    ))
+    results.rows(workload.name)
 }
 
-/// The times nest: the outer shell's covers the recorder and the target, the inner shell's, which
-/// is the recorded process, the target alone.
-fn record_once(folder: &Path, workload: &Workload, arguments: &[&str]) -> Result<Recorded> {
-    let traces = folder.join("traces");
-    let _ = fs::remove_dir_all(&traces);
-    fs::create_dir(&traces)?;
-    let (inner, outer) = (folder.join("inner"), folder.join("outer"));
-    let mut command: Vec<OsString> = vec![lifetrace()?.into(), "record".into(), "-q".into()];
-    command.extend(arguments.iter().map(OsString::from));
-    command.extend(["-o".into(), traces.join("%e.%p.ctf").into(), "--".into()]);
-    command.extend(cpu::measured(&inner, &workload.command));
-    let total = cpu::run(&outer, workload.environment, &command)?;
-    let target_seconds = cpu::seconds(&inner)?;
-    let trace = largest(&traces)?;
-    Ok(Recorded {
-        target_seconds,
-        recorder_seconds: total - target_seconds,
-        trace_bytes: fs::metadata(&trace)?.len(),
-        samples: samples(&trace)?,
-    })
-}
-
-fn lifetrace() -> Result<PathBuf> {
-    Ok(shell::target_folder()?.join("release/lifetrace"))
-}
-
-/// The workload's trace: the measuring shell, which is recorded too, leaves a small one.
-fn largest(folder: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
-    let paths = entries.into_iter().map(|entry| entry.path());
-    let size = |path: &PathBuf| fs::metadata(path).map_or(0, |facts| facts.len());
-    paths.max_by_key(size).context("the recorder has left no trace")
-}
-
-fn samples(trace: &Path) -> Result<u64> {
-    let mut command = Command::new(lifetrace()?);
-    command.args(["info", "--json"]).arg(trace);
-    let facts: Value = serde_json::from_str(&shell::output(command)?)?;
-    facts["trace"]["samples"].as_u64().context("lifetrace info --json has no trace.samples")
-}
-
-fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn accepting(variants: &[&'static Variant], workload: &Workload) -> Vec<&'static Variant> {
+    let accepts = |variant: &&&Variant| {
+        let reason = variant.refuses(workload);
+        if let Some(reason) = reason {
+            eprintln!("skipped: {} of {}: {reason}", variant.name, workload.name);
+        }
+        reason.is_none()
+    };
+    variants.iter().filter(accepts).copied().collect()
 }

@@ -1,57 +1,126 @@
 //! What the benchmarks run: programs that spend their time in the allocator, on generated inputs.
 
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
 
+use super::need::Need;
+use super::redis::Client;
+use super::{inputs, program};
 use crate::shell;
 
 /// A command to measure.
 pub struct Workload {
     /// In the record.
     pub name: &'static str,
-    /// What to run.
+    /// What to run, in any folder.
     pub command: Vec<OsString>,
     /// Variables that it needs.
     pub environment: &'static [(&'static str, &'static str)],
+    /// What talks to it while it runs, and is not measured.
+    pub client: Option<Client>,
+    /// Whether the work is done in a process that the command starts.
+    pub in_child: bool,
 }
 
-/// All workloads; their inputs are written into `folder`.
-///
-/// # Errors
-/// If an input cannot be written.
-pub fn all(folder: &Path) -> Result<Vec<Workload>> {
+/// How much of the full work to do, in percent; compilers do all of it always.
+#[derive(Clone, Copy)]
+pub struct Share(pub u64);
+
+/// How a workload is made, without the work of making it.
+pub struct Plan {
+    /// The workload's name.
+    pub name: &'static str,
+    /// What it runs.
+    pub needs: &'static [Need],
+    make: fn(&Path, Share) -> Result<Workload>,
+}
+
+/// All workloads. In full, each takes one to three seconds of processor time.
+pub const PLANS: &[Plan] = &[
+    Plan { name: "sqlite", needs: &[("sqlite3", "sqlite3")], make: sqlite },
+    Plan { name: "redis", needs: &[("redis-server", "redis-server")], make: redis },
+    Plan { name: "python", needs: &[("/usr/bin/python3", "python3")], make: python },
+    Plan { name: "perl", needs: &[("/usr/bin/perl", "perl")], make: perl },
+    Plan { name: "g++", needs: &[("g++", "g++")], make: gcc },
+    Plan { name: "clang++", needs: &[("clang++", "clang")], make: clang },
+    Plan { name: "json", needs: &[], make: json },
+    Plan { name: "larson", needs: &[("gcc", "gcc")], make: larson },
+];
+
+impl Share {
+    fn of(self, whole: u64) -> u64 {
+        (whole * self.0).div_ceil(100)
+    }
+
+    fn word(self, whole: u64) -> OsString {
+        self.of(whole).to_string().into()
+    }
+}
+
+impl Plan {
+    /// Makes the workload; its inputs and programs are put into `folder`.
+    ///
+    /// # Errors
+    /// If something cannot be written or built.
+    pub fn make(&self, folder: &Path, share: Share) -> Result<Workload> {
+        (self.make)(folder, share)
+    }
+}
+
+/// A workload that needs nothing but its command.
+pub fn workload(name: &'static str, command: Vec<OsString>) -> Workload {
+    Workload { name, command, environment: &[], client: None, in_child: false }
+}
+
+fn sqlite(folder: &Path, share: Share) -> Result<Workload> {
     let script = folder.join("load.sql");
-    fs::write(&script, sql())?;
+    fs::write(&script, inputs::sql(share.of(120_000), share.of(25_000)))?;
     let read = format!(".read {}", script.display());
-    let python = shell::root().join("benchmarks/workloads/work.py");
-    Ok(vec![
-        Workload {
-            name: "sqlite",
-            command: vec!["sqlite3".into(), ":memory:".into(), read.into()],
-            environment: &[],
-        },
-        Workload {
-            name: "python",
-            command: vec!["/usr/bin/python3".into(), python.into(), "10".into()],
-            environment: &[("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")],
-        },
-    ])
+    Ok(workload("sqlite", vec!["sqlite3".into(), ":memory:".into(), read.into()]))
 }
 
-fn sql() -> String {
-    let mut sql = String::from("create table t(id integer primary key, name text, n int);\n");
-    for row in 0..120_000_u64 {
-        let number = row.wrapping_mul(2_654_435_761) % 10_007;
-        let _ = writeln!(sql, "insert into t values({row}, 'name {number}', {number});");
-    }
-    sql.push_str("create index by_n on t(n);\n");
-    for row in 0..25_000_u64 {
-        let _ = writeln!(sql, "select count(*), max(name) from t where n = {};", row * 7 % 10_007);
-    }
-    sql.push_str("select n % 100, count(*) from t group by 1;\n");
-    sql
+fn redis(_: &Path, share: Share) -> Result<Workload> {
+    let script = fs::read_to_string(program::source("work.lua"))?;
+    let client = Client::new(script, share.of(200_000));
+    let command = client.server();
+    Ok(Workload { client: Some(client), ..workload("redis", command) })
+}
+
+fn python(_: &Path, share: Share) -> Result<Workload> {
+    let script = program::source("work.py").into();
+    let command = vec!["/usr/bin/python3".into(), script, share.word(40)];
+    let environment = &[("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")];
+    Ok(Workload { environment, ..workload("python", command) })
+}
+
+fn perl(_: &Path, share: Share) -> Result<Workload> {
+    let command = vec!["/usr/bin/perl".into(), program::source("work.pl").into(), share.word(20)];
+    let environment = &[("PERL_HASH_SEED", "0"), ("PERL_PERTURB_KEYS", "0")];
+    Ok(Workload { environment, ..workload("perl", command) })
+}
+
+fn gcc(folder: &Path, _: Share) -> Result<Workload> {
+    Ok(Workload { in_child: true, ..compiler("g++", folder) })
+}
+
+fn clang(folder: &Path, _: Share) -> Result<Workload> {
+    Ok(compiler("clang++", folder))
+}
+
+fn compiler(name: &'static str, folder: &Path) -> Workload {
+    let header = shell::root().join("fixtures/targets/cpp/heavy.cpp").into();
+    let object = folder.join("heavy.o").into();
+    workload(name, vec![name.into(), "-c".into(), header, "-o".into(), object])
+}
+
+fn json(_: &Path, share: Share) -> Result<Workload> {
+    Ok(workload("json", vec![program::rust("json")?.into(), share.word(2000)]))
+}
+
+fn larson(folder: &Path, share: Share) -> Result<Workload> {
+    let program = program::c(folder, "larson")?;
+    Ok(workload("larson", vec![program.into(), "2".into(), share.word(60), "250000".into()]))
 }

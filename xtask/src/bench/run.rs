@@ -1,0 +1,145 @@
+//! One run of a workload in one variant.
+//!
+//! Under a recorder the measurements nest: the outer one covers recorder and target, the inner one,
+//! which is what is recorded, the target alone.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use super::launch::{self, Launcher, Usage};
+use super::left::{self, Left};
+use super::variant::{Means, Variant};
+use super::workload::Workload;
+use super::{heaptrack, program};
+
+/// What runs things, and where.
+pub struct Runner {
+    folder: PathBuf,
+    launcher: Launcher,
+    lifetrace: PathBuf,
+}
+
+/// What one run has used and left.
+pub struct Run {
+    /// Used by the target and its children.
+    pub target: Usage,
+    /// From start to end of everything, in seconds.
+    pub wall: f64,
+    /// Seconds of processor time that are not the target's; none where there is no recorder.
+    pub recorder_cpu: Option<f64>,
+    /// What it has left behind.
+    pub left: Left,
+}
+
+impl Runner {
+    /// Builds what is needed to run things in `folder`.
+    ///
+    /// # Errors
+    /// If something cannot be built.
+    pub fn build(folder: &Path) -> Result<Runner> {
+        let lifetrace = program::lifetrace()?;
+        Ok(Runner { folder: folder.into(), launcher: Launcher::build(folder)?, lifetrace })
+    }
+
+    /// The command that records.
+    pub fn lifetrace(&self) -> &Path {
+        &self.lifetrace
+    }
+
+    /// Runs `workload` once.
+    ///
+    /// # Errors
+    /// If it fails, or what it must leave is not there.
+    pub fn run(&self, workload: &Workload, variant: &Variant) -> Result<Run> {
+        let output = self.folder.join("run");
+        let _ = fs::remove_dir_all(&output);
+        fs::create_dir(&output)?;
+        let words = self.words(&workload.command, variant, &output);
+        self.execute(workload, &words, &output)
+            .and_then(|()| self.gather(variant, &output))
+            .with_context(|| format!("{} {}", workload.name, variant.name))
+    }
+
+    fn words(&self, command: &[OsString], variant: &Variant, output: &Path) -> Vec<OsString> {
+        match variant.means {
+            Means::Settings(settings) => self.launcher.words(&self.inner(), settings, command),
+            Means::Lifetrace(arguments) => {
+                let target = self.launcher.words(&self.inner(), &[], command);
+                let mut words = vec![self.lifetrace.clone().into(), "record".into(), "-q".into()];
+                words.extend(arguments.iter().map(OsString::from));
+                words.extend(["-o".into(), output.join("%e.%p.ctf").into(), "--".into()]);
+                words.extend(target);
+                self.launcher.words(&self.outer(), &[], &words)
+            }
+            Means::Heaptrack => {
+                let settings = heaptrack::settings(output);
+                let settings = settings.each_ref().map(String::as_str);
+                let target = self.launcher.words(&self.inner(), &settings, command);
+                self.launcher.words(&self.outer(), &[], &heaptrack::words(output, target))
+            }
+        }
+    }
+
+    fn inner(&self) -> PathBuf {
+        self.folder.join("inner")
+    }
+
+    fn outer(&self) -> PathBuf {
+        self.folder.join("outer")
+    }
+
+    fn stderr(&self) -> PathBuf {
+        self.folder.join("stderr")
+    }
+
+    /// The folder of the run is the working folder too: some profilers leave their files there.
+    fn execute(&self, workload: &Workload, words: &[OsString], output: &Path) -> Result<()> {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).envs(workload.environment.iter().copied()).current_dir(output);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(self.stderr())?);
+        let mut child = command.spawn()?;
+        let served = workload.client.as_ref().map_or(Ok(()), |client| client.run());
+        if served.is_err() {
+            child.kill()?;
+        }
+        let status = child.wait()?;
+        served.and_then(|()| self.check(status))
+    }
+
+    fn check(&self, status: ExitStatus) -> Result<()> {
+        let said = self.said()?;
+        said.lines().filter(|line| line.starts_with("lifetrace:")).for_each(|line| {
+            eprintln!("{line}");
+        });
+        ensure!(status.success(), "{status}:\n{said}");
+        Ok(())
+    }
+
+    fn said(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(self.stderr())?).into_owned())
+    }
+
+    fn gather(&self, variant: &Variant, output: &Path) -> Result<Run> {
+        let target = launch::usage(&self.inner())?;
+        let recorded = !matches!(variant.means, Means::Settings(_));
+        let outer = recorded.then(|| launch::usage(&self.outer())).transpose()?;
+        Ok(Run {
+            target,
+            wall: outer.unwrap_or(target).wall,
+            recorder_cpu: outer.map(|outer| outer.cpu - target.cpu),
+            left: self.left(variant, output)?,
+        })
+    }
+
+    fn left(&self, variant: &Variant, output: &Path) -> Result<Left> {
+        match variant.means {
+            Means::Settings(_) => left::profile(output),
+            Means::Lifetrace(_) => left::traces(&self.lifetrace, output, &self.said()?),
+            Means::Heaptrack => left::of_heaptrack(output),
+        }
+    }
+}
