@@ -32,7 +32,8 @@ fn build(manifest: &Path) -> PathBuf {
         // command (coverage, sanitizers) are not for targets.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("RUSTFLAGS")
+        // Entries at the start of a cache line, which the hop through malloc and free is faster for.
+        .env("RUSTFLAGS", "-Cllvm-args=-align-all-functions=6")
         .status();
     match status {
         Ok(status) if status.success() => {

@@ -16,7 +16,15 @@ const TOOLS: &[(&str, &str)] = &[
     ("git", "git"),
     ("strip", "binutils"),
     ("heaptrack", "heaptrack"),
+    ("nginx", "nginx-light"),
+    ("node", "nodejs"),
+    ("gdb", "gdb"),
+    ("strace", "strace"),
+    ("musl-gcc", "musl-tools"),
+    ("setpriv", "util-linux"),
     ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "libjemalloc2"),
+    ("/usr/lib/x86_64-linux-gnu/libjemalloc.so", "libjemalloc-dev"),
+    ("/usr/lib/x86_64-linux-gnu/libmimalloc.so.2", "libmimalloc2.0"),
     ("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
 ];
 

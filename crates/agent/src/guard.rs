@@ -6,16 +6,23 @@
 //! must not wait for a lock that a thread may hold while it allocates (the loader's above all).
 
 use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_transport::message::Body;
 use lifetrace_transport::segment::LostReason;
 
 use crate::phase::{self, Phase, Start};
 use crate::random::Random;
+use crate::room::Space;
 use crate::sampler::{Hits, WORD};
 use crate::session::Session;
 use crate::thread::{self, COUNTING, Thread};
 use crate::{sender, sys, tls};
+
+/// Streams of random numbers for gaps while paused, beyond those that threads are numbered from.
+const FIRST_PAUSED_STREAM: u64 = 1 << 32;
+
+static PASSED_OVER: AtomicU64 = AtomicU64::new(0);
 
 /// What a hook may do now.
 #[derive(Debug)]
@@ -34,6 +41,7 @@ pub struct Entered {
     thread: *mut Thread,
     session: &'static Session,
     errno: i32,
+    space: Space,
 }
 
 /// What a countdown below zero has turned out to be.
@@ -72,8 +80,14 @@ pub fn countdown_ended(words: u64) -> Countdown {
         lost_in_signal_handler();
         return Countdown::Pass;
     }
-    if phase::current() == Phase::Recording && tls::state() == 0 && !first_countdown(words) {
-        return Countdown::Pass;
+    if phase::current() == Phase::Recording {
+        if let Some(session) = phase::recording().filter(|session| session.header.paused()) {
+            pass_over(session);
+            return Countdown::Pass;
+        }
+        if tls::state() == 0 && !first_countdown(words) {
+            return Countdown::Pass;
+        }
     }
     match enter() {
         Entry::Recording(mut entered) => {
@@ -125,6 +139,23 @@ fn first_countdown(words: u64) -> bool {
     countdown < 0
 }
 
+/// Restarts the countdown while recording is paused. The gaps have no memory: whenever it goes on,
+/// what is left of the last one is as good as a fresh one. So a thread that was fresh is fresh no
+/// more; it would else draw a first gap in place of the hit that this one leads to.
+fn pass_over(session: &Session) {
+    if tls::state() == 0 {
+        tls::set_state(COUNTING);
+    }
+    let settings = session.header.settings();
+    let gap = if settings.exact() {
+        0
+    } else {
+        let stream = FIRST_PAUSED_STREAM + PASSED_OVER.fetch_add(1, Ordering::Relaxed);
+        session.rate.gap(&mut Random::new(settings.seed, stream))
+    };
+    tls::set_countdown((gap * WORD) as i64);
+}
+
 /// Restarts the countdown where it can't lead to a sample now: never again when off, at once when
 /// the agent is about to start, and at random when it records but could not serve this thread.
 fn rest() {
@@ -155,8 +186,15 @@ impl Entered {
         let known = thread::current();
         let thread = known.or_else(|| Self::acquire(session))?;
         // SAFETY: this thread's own, and not busy: nobody else refers to it.
+        let space = unsafe { (*thread).room.below(sys::stack_pointer()) };
+        if space == Space::None {
+            session.header.count_lost(LostReason::NoStack);
+            sys::set_errno(errno);
+            return None;
+        }
+        // SAFETY: as above.
         unsafe { (*thread).busy = true };
-        let mut entered = Entered { thread, session, errno };
+        let mut entered = Entered { thread, session, errno, space };
         if known.is_none() {
             sys::call_at_thread_end();
         }
@@ -188,6 +226,11 @@ impl Entered {
         self.session
     }
 
+    /// Whether the stack has room for a backtrace to be captured.
+    pub fn has_room_for_backtrace(&self) -> bool {
+        self.space == Space::Ample
+    }
+
     /// Says `body`; whether it got through.
     pub fn send(&mut self, body: Body<'_>) -> bool {
         let session = self.session;
@@ -205,9 +248,7 @@ impl Entered {
         let thread: &mut Thread = self;
         let Thread { id, head, backtraces, .. } = thread;
         let sent = sender::send(session, *id, head, body(backtraces.delta()));
-        if !sent {
-            backtraces.forget();
-        }
+        if sent { backtraces.tell() } else { backtraces.forget() }
         sent
     }
 

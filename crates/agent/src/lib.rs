@@ -26,17 +26,21 @@
 //! - A forked child is found out without its help, by a page that the kernel wipes
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //!
-//! \[UNSAFE\] files: `guard`, `phase`, `sender`, `session`, `sys`, `thread`, `tls/*`.
+//! \[UNSAFE\] files: `frames`, `guard`, `phase`, `room` (its tests), `sender`, `session`, `sys`,
+//! `thread`, `tls/*`.
 
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
+pub mod backtrace;
+pub mod frames;
 pub mod guard;
 pub mod lock;
 pub mod phase;
 pub mod random;
+pub mod room;
 pub mod sampler;
 pub mod sender;
 pub mod session;

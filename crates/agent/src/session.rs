@@ -11,7 +11,7 @@ use lifetrace_transport::ring::{Ring, RingHeader};
 use lifetrace_transport::segment::{SegmentHeader, ring_offsets, segment_bytes};
 
 use crate::sampler::Rate;
-use crate::sys;
+use crate::sys::{self, Address};
 
 /// More rings than this are not used.
 pub const MAX_RINGS: usize = 16;
@@ -45,8 +45,7 @@ pub fn current() -> Option<&'static Session> {
 
 /// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
 pub(crate) fn connect(origin: Origin) -> Option<&'static Session> {
-    let path = socket_path()?;
-    let socket = sys::connect(path, HANDSHAKE_MILLIS)?;
+    let socket = knock(socket_path()?)?;
     if !sys::send(&socket, &Hello { origin }.to_bytes()) {
         return None;
     }
@@ -54,6 +53,16 @@ pub(crate) fn connect(origin: Origin) -> Option<&'static Session> {
     let (length, memory) = sys::receive(&socket, &mut answer)?;
     let welcome = Welcome::from_bytes(answer.get(..length)?)?;
     install(&memory, welcome.segment_bytes as usize)
+}
+
+/// By the path, or if the process has left that part of the file system (chroot), without one.
+fn knock(path: &[u8]) -> Option<sys::Descriptor> {
+    if let Some(name) = path.strip_prefix(b"@") {
+        return sys::connect(Address::Abstract(name), HANDSHAKE_MILLIS);
+    }
+    sys::connect(Address::Path(path), HANDSHAKE_MILLIS).or_else(|| {
+        sys::connect(Address::Abstract(handshake::abstract_twin(path)?), HANDSHAKE_MILLIS)
+    })
 }
 
 /// The recorder's address, as the process was given it: a program may empty its environment before

@@ -18,10 +18,15 @@ pub fn now() -> MonotonicNanos {
     MonotonicNanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The kernel's number of this thread.
+/// The kernel's number of this thread, without asking the kernel: a sandbox may forbid it. libc knows
+/// it, and says it in the name of the thread's clock, whose upper bits are the number's complement
+/// (clock_gettime(2), `CPUCLOCK_PERTHREAD_MASK` of the kernel's posix-timers.h).
 pub fn thread_os_id() -> u32 {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+    const FLAG_BITS: u32 = 3;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: writes one clock id; the thread is the caller, and so alive.
+    let known = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) } == 0;
+    if known { !(clock >> FLAG_BITS) as u32 } else { 0 }
 }
 
 /// Lets another thread run.
@@ -149,14 +154,42 @@ pub fn entropy() -> u64 {
 }
 
 /// Whether the 8 bytes at `address` can be read, found out without a fault: the kernel copies the
-/// new signal mask in before it finds that the operation asked for does not exist.
-pub fn is_readable(address: u64) -> bool {
+/// new signal mask in before it finds that the operation asked for does not exist. `None` if a sandbox
+/// forbids to ask.
+pub fn probe(address: u64) -> Option<bool> {
     const NO_OPERATION: c_int = -1;
     // SAFETY: an invalid operation changes no mask; the kernel checks the pointer.
     let result = unsafe {
         libc::syscall(libc::SYS_rt_sigprocmask, NO_OPERATION, address, ptr::null::<c_void>(), 8)
     };
-    result == -1 && errno() == libc::EINVAL
+    match (result, errno()) {
+        (-1, libc::EINVAL) => Some(true),
+        (-1, libc::EFAULT) => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether the 8 bytes at `address` are known to be readable.
+pub fn is_readable(address: u64) -> bool {
+    probe(address) == Some(true)
+}
+
+/// Roughly this thread's stack pointer: an address in the caller's frame or just below.
+#[inline(always)]
+pub fn stack_pointer() -> u64 {
+    let here = 0u8;
+    core::hint::black_box(&raw const here) as u64
+}
+
+/// The stack that this thread's signal handlers run on, if it has given them one.
+pub fn signal_stack() -> Option<core::ops::Range<u64>> {
+    // SAFETY: all-zero is a valid stack_t.
+    let mut stack: libc::stack_t = unsafe { core::mem::zeroed() };
+    // SAFETY: writes one stack_t.
+    let asked = unsafe { libc::sigaltstack(ptr::null(), &mut stack) };
+    let start = stack.ss_sp as u64;
+    let used = asked == 0 && stack.ss_flags & libc::SS_DISABLE == 0;
+    used.then(|| start..start + stack.ss_size as u64)
 }
 
 /// The environment is there: libc's own constructor has run.
@@ -206,17 +239,41 @@ impl Drop for Descriptor {
     }
 }
 
+/// Where a socket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address<'a> {
+    /// In the file system.
+    Path(&'a [u8]),
+    /// In the network namespace.
+    Abstract(&'a [u8]),
+}
+
+impl Address<'_> {
+    /// With its length; `None` if the name is too long.
+    fn encode(self) -> Option<(libc::sockaddr_un, usize)> {
+        // The first byte of an abstract name is zero.
+        let (name, skipped) = match self {
+            Address::Path(path) => (path, 0),
+            Address::Abstract(name) => (name, 1),
+        };
+        // SAFETY: all-zero is a valid sockaddr_un.
+        let mut address: libc::sockaddr_un = unsafe { core::mem::zeroed() };
+        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        let room = address.sun_path.get_mut(skipped..)?;
+        if name.len() >= room.len() {
+            return None;
+        }
+        for (to, from) in room.iter_mut().zip(name) {
+            *to = *from as c_char;
+        }
+        let length = core::mem::offset_of!(libc::sockaddr_un, sun_path) + skipped + name.len();
+        Some((address, length))
+    }
+}
+
 /// Connects to a `SOCK_SEQPACKET` socket; every operation on it ends after `patience_millis`.
-pub fn connect(path: &[u8], patience_millis: u64) -> Option<Descriptor> {
-    // SAFETY: all-zero is a valid sockaddr_un.
-    let mut address: libc::sockaddr_un = unsafe { core::mem::zeroed() };
-    if path.len() >= address.sun_path.len() {
-        return None;
-    }
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    for (to, from) in address.sun_path.iter_mut().zip(path) {
-        *to = *from as c_char;
-    }
+pub fn connect(address: Address<'_>, patience_millis: u64) -> Option<Descriptor> {
+    let (address, length) = address.encode()?;
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
     // SAFETY: plain numbers.
     let socket = unsafe { libc::syscall(libc::SYS_socket, libc::AF_UNIX, kind, 0) };
@@ -236,7 +293,7 @@ pub fn connect(path: &[u8], patience_millis: u64) -> Option<Descriptor> {
                 size_of_val(&patience) as libc::socklen_t,
             );
         }
-        libc::syscall(libc::SYS_connect, socket.0, &raw const address, size_of_val(&address))
+        libc::syscall(libc::SYS_connect, socket.0, &raw const address, length)
     };
     (connected == 0).then_some(socket)
 }

@@ -2,18 +2,19 @@
 //!
 //! A thread-local word says which: 0 is a fresh thread, [`COUNTING`] one that only counts down,
 //! anything else the address of its [`Thread`]. Most threads of a program with thousands never get
-//! past counting. A `Thread` is a mapping of its own, because it holds two backtraces of the
-//! greatest depth; its pages are touched only as far as stacks are deep. When a thread ends, its
-//! `Thread` goes to a free list for the next one.
+//! past counting. A `Thread` is a mapping of its own. When a thread ends, its `Thread` goes to a free
+//! list for the next one.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use lifetrace_transport::codec::{MAX_FRAMES, MAX_HEAD};
-use lifetrace_transport::message::{BacktraceDelta, Frames, ThreadId};
+use lifetrace_transport::codec::MAX_HEAD;
+use lifetrace_transport::message::ThreadId;
 
+use crate::backtrace::Backtraces;
 use crate::lock::{Lock, Patience};
 use crate::random::Random;
+use crate::room::Room;
 use crate::{sys, tls};
 
 /// The thread-local word of a thread that has a countdown and nothing else.
@@ -27,10 +28,12 @@ pub struct Thread {
     pub id: ThreadId,
     /// Draws its gaps.
     pub random: Random,
-    /// Its backtraces, this one and the last one.
+    /// Its last backtrace, and the next one.
     pub backtraces: Backtraces,
     /// What is known to be readable of its stack, for the unwinder.
     pub readable: core::ops::Range<u64>,
+    /// What is known of its stack below.
+    pub(crate) room: Room,
     /// Room for the head of the message that it is sending.
     pub(crate) head: [u8; MAX_HEAD],
     /// Inside the agent now.
@@ -38,68 +41,6 @@ pub struct Thread {
     /// The session to which it has introduced itself.
     pub(crate) introduced_to: u32,
     next_free: *mut Thread,
-}
-
-/// A stack of frames and the one before it, innermost first.
-#[derive(Debug)]
-pub struct Backtraces {
-    frames: [[u64; MAX_FRAMES]; 2],
-    lengths: [usize; 2],
-    current: usize,
-    truncated: bool,
-}
-
-impl Backtraces {
-    /// Starts a new backtrace; the last one is kept for comparison.
-    pub fn start(&mut self) {
-        self.current ^= 1;
-        self.restart();
-    }
-
-    /// Drops the frames of the new backtrace, to capture it afresh.
-    pub fn restart(&mut self) {
-        self.lengths[self.current] = 0;
-        self.truncated = false;
-    }
-
-    /// Adds the next outer frame; false when the greatest depth is reached.
-    #[inline]
-    pub fn push(&mut self, address: u64) -> bool {
-        let length = &mut self.lengths[self.current];
-        match self.frames[self.current].get_mut(*length) {
-            Some(slot) => {
-                *slot = address;
-                *length += 1;
-                true
-            }
-            None => {
-                self.truncated = true;
-                false
-            }
-        }
-    }
-
-    /// Marks the backtrace as cut off before its outermost frame.
-    pub fn truncate(&mut self) {
-        self.truncated = true;
-    }
-
-    /// The new backtrace as a difference to the last one.
-    pub fn delta(&self) -> BacktraceDelta<'_> {
-        let new = &self.frames[self.current][..self.lengths[self.current]];
-        let old = &self.frames[self.current ^ 1][..self.lengths[self.current ^ 1]];
-        let shared = new.iter().rev().zip(old.iter().rev()).take_while(|(a, b)| a == b).count();
-        BacktraceDelta {
-            shared: shared as u32,
-            fresh: Frames::Words(&new[..new.len() - shared]),
-            truncated: self.truncated,
-        }
-    }
-
-    /// Makes the next backtrace whole, because the recorder has not got this one.
-    pub fn forget(&mut self) {
-        self.lengths = [0; 2];
-    }
 }
 
 static FREE: Lock = Lock::new();
@@ -133,8 +74,9 @@ pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
     let state = unsafe { &mut *thread };
     state.id = ThreadId(id);
     state.random = Random::new(seed, u64::from(id));
-    state.backtraces.forget();
+    state.backtraces.clear();
     state.readable = 0..0;
+    state.room = Room::default();
     state.introduced_to = 0;
     tls::set_state(thread as usize);
     Some(thread)

@@ -9,9 +9,9 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
 
 use crate::classes;
-use crate::heap::Heap;
+use crate::heap::{Heap, TABLES};
 
-static HEAP: Heap = Heap::new();
+static HEAP: Heap = Heap::new(TABLES);
 
 /// See the module.
 #[derive(Debug)]
@@ -34,14 +34,15 @@ unsafe impl GlobalAlloc for Arena {
         if layout.align() > classes::QUANTUM || !HEAP.prepare() {
             return core::ptr::null_mut();
         }
+        HEAP.age(layout.size());
         let piece = HEAP.allocate(layout.size());
         piece.map_or(core::ptr::null_mut(), |piece| piece.start.as_ptr())
     }
 
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, _layout: Layout) {
         if let Some(start) = NonNull::new(pointer) {
-            // SAFETY: the pointer came from `alloc` with this layout, so it is of this class.
-            unsafe { HEAP.release(start, classes::index(layout.size())) };
+            // SAFETY: the pointer came from `alloc`, and by contract nobody uses it any more.
+            unsafe { HEAP.release(start) };
         }
     }
 }

@@ -67,7 +67,7 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
     // SAFETY: the caller's contract.
     let next = || unsafe { NEXT.calloc()(count, size) };
     match count.checked_mul(size) {
-        Some(bytes) if tls::take(footprint(bytes)) => zeroed_or(bytes, next),
+        Some(bytes) if tls::take(footprint(bytes)) => zeroed_or(bytes, 1, next),
         _ => next(),
     }
 }
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
         let usable = NEXT.malloc_usable_size()(block);
         let added = words(size).saturating_sub(words_of_usable(usable));
         if size != 0 && added != 0 && tls::take((added * WORD) as usize) {
-            return block_or(sample::grown(block, usable, added, size), || {
+            return block_or(sample::grown(block, usable, added, size, 1), || {
                 NEXT.realloc()(block, size)
             });
         }
@@ -222,7 +222,7 @@ pub(crate) fn sampled_or(size: usize, alignment: usize, next: impl FnOnce() -> *
     block_or(sample::born(size, alignment), next)
 }
 
-fn block_or(born: Born, next: impl FnOnce() -> *mut u8) -> *mut u8 {
+pub(crate) fn block_or(born: Born, next: impl FnOnce() -> *mut u8) -> *mut u8 {
     match born {
         Born::Sample(fresh) => fresh.block.address(),
         Born::NoRoom => sample::counted_as_lost(next()),
@@ -232,8 +232,8 @@ fn block_or(born: Born, next: impl FnOnce() -> *mut u8) -> *mut u8 {
 
 #[cold]
 #[inline(never)]
-fn zeroed_or(size: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
-    match sample::born(size, 1) {
+pub(crate) fn zeroed_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
+    match sample::born(size, alignment) {
         Born::Sample(fresh) => {
             let block = fresh.block.address();
             // SAFETY: the block has `size` bytes, of which `dirty` may be other than zero.
@@ -260,18 +260,18 @@ unsafe fn realloc_sampled(address: *mut u8, size: usize) -> *mut u8 {
         if size > isize::MAX as usize {
             return NEXT.realloc()(null_mut(), size);
         }
-        sample::resized(block, size)
+        sample::resized(block, size, 1)
     }
 }
 
 /// What the program asked for, in words, of a block with so many usable bytes. glibc has 8 bytes more
 /// than a multiple of 16, and programs mostly ask for that multiple; where they don't, a growth is a
 /// word more or less than is counted.
-fn words_of_usable(usable: usize) -> u64 {
+pub(crate) fn words_of_usable(usable: usize) -> u64 {
     let slack = if usable % 16 == 8 { 8 } else { 0 };
     words(usable - slack)
 }
 
-fn can_align(alignment: usize) -> bool {
+pub(crate) fn can_align(alignment: usize) -> bool {
     alignment.is_power_of_two() && alignment <= LARGEST_ALIGNMENT
 }

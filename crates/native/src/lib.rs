@@ -27,8 +27,9 @@
 //! No lock is held while the unwinder or the loader is called; every wait is bounded; a `free`
 //! never waits (a block whose heap is busy is handed to the next holder of its lock).
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `heap`, `interpose`, `modules`, `next`, `region`,
-//! `sample`, `start`, `unwind/*`.
+//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `heap/{mod,range,runs,spans}`, `interpose`,
+//! `jemalloc/*`, `modules`, `next`, `region`, `sample`, `sandbox`, `signal_frame`, `start`, `totals`,
+//! `unwind/*`.
 
 #![no_std]
 #![cfg_attr(test, allow(clippy::undocumented_unsafe_blocks, reason = "tests own what they touch"))]
@@ -41,11 +42,16 @@ pub mod arena;
 pub mod boot;
 pub mod classes;
 pub mod cxx;
+pub mod executable;
 pub mod heap;
 pub mod interpose;
+pub mod jemalloc;
 pub mod modules;
 pub mod next;
 pub mod region;
 pub mod sample;
+pub mod sandbox;
+mod signal_frame;
 pub mod start;
+pub mod totals;
 pub mod unwind;

@@ -29,6 +29,7 @@ use lifetrace_agent::lock::{Held, Lock, Patience};
 use lifetrace_agent::sys;
 use lifetrace_transport::message::{self, Body};
 
+use crate::executable;
 use crate::unwind::engine::{self, Engine, Map};
 
 /// A mapped object file.
@@ -326,6 +327,8 @@ unsafe fn read(info: &libc::dl_phdr_info) -> Option<Loaded> {
     }
 }
 
+/// The loader gives the program itself no name.
+///
 /// # Safety
 /// As for [`read`].
 unsafe fn path(info: &libc::dl_phdr_info) -> Vec<u8> {
@@ -335,18 +338,7 @@ unsafe fn path(info: &libc::dl_phdr_info) -> Vec<u8> {
         // SAFETY: the loader's name is a C string.
         unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
     };
-    if name.is_empty() { executable() } else { name.to_vec() }
-}
-
-/// The loader gives the program itself no name.
-fn executable() -> Vec<u8> {
-    let mut path = [0u8; 1024];
-    let link = c"/proc/self/exe".as_ptr();
-    // SAFETY: a C string, and a buffer of that length.
-    let length = unsafe {
-        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, path.as_mut_ptr(), path.len())
-    };
-    path.get(..length.max(0) as usize).unwrap_or_default().to_vec()
+    if name.is_empty() { executable::path() } else { name }.to_vec()
 }
 
 /// # Safety
@@ -373,16 +365,28 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// The modules of now, none of them taken for our own.
+#[cfg(test)]
+pub(crate) fn map_for_tests() -> Map {
+    let mut map = map(&scan());
+    map.own = 0..0;
+    map
+}
+
 #[cfg(test)]
 mod tests {
+    use lifetrace_agent::backtrace::Backtraces;
+
     use super::*;
 
     #[test]
     fn the_scan_finds_this_program_with_its_unwind_table() {
+        static PREPARED: std::sync::Once = std::sync::Once::new();
+        PREPARED.call_once(executable::take_note);
         let modules = scan();
         let here = scan as *const () as u64;
         let own = modules.iter().find(|module| module.text.contains(&here)).unwrap();
-        assert_eq!(own.path, executable());
+        assert_eq!(own.path, executable::path());
         assert!(!own.build_id.is_empty() || own.unwind_sections().is_some());
         assert!(modules.iter().filter(|module| module.unwind_sections().is_some()).count() > 1);
     }
@@ -391,15 +395,10 @@ mod tests {
     fn a_walk_over_the_scanned_modules_reaches_the_outermost_frame() {
         let modules = scan();
         engine::prepare();
-        let mut map = map(&modules);
-        map.own = 0..0;
-        engine::publish(map);
-        let mut frames = Vec::new();
-        let mut known = 0..0;
-        let end = engine::walk(0, &mut known, |address| {
-            frames.push(address);
-            true
-        });
+        engine::publish(map_for_tests());
+        let (mut known, mut backtraces) = (0..0, Backtraces::default());
+        let end = engine::walk(0, &mut known, &mut backtraces);
+        let frames: Vec<u64> = backtraces.delta().fresh.iter().collect();
         assert!(frames.len() > 5 && frames.len() < 200, "{frames:x?}");
         assert_eq!(end, engine::Walk::Complete);
         let libc = modules.iter().find(|module| module.path.ends_with(b"libc.so.6")).unwrap();

@@ -5,26 +5,29 @@
 //! known, so that no call ever tests a pointer.
 
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::Ordering;
 
 use lifetrace_agent::tls;
 
-use crate::boot;
+use crate::{boot, jemalloc, totals};
 
+/// A table of functions: `static NAME: Type`, and for each its type and its stand-in.
 macro_rules! table {
-    ($($field:ident: $kind:ty = $start:expr;)*) => {
+    (static $table:ident: $type:ident; $($field:ident: $kind:ty = $start:expr;)*) => {
         /// One pointer per function.
         #[derive(Debug)]
-        pub struct Next {
-            $($field: AtomicPtr<c_void>,)*
+        pub struct $type {
+            $($field: core::sync::atomic::AtomicPtr<core::ffi::c_void>,)*
         }
 
         /// The table.
-        pub static NEXT: Next = Next {
-            $($field: AtomicPtr::new($start as $kind as *mut c_void),)*
+        pub static $table: $type = $type {
+            $($field: core::sync::atomic::AtomicPtr::new(
+                $start as $kind as *mut core::ffi::c_void,
+            ),)*
         };
 
-        impl Next {
+        impl $type {
             $(
                 #[doc = concat!("The next `", stringify!($field), "`.")]
                 #[inline(always)]
@@ -37,25 +40,27 @@ macro_rules! table {
             )*
 
             /// Looks all functions up. Those that nobody defines keep their stand-in.
-            pub fn resolve(&self) {
+            fn look_up(&self) {
                 $({
                     const NAME: &[u8] = concat!(stringify!($field), "\0").as_bytes();
-                    if let Ok(name) = CStr::from_bytes_with_nul(NAME)
-                        && let Some(found) = lookup(name)
+                    if let Ok(name) = core::ffi::CStr::from_bytes_with_nul(NAME)
+                        && let Some(found) = $crate::next::lookup(name)
                     {
-                        self.$field.store(found, Ordering::Relaxed);
+                        self.$field.store(found, core::sync::atomic::Ordering::Relaxed);
                     }
                 })*
-                boot::stay_if_used(self);
             }
         }
     };
 }
 
+pub(crate) use table;
+
 type Allocate = unsafe extern "C" fn(usize) -> *mut u8;
 type AllocateTwo = unsafe extern "C" fn(usize, usize) -> *mut u8;
 
 table! {
+    static NEXT: Next;
     malloc: Allocate = boot::malloc;
     free: unsafe extern "C" fn(*mut u8) = boot::free;
     calloc: AllocateTwo = boot::calloc;
@@ -69,6 +74,14 @@ table! {
 }
 
 impl Next {
+    /// Looks all functions up. To be called once, while the process has a single thread.
+    pub fn resolve(&self) {
+        self.look_up();
+        boot::stay_if_used(self);
+        jemalloc::resolve();
+        totals::resolve();
+    }
+
     /// Puts the functions that know boot memory back in front of those that take a block.
     pub(crate) fn guard_boot_memory(&self) {
         boot::remember(self.free(), self.realloc(), self.malloc_usable_size());
@@ -90,8 +103,8 @@ pub(crate) fn lookup(name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// Whether `work`, which allocates something, comes by our malloc: does it move this thread's
-/// countdown? Nothing is sampled meanwhile.
+/// Does `work`; whether it came by our malloc: did it move this thread's countdown? Nothing is
+/// sampled or counted meanwhile.
 pub(crate) fn comes_by_our_malloc(work: impl FnOnce()) -> bool {
     const FAR: i64 = 1 << 40;
     let countdown = tls::countdown();

@@ -3,24 +3,26 @@
 //! ```text
 //! piece                                   block (what the program has)
 //!  │ lead: padding for the alignment │ Header │ size bytes │
-//!                                       └─▶ Extent ─▶ Extent ─▶ …
+//!                                      Extent ─▶ Extent ─▶ …
 //! ```
 //!
-//! A block is a piece of the region's heap. Its header holds the size, the state, and a list of
-//! [`Extent`]s, each a run of the block's words that were allocated together and had a hit. A block
-//! without extents is a sample no more (all its hit words were cut off, or it could not be
+//! A block is a piece of the region's heap. Its header holds the size, the state, and the block's
+//! [`Extent`]s, each a run of its words that were allocated together and had a hit: one in the header
+//! itself, more of them in a list. A block without extents is a sample no more (all its hit words were cut off, or it could not be
 //! announced); it stays where it is until it is freed.
 //!
 //! The header's first word changes from LIVE by compare-and-swap, so of two frees of one block only
-//! one is believed. The other goes on to the next allocator, which says what it thinks of it.
+//! one is believed. The other goes on to the next allocator, which says what it thinks of it. An address
+//! is a block's only if the heap, too, knows a piece there, so contents that look like a header are
+//! not taken for one.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::classes;
-use crate::heap::Heap;
+use crate::heap::{Heap, SAMPLES};
 
-static HEAP: Heap = Heap::new();
+static HEAP: Heap = Heap::new(SAMPLES);
 
 /// Some words of a block that were allocated together, at least one of them hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,24 +54,29 @@ pub struct Fresh {
 
 #[repr(C)]
 struct Header {
-    /// size:48 class:8 state:8
+    /// size:48 state:16
     state: AtomicU64,
-    /// Padding before the header in 16-byte steps :24, first extent :40 as 1 + its place in the heap
+    /// Padding before the header in 16-byte steps :24, first node :40 as 1 + its place in the heap
     /// in 16-byte steps; 0 is none.
     links: u64,
+    /// An extent, if it has hits.
+    extent: Extent,
 }
 
 #[repr(C)]
 struct Node {
-    owner: u64,
     next: *mut Node,
     extent: Extent,
 }
 
+const NO_EXTENT: Extent = Extent { sample: 0, first: 0, words: 0, hits: 0 };
+
 const HEADER: usize = size_of::<Header>();
 const NODE: usize = size_of::<Node>();
-const LIVE: u64 = 0xA7;
-const GONE: u64 = 0x3C;
+const SIZE_BITS: u32 = 48;
+const LIVE: u64 = 0xA75D << SIZE_BITS;
+const GONE: u64 = 0x3CB2 << SIZE_BITS;
+const SIZE: u64 = (1 << SIZE_BITS) - 1;
 const LARGEST: usize = 1 << 39;
 const LEAD_BITS: u32 = 24;
 
@@ -124,8 +131,9 @@ pub fn allocate(size: usize, alignment: usize) -> Option<Fresh> {
     let lead = address - HEADER - start;
     let block = Block { address: NonNull::new(address as *mut u8)? };
     let header = Header {
-        state: AtomicU64::new(size as u64 | (piece.class as u64) << 48 | LIVE << 56),
+        state: AtomicU64::new(size as u64 | LIVE),
         links: (lead >> 4) as u64,
+        extent: NO_EXTENT,
     };
     // SAFETY: `address - HEADER` is inside the piece, 16-aligned, and the piece is ours.
     unsafe { block.header().write(header) };
@@ -145,7 +153,7 @@ impl Block {
         {
             return None;
         }
-        (block.state() >> 56 == LIVE).then_some(block)
+        (block.is_live() && block.piece_bytes().is_some()).then_some(block)
     }
 
     /// The program's address.
@@ -155,37 +163,62 @@ impl Block {
 
     /// The program's size in bytes.
     pub fn size(self) -> usize {
-        (self.state() & ((1 << 48) - 1)) as usize
+        (self.state() & SIZE) as usize
     }
 
     /// Bytes that the piece has for the block.
     pub fn capacity(self) -> usize {
-        let class = (self.state() >> 48) as u8;
-        classes::bytes(class as usize) - HEADER - self.lead()
+        self.piece_bytes().map_or(0, |bytes| bytes - HEADER - self.lead())
+    }
+
+    /// Makes room for `size` bytes, or gives back what is not needed for them, without moving the
+    /// block; whether that worked. The caller is the block's owner, and the size is as before.
+    pub fn fit(self, size: usize) -> bool {
+        if size > LARGEST {
+            return false;
+        }
+        let bytes = HEADER + self.lead() + size;
+        // SAFETY: the block's piece, and the caller does not need more than that of it.
+        unsafe { HEAP.resize(self.piece(), bytes) }
     }
 
     /// Changes the size, at most to the capacity. The caller is the block's owner.
     pub fn resize(self, size: usize) {
-        let state = self.state() & !((1 << 48) - 1) | size as u64;
+        let state = self.state() & !SIZE | size as u64;
         // SAFETY: the header of a live block.
         unsafe { (*self.header()).state.store(state, Ordering::Relaxed) };
     }
 
-    /// Adds an extent in front of the list; false when there is no room for it.
+    /// Adds an extent; false when there is no room for it.
     pub fn attach(self, extent: Extent) -> bool {
+        let own = self.own_extent();
+        if own.hits == 0 {
+            *own = extent;
+            return true;
+        }
         let Some(piece) = HEAP.allocate(NODE) else { return false };
         let node = piece.start.cast::<Node>().as_ptr();
         // SAFETY: a fresh piece of sufficient size; the header of a live block.
         unsafe {
-            node.write(Node { owner: 0, next: self.first(), extent });
+            node.write(Node { next: self.first(), extent });
             self.set_first(node);
         }
         true
     }
 
-    /// The extents, the latest first, given one by one to `keep`, which may change them and says
-    /// whether they stay.
+    /// The extents, in no order, given one by one to `keep`, which may change them and says whether
+    /// they stay.
     pub fn retain(self, mut keep: impl FnMut(&mut Extent) -> bool) {
+        let own = self.own_extent();
+        if own.hits > 0 && !keep(own) {
+            *own = NO_EXTENT;
+        }
+        if !self.first().is_null() {
+            self.retain_in_list(keep);
+        }
+    }
+
+    fn retain_in_list(self, mut keep: impl FnMut(&mut Extent) -> bool) {
         let mut kept: *mut Node = core::ptr::null_mut();
         let mut node = self.first();
         while !node.is_null() {
@@ -196,7 +229,7 @@ impl Block {
                     (*node).next = kept;
                     kept = node;
                 } else {
-                    HEAP.release(NonNull::new_unchecked(node.cast()), classes::index(NODE));
+                    HEAP.release(NonNull::new_unchecked(node.cast()));
                 }
                 node = next;
             }
@@ -206,22 +239,23 @@ impl Block {
 
     /// Whether it has extents.
     pub fn is_sample(self) -> bool {
-        !self.first().is_null()
+        self.own_extent().hits > 0 || !self.first().is_null()
     }
 
     /// Moves all extents to `other`, which has none.
     pub fn hand_extents_to(self, other: Block) {
         other.set_first(self.first());
         self.set_first(core::ptr::null_mut());
+        *other.own_extent() = core::mem::replace(self.own_extent(), NO_EXTENT);
     }
 
     /// Ends the block's life, if nobody else does: only then may [`release`](Self::release) follow.
     pub fn claim(self) -> bool {
         let state = self.state();
-        let gone = state & !(0xff << 56) | GONE << 56;
+        let gone = state & SIZE | GONE;
         // SAFETY: the header of a block that was live a moment ago; its memory stays mapped.
         let header = unsafe { &*self.header() };
-        state >> 56 == LIVE
+        state & !SIZE == LIVE
             && header
                 .state
                 .compare_exchange(state, gone, Ordering::AcqRel, Ordering::Relaxed)
@@ -233,10 +267,24 @@ impl Block {
     /// # Safety
     /// The block has been [`claim`](Self::claim)ed and has no extents left.
     pub unsafe fn release(self) {
-        let class = (self.state() >> 48) as u8 as usize;
-        let start = self.address.as_ptr() as usize - HEADER - self.lead();
-        // SAFETY: this is where the piece began, and by contract it is ours.
-        unsafe { HEAP.release(NonNull::new_unchecked(start as *mut u8), class) };
+        // SAFETY: by contract it is ours.
+        unsafe { HEAP.release(self.piece()) };
+    }
+
+    /// Where the piece begins, if this is a block.
+    fn piece(self) -> NonNull<u8> {
+        let start = (self.address.as_ptr() as usize).wrapping_sub(HEADER + self.lead());
+        NonNull::new(start as *mut u8).unwrap_or(self.address)
+    }
+
+    /// Length of the piece, if there is one.
+    fn piece_bytes(self) -> Option<usize> {
+        let start = self.piece().as_ptr();
+        if contains(start) { HEAP.bytes_at(start as usize) } else { None }
+    }
+
+    fn is_live(self) -> bool {
+        self.state() & !SIZE == LIVE
     }
 
     fn header(self) -> *mut Header {
@@ -251,6 +299,11 @@ impl Block {
     fn lead(self) -> usize {
         // SAFETY: as above.
         (unsafe { (*self.header()).links } as usize & ((1 << LEAD_BITS) - 1)) << 4
+    }
+
+    fn own_extent<'a>(self) -> &'a mut Extent {
+        // SAFETY: as above; the caller owns the block, and holds one reference at a time.
+        unsafe { &mut (*self.header()).extent }
     }
 
     fn first(self) -> *mut Node {
@@ -312,7 +365,9 @@ mod tests {
         for sample in 0..3 {
             assert!(block.attach(Extent { sample, first: sample, words: 1, hits: 1 }));
         }
-        assert_eq!(extents(block), [2, 1, 0]);
+        let mut all = extents(block);
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2]);
         block.retain(|extent| extent.sample != 1);
         let other = allocate(64, 16).unwrap().block;
         block.hand_extents_to(other);

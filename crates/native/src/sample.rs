@@ -10,9 +10,10 @@ use lifetrace_agent::{phase, tls};
 use lifetrace_transport::message::{Body, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
+use crate::classes::QUANTUM;
 use crate::next::NEXT;
 use crate::region::{self, Block, Extent, Fresh};
-use crate::{start, unwind};
+use crate::{start, totals, unwind};
 
 /// No allocator grants more.
 const LARGEST: usize = isize::MAX as usize;
@@ -65,9 +66,15 @@ pub fn counted_as_lost(block: *mut u8) -> *mut u8 {
 /// `old` is a block of the next allocator with `old_bytes` usable bytes, and the caller gives it up
 /// if the result is a sample.
 #[cold]
-pub unsafe fn grown(old: *mut u8, old_bytes: usize, added: u64, size: usize) -> Born {
+pub unsafe fn grown(
+    old: *mut u8,
+    old_bytes: usize,
+    added: u64,
+    size: usize,
+    alignment: usize,
+) -> Born {
     let Some((mut entered, hits)) = hit((added * WORD) as usize) else { return Born::Pass };
-    let Some(fresh) = region::allocate(size, 1) else { return Born::NoRoom };
+    let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
     let first = words(size) - added;
     announce(&mut entered, fresh.block, growth(first, added, hits));
     drop(entered);
@@ -78,6 +85,19 @@ pub unsafe fn grown(old: *mut u8, old_bytes: usize, added: u64, size: usize) -> 
         NEXT.free()(old);
     }
     Born::Sample(fresh)
+}
+
+/// To be called when the countdown went below zero for words that were added to a block of the next
+/// allocator without moving it. If they are hit, `undo` takes them away again; whether it did. What it
+/// can't is counted as lost.
+#[cold]
+pub fn hit_in_vain(added: u64, undo: impl FnOnce() -> bool) -> bool {
+    let Some((entered, _)) = hit((added * WORD) as usize) else { return false };
+    let undone = undo();
+    if !undone {
+        entered.session().header.count_lost(LostReason::RegionFull);
+    }
+    undone
 }
 
 /// Frees what may be a sampled block; false if it is none (any more), so not ours to free.
@@ -91,43 +111,60 @@ pub unsafe fn freed(address: *mut u8) -> bool {
     if !block.claim() {
         return false;
     }
-    end(block);
-    // SAFETY: claimed above, and `end` has removed all extents.
-    unsafe { block.release() };
+    match enter_started() {
+        Entry::Recording(mut entered) => end(block, |extent| release(&mut entered, extent.sample)),
+        _ => end(block, |extent| guard::count_lost_release(extent.sample)),
+    }
     true
 }
 
 /// Gives a sampled block the size `size`, in place or elsewhere; null when there is no memory, and
-/// then the block is as before.
+/// then the block is as before. `alignment` is a power of two.
 ///
 /// # Safety
 /// The caller owns `block`, and gives it up unless the result is null.
 #[cold]
-pub unsafe fn resized(block: Block, size: usize) -> *mut u8 {
-    let Some(place) = place_for(block, size) else {
+pub unsafe fn resized(block: Block, size: usize, alignment: usize) -> *mut u8 {
+    let Some(place) = place_for(block, size, alignment) else {
         // SAFETY: the caller's.
-        return unsafe { leave_region(block, size) };
+        return unsafe { leave_region(block, size, alignment) };
     };
-    let (old_words, new_words) = (words(block.size()), words(size));
-    place.resize(size);
-    if new_words < old_words {
-        shrink(place, new_words, size);
-    } else if new_words > old_words {
-        grow(place, old_words, new_words - old_words);
-    }
+    settle(place, size);
     place.address()
 }
 
+/// Gives a sampled block the size `size` where it is; whether that worked. The caller owns it.
+#[cold]
+pub fn resized_in_place(block: Block, size: usize) -> bool {
+    let fits = size <= block.capacity() || block.fit(size);
+    if fits {
+        settle(block, size);
+    }
+    fits
+}
+
+/// Says what a new size means for the samples of a block that has room for it.
+fn settle(block: Block, size: usize) {
+    let (old_words, new_words) = (words(block.size()), words(size));
+    block.resize(size);
+    if new_words < old_words {
+        shrink(block, new_words, size);
+    } else if new_words > old_words {
+        grow(block, old_words, new_words - old_words);
+    }
+}
+
 /// Where a block of the new size goes, with its contents and extents: in place if that fits and does
-/// not waste a large piece, or if there is no other place.
-fn place_for(block: Block, size: usize) -> Option<Block> {
-    const WASTE: usize = 4096;
+/// not waste memory, or can be made to, or if there is no other place.
+fn place_for(block: Block, size: usize, alignment: usize) -> Option<Block> {
     let capacity = block.capacity();
-    if size <= capacity && capacity <= size.saturating_mul(2).saturating_add(WASTE) {
+    let is_snug = size <= capacity && capacity - size <= size / 4 + 64;
+    let is_aligned = (block.address() as usize).is_multiple_of(alignment);
+    if is_aligned && (is_snug || block.fit(size)) {
         return Some(block);
     }
-    let Some(fresh) = region::allocate(size, 1) else {
-        return (size <= capacity).then_some(block);
+    let Some(fresh) = region::allocate(size, alignment) else {
+        return (is_aligned && size <= capacity).then_some(block);
     };
     let place = fresh.block;
     let kept = block.size().min(size);
@@ -148,9 +185,11 @@ fn place_for(block: Block, size: usize) -> Option<Block> {
 ///
 /// # Safety
 /// As for [`resized`].
-unsafe fn leave_region(block: Block, size: usize) -> *mut u8 {
+unsafe fn leave_region(block: Block, size: usize, alignment: usize) -> *mut u8 {
     // SAFETY: an ordinary allocation.
-    let new = unsafe { NEXT.malloc()(size) };
+    let new = unsafe {
+        if alignment <= QUANTUM { NEXT.malloc()(size) } else { NEXT.memalign()(alignment, size) }
+    };
     if !new.is_null() {
         // SAFETY: both have that many bytes; the old one is given up.
         unsafe {
@@ -213,27 +252,22 @@ fn announce(entered: &mut Entered, block: Block, birth: Birth) {
         growth: first != 0,
         backtrace,
     });
+    totals::tell_if_due(entered);
     if announced && !block.attach(Extent { sample, first, words, hits }) {
         release(entered, sample);
         entered.session().header.count_lost(LostReason::RegionFull);
     }
 }
 
-/// Ends all extents of a block that dies.
-fn end(block: Block) {
-    if !block.is_sample() {
-        return;
-    }
-    match enter_started() {
-        Entry::Recording(mut entered) => block.retain(|extent| {
-            release(&mut entered, extent.sample);
-            false
-        }),
-        _ => block.retain(|extent| {
-            guard::count_lost_release(extent.sample);
-            false
-        }),
-    }
+/// Ends a claimed block and all its extents. The caller is inside the agent if it can be, so that a
+/// signal handler which comes in between finds the thread busy.
+fn end(block: Block, mut say: impl FnMut(&Extent)) {
+    block.retain(|extent| {
+        say(extent);
+        false
+    });
+    // SAFETY: claimed by the caller, and there are no extents left.
+    unsafe { block.release() };
 }
 
 fn release(entered: &mut Entered, sample: u64) {
@@ -261,10 +295,19 @@ fn hit(size: usize) -> Option<(Entered, Hits)> {
     }
     for _ in 0..2 {
         match guard::countdown_ended(words(size)) {
-            Countdown::Hit(entered, hits) => return Some((entered, hits)),
+            Countdown::Hit(entered, hits) => {
+                region::heap().age(bytes_for(&entered, hits));
+                return Some((entered, hits));
+            }
             Countdown::Start(start) => start::start(start),
             Countdown::Pass => return None,
         }
     }
     None
+}
+
+/// What the program has allocated for so many hits, on average.
+fn bytes_for(entered: &Entered, hits: Hits) -> usize {
+    let rate = entered.session().header.settings().rate_per_word;
+    ((hits.count * WORD) as f64 / rate) as usize
 }

@@ -3,7 +3,7 @@
 //! It runs at the first countdown, which is the first allocation of all, or in the library's
 //! constructor if nobody has allocated before. Both are on the main thread, before the program.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
@@ -14,7 +14,7 @@ use lifetrace_transport::message::{Body, NoticeKind};
 
 use crate::next::{NEXT, comes_by_our_malloc};
 use crate::unwind::engine;
-use crate::{arena, cxx, modules, region};
+use crate::{arena, cxx, executable, modules, region, sandbox};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -27,22 +27,25 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 /// Starts.
 pub fn start(start: Start) {
     if !RESOLVED.swap(true, Ordering::Relaxed) {
+        executable::take_note();
         NEXT.resolve();
         cxx::resolve();
+        sandbox::resolve();
     }
     // A forked child goes by what its parent knew; it may have no environment any more.
     if start.origin() == Origin::Exec && !sys::environment_is_ready() {
         start.postpone();
         return;
     }
-    let session = if arena::prepare() { start.connect() } else { None };
-    let Some(session) = session else { return start.finish(false) };
+    // In another C library than glibc the agent is not at home.
+    let Some(atfork) = atfork().filter(|_| arena::prepare()) else { return start.finish(false) };
+    let Some(session) = start.connect() else { return start.finish(false) };
     if start.origin() == Origin::Exec && session.header.settings().follow_children == 0 {
         hide_from_children();
     }
     if !REGISTERED.swap(true, Ordering::Relaxed) {
         engine::prepare();
-        register();
+        register(atfork);
     }
     let has_region = region::prepare();
     start.finish(true);
@@ -106,9 +109,23 @@ fn hide_from_children() {
     });
 }
 
-fn register() {
-    // SAFETY: functions of this library, which is never unloaded.
-    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork_in_child)) };
+/// What `pthread_atfork` is in glibc: its handlers, and the library that they belong to.
+type RegisterAtfork = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+type Handler = unsafe extern "C" fn();
+
+/// Looked up by name. As an import it would keep programs with another C library, which a traced one
+/// may start, from running at all: their loaders take a missing symbol for a reason to stop.
+fn atfork() -> Option<RegisterAtfork> {
+    // SAFETY: a C string; glibc's function has this type.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, c"__register_atfork".as_ptr());
+        (!found.is_null()).then(|| core::mem::transmute::<*mut c_void, RegisterAtfork>(found))
+    }
+}
+
+fn register(atfork: RegisterAtfork) {
+    // SAFETY: functions of this library, which is never unloaded: no owner need be named.
+    unsafe { atfork(before_fork, after_fork, after_fork_in_child, core::ptr::null_mut()) };
 }
 
 /// Locks held over the fork, so that the child finds whole tables. Who cannot be waited for (in

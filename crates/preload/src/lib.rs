@@ -1,16 +1,16 @@
 //! The shared library that `lifetrace record` loads into targets. \[UNSAFE\]
 //!
-//! All it does is export: the malloc family and the operators of C++ under their own names, a
-//! constructor and a destructor. It depends on libc alone, allocates from the kernel alone, and has
-//! no way to unwind or to print.
+//! All it does is export: the malloc family, jemalloc's functions, the operators of C++ and prctl
+//! under their own names, a constructor and a destructor. It depends on libc alone, allocates from the
+//! kernel alone, and has no way to unwind or to print.
 
 #![no_std]
 #![allow(non_snake_case, reason = "C++ mangled names")]
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_ulong};
 
 use lifetrace_native::arena::Arena;
-use lifetrace_native::{cxx, interpose, start};
+use lifetrace_native::{cxx, interpose, jemalloc, sandbox, start};
 
 #[global_allocator]
 static ARENA: Arena = Arena;
@@ -50,6 +50,24 @@ export! {
     malloc_usable_size(block: *mut u8) -> usize;
     free_sized(block: *mut u8, size: usize);
     free_aligned_sized(block: *mut u8, alignment: usize, size: usize);
+}
+
+export! {
+    jemalloc, "C";
+    mallocx(size: usize, flags: c_int) -> *mut u8;
+    rallocx(block: *mut u8, size: usize, flags: c_int) -> *mut u8;
+    xallocx(block: *mut u8, size: usize, extra: usize, flags: c_int) -> usize;
+    sallocx(block: *const u8, flags: c_int) -> usize;
+    dallocx(block: *mut u8, flags: c_int);
+    sdallocx(block: *mut u8, size: usize, flags: c_int);
+    nallocx(size: usize, flags: c_int) -> usize;
+}
+
+export! {
+    sandbox, "C";
+    prctl(
+        option: c_int, second: c_ulong, third: c_ulong, fourth: c_ulong, fifth: c_ulong
+    ) -> c_int;
 }
 
 export! {

@@ -1,6 +1,7 @@
 //! What a process needs to be traced, made while its agent waits.
 
 use std::io;
+use std::iter::successors;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,13 +12,14 @@ use std::time::Duration;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::ids::{DomainId, Timestamp};
 use lifetrace_transport::segment::Settings;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::net::UCred;
+use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
 use crate::outcome::Refusal;
 use crate::output::{Names, OutputError};
-use crate::process::ProcessImage;
+use crate::process::{ProcessImage, parent_of};
 use crate::progress::Progress;
 use crate::queue::queue;
 use crate::receive::{Arrival, ReceiverHandle};
@@ -44,8 +46,9 @@ pub(crate) struct Admission {
 impl Admission {
     /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor
     /// for it; `None` if it is not to be traced.
-    pub(crate) fn admit(&mut self, pid: Pid) -> Option<OwnedFd> {
-        if self.only.is_some_and(|only| only != pid) {
+    pub(crate) fn admit(&mut self, visitor: UCred) -> Option<OwnedFd> {
+        let pid = visitor.pid;
+        if self.only.is_some_and(|only| only != pid) || !self.belongs(visitor) {
             return None;
         }
         self.end_earlier_image(pid);
@@ -58,6 +61,14 @@ impl Admission {
                 self.progress.refuse(Refusal { pid, executable, reason: error.to_string() });
             })
             .ok()
+    }
+
+    /// Whether it is this user's process, or has been until it became another user: then it descends
+    /// from us or from a traced process. Nobody else's traces are ours to write.
+    fn belongs(&self, visitor: UCred) -> bool {
+        let is_family = |pid: Pid| pid == getpid() || self.progress.has_session(pid);
+        visitor.uid == geteuid()
+            || successors(Some(visitor.pid), |&pid| parent_of(pid)).any(is_family)
     }
 
     /// A process that says hello again has executed another program. If there was nothing to say

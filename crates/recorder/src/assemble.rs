@@ -4,42 +4,51 @@
 //! message                                   event
 //! thread's frames, shared + fresh           whole backtrace of location codes, outermost first
 //! sample id, by any thread                  allocation id, of those that live
-//! bytes                                     words, rounded up
 //! growth of a block                         one more innermost frame, `GROWTH`
 //! monotonic nanoseconds                     microseconds of the wall clock
 //! ```
 //!
-//! Codes come from [`Places`]; their names are looked up when the writer first asks for them.
+//! Codes come from [`Places`]; their names are looked up when the sink first asks for them.
 
 use std::io;
-use std::io::Write;
 use std::sync::Arc;
 
-use lifetrace_trace::event::{GROWTH, Source, TraceInfo};
-use lifetrace_trace::ids::{AllocationId, LocationCode, Words};
-use lifetrace_trace::memtrace::{NewAllocation, Version, Writer};
+use lifetrace_trace::event::{GROWTH, Source};
+use lifetrace_trace::fact::{self, Counters, Fact};
+use lifetrace_trace::ids::{self, AllocationId, Bytes};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Message, MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, Message, Module, MonotonicNanos, NoticeKind, SampleId, SourceKind,
+    ThreadId,
 };
 use rustc_hash::FxHashMap;
 
 use crate::clock::Anchor;
-use crate::places::{Places, TRUNCATED};
+use crate::places::Places;
 use crate::process::ProcessImage;
+use crate::sink::{Birth, Sink};
+use crate::stacks::Stacks;
 use crate::symbolizer::Symbolizer;
 
 /// Writes the trace of one session.
-pub(crate) struct Assembler<W> {
-    writer: Writer<W>,
+pub(crate) struct Assembler {
+    sink: Box<dyn Sink>,
     anchor: Anchor,
     last_time: MonotonicNanos,
     places: Places,
-    stacks: FxHashMap<ThreadId, Stack>,
+    stacks: Stacks,
     /// Whose backtrace was written last.
     last_thread: Option<ThreadId>,
     live: FxHashMap<SampleId, AllocationId>,
     counts: Counts,
     notices: Vec<NoticeKind>,
+    allocator: Option<AllocatorTotals>,
+}
+
+/// What the target's allocator said last, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct AllocatorTotals {
+    in_use: u64,
+    held: u64,
 }
 
 /// What has been written.
@@ -49,45 +58,38 @@ pub(crate) struct Counts {
     pub(crate) events: u64,
 }
 
-/// A thread's last backtrace, outermost frame first.
-#[derive(Debug, Default)]
-struct Stack {
-    truncated: bool,
-    /// The first is [`TRUNCATED`]; it counts only if the backtrace is.
-    codes: Vec<LocationCode>,
-}
-
-impl<W: Write> Assembler<W> {
-    /// Begins a trace.
-    ///
-    /// # Errors
-    /// The output's.
+impl Assembler {
+    /// Writes to `sink`.
     pub(crate) fn new(
-        output: W,
-        info: &TraceInfo,
+        sink: Box<dyn Sink>,
         anchor: Anchor,
         symbolizer: Arc<Symbolizer>,
         process: ProcessImage,
-    ) -> io::Result<Self> {
-        Ok(Assembler {
-            writer: Writer::new(output, info, Version::V3)?,
+    ) -> Self {
+        Assembler {
+            sink,
             anchor,
             last_time: MonotonicNanos(0),
             places: Places::new(symbolizer, process),
-            stacks: FxHashMap::default(),
+            stacks: Stacks::default(),
             last_thread: None,
             live: FxHashMap::default(),
             counts: Counts::default(),
             notices: Vec::new(),
-        })
+            allocator: None,
+        }
     }
 
     /// Writes what `message` says; their times never decrease.
     ///
     /// # Errors
-    /// The output's.
+    /// The sink's.
     pub(crate) fn apply(&mut self, message: &Message<'_>) -> io::Result<()> {
         self.last_time = message.time;
+        if self.places.are_many() {
+            self.places.renew(self.stacks.codes_mut());
+            self.last_thread = None;
+        }
         match message.body {
             Body::Allocation { id, size, samples, source, growth, backtrace } => {
                 let block = Block { id, size, samples, source: source_of(source), growth };
@@ -97,55 +99,82 @@ impl<W: Write> Assembler<W> {
                 // Blocks that were inherited over a fork have no birth in this trace.
                 if let Some(id) = self.live.remove(&id) {
                     self.counts.events += 1;
-                    self.writer.collection(self.anchor.wall(message.time), id)?;
+                    self.sink.collection(self.anchor.wall(message.time), id)?;
                 }
             }
             Body::Promotion { id } => {
                 if let Some(&id) = self.live.get(&id) {
                     self.counts.events += 1;
-                    self.writer.promotion(self.anchor.wall(message.time), id)?;
+                    self.sink.promotion(self.anchor.wall(message.time), id)?;
                 }
             }
-            Body::ModuleLoaded(module) => self.places.load(&module),
+            Body::ModuleLoaded(module) => {
+                self.places.load(&module);
+                self.fact(message.time, &Fact::Module(module_fact(&module)))?;
+            }
             Body::ModuleUnloaded { start } => self.places.unload(start),
             Body::ThreadStarted { .. } | Body::ThreadEnded => {
-                self.stacks.remove(&message.thread);
+                self.stacks.remove(message.thread);
                 self.last_thread = self.last_thread.filter(|&last| last != message.thread);
             }
             Body::Notice { kind } => self.notices.push(kind),
+            Body::AllocatorTotals { in_use, held } => {
+                self.allocator = Some(AllocatorTotals { in_use, held });
+            }
             Body::Exiting => {}
         }
         Ok(())
     }
 
-    /// Writes to the output what has been applied.
+    /// Writes a fact of `time`, or of the last message's if that is later. The process's counters are
+    /// joined by what its allocator has said.
     ///
     /// # Errors
-    /// The output's.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush(self.anchor.wall(self.last_time))
+    /// The sink's.
+    pub(crate) fn fact(&mut self, time: MonotonicNanos, fact: &Fact) -> io::Result<()> {
+        self.last_time = self.last_time.max(time);
+        let time = self.anchor.wall(self.last_time);
+        match fact {
+            Fact::Counters(counters) => {
+                self.sink.fact(time, &Fact::Counters(self.with_totals(*counters)))
+            }
+            _ => self.sink.fact(time, fact),
+        }
     }
 
-    /// Ends the trace at `time`, or at its last event if that is later, and returns the output.
+    /// Writes to the file what has been applied.
     ///
     /// # Errors
-    /// The output's.
-    pub(crate) fn finish(mut self, time: MonotonicNanos) -> io::Result<W> {
+    /// The sink's.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush(self.anchor.wall(self.last_time))
+    }
+
+    /// Ends the trace at `time`, or at its last event if that is later.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn finish(mut self, time: MonotonicNanos) -> io::Result<()> {
         self.last_time = self.last_time.max(time);
         self.flush()?;
-        self.writer.finish()
+        self.sink.finish()
     }
 
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }
 
-    pub(crate) fn written(&self) -> u64 {
-        self.writer.written()
-    }
-
     pub(crate) fn take_notices(&mut self) -> Vec<NoticeKind> {
         std::mem::take(&mut self.notices)
+    }
+
+    fn with_totals(&self, counters: Counters) -> Counters {
+        let Some(totals) = self.allocator else { return counters };
+        Counters {
+            allocator_in_use: Some(Bytes(totals.in_use)),
+            allocator_held: Some(Bytes(totals.held)),
+            ..counters
+        }
     }
 
     fn allocate(
@@ -154,27 +183,27 @@ impl<W: Write> Assembler<W> {
         block: &Block,
         backtrace: &BacktraceDelta<'_>,
     ) -> io::Result<()> {
-        let stack = self.stacks.entry(message.thread).or_default();
-        let mut common_prefix = stack.update(backtrace, &mut self.places);
+        let (stack, mut common_prefix) =
+            self.stacks.update(message.thread, backtrace, &mut self.places);
         if self.last_thread.replace(message.thread) != Some(message.thread) {
             common_prefix = 0;
         }
         if block.growth {
-            stack.codes.push(GROWTH);
+            stack.codes_mut().push(GROWTH);
         }
-        let allocation = NewAllocation {
-            length: Words(block.size.div_ceil(8)),
+        let birth = Birth {
+            size: Bytes(block.size),
             samples: block.samples,
             source: block.source,
+            thread: ids::ThreadId(message.thread.0),
             backtrace: stack.backtrace(),
             common_prefix,
-            id: None,
         };
         let places = &self.places;
         let time = self.anchor.wall(message.time);
-        let id = self.writer.allocation(time, &allocation, &mut |code| places.locate(code))?;
+        let id = self.sink.allocation(time, &birth, &mut |code| places.locate(code))?;
         if block.growth {
-            stack.codes.pop();
+            stack.codes_mut().pop();
         }
         self.live.insert(block.id, id);
         self.counts.samples += 1;
@@ -199,24 +228,13 @@ fn source_of(kind: SourceKind) -> Source {
     }
 }
 
-impl Stack {
-    /// Applies a difference; returns how many leading frames of [`backtrace`](Self::backtrace) are
-    /// as before.
-    fn update(&mut self, delta: &BacktraceDelta<'_>, places: &mut Places) -> usize {
-        let marker = usize::from(delta.truncated);
-        let same_root = self.truncated == delta.truncated;
-        self.truncated = delta.truncated;
-        if self.codes.is_empty() {
-            self.codes.push(TRUNCATED);
-        }
-        self.codes.truncate(1 + delta.shared as usize);
-        let kept = self.codes.len() - 1;
-        self.codes.extend(delta.fresh.iter().rev().map(|address| places.code(address)));
-        if same_root { marker + kept } else { 0 }
-    }
-
-    fn backtrace(&self) -> &[LocationCode] {
-        if self.truncated { &self.codes } else { &self.codes[1..] }
+fn module_fact(module: &Module<'_>) -> fact::Module {
+    fact::Module {
+        start: module.start,
+        end: module.end,
+        bias: module.bias,
+        build_id: module.build_id.to_vec(),
+        path: String::from_utf8_lossy(module.path).into(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The agents' clock and the trace's.
 
+use std::time::Duration;
+
 use lifetrace_trace::ids::Timestamp;
 use lifetrace_transport::message::MonotonicNanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -21,6 +23,12 @@ impl Anchor {
         let wall = i128::from(self.wall_nanos) + i128::from(time.0) - i128::from(self.monotonic.0);
         Timestamp((wall / 1000).try_into().unwrap_or(0))
     }
+}
+
+/// `delay` later.
+pub(crate) fn after(time: MonotonicNanos, delay: Duration) -> MonotonicNanos {
+    let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+    MonotonicNanos(time.0.saturating_add(nanos))
 }
 
 /// The clock that agents put into their messages.

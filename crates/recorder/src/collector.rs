@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,18 @@ use lifetrace_transport::segment::{Settings, segment_bytes};
 use rustix::process::{Pid, Resource, getrlimit, setrlimit};
 
 use crate::admission::Admission;
-use crate::clock::Anchor;
-use crate::door::{Door, Socket};
-use crate::outcome::Outcome;
+use crate::clock::{Anchor, after, monotonic_now};
+use crate::door::Door;
+use crate::observe::ObserverHandle;
+use crate::outcome::{Figures, Outcome};
 use crate::output::{Names, OutputError, Template};
+use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receive::Receiver;
+use crate::schedule::Schedule;
+use crate::socket::Socket;
+use crate::switch::Switch;
 use crate::symbolizer::Symbolizer;
 use crate::wakeup::Wakeup;
 
@@ -44,6 +49,12 @@ pub struct CollectorOptions {
     pub seed: u64,
     /// Whether the children of traced processes are traced.
     pub follow_children: bool,
+    /// When sampling begins and ends.
+    pub schedule: Schedule,
+    /// Greatest length of a trace, in bytes: one that would exceed it ends before.
+    pub max_size: Option<u64>,
+    /// How often the processes' memory is noted; `None` for never.
+    pub counters: Option<Duration>,
 }
 
 /// A running collector. It goes on until [`finish`](Self::finish).
@@ -51,6 +62,7 @@ pub struct CollectorOptions {
 pub struct Collector {
     progress: Arc<Progress>,
     stop: Arc<Wakeup>,
+    switch: Arc<Switch>,
     follows_children: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -66,6 +78,12 @@ impl CollectorOptions {
 
     fn names(&self) -> Result<Names, OutputError> {
         Ok(Names::new(Template::parse(&self.output)?, self.overwrite))
+    }
+
+    fn plan(&self, anchor: Anchor) -> Plan {
+        let delay = Some(self.schedule.delay).filter(|delay| !delay.is_zero());
+        let sampling_from = delay.map(|delay| anchor.wall(after(monotonic_now(), delay)));
+        Plan { sampling_from, max_size: self.max_size }
     }
 
     fn settings(&self) -> Settings {
@@ -105,27 +123,67 @@ impl Collector {
         only: Option<Pid>,
     ) -> Result<Collector, CollectorError> {
         raise_file_limit();
-        let progress = Arc::new(Progress::default());
+        let anchor = Anchor::now();
+        let progress = Arc::new(Progress::new(options.plan(anchor)));
         let stop = Arc::new(Wakeup::new()?);
-        let (receiver, handle) = Receiver::new(Arc::clone(&stop))?;
+        let switch = Arc::new(Switch::default());
+        switch.set_paused(!options.schedule.delay.is_zero());
+        let observer = ObserverHandle::start(options.counters)?;
+        let (receiver, handle) = Receiver::new(Arc::clone(&stop), Arc::clone(&switch), observer)?;
         let mut admission = Admission {
             settings: options.settings(),
             names: options.names()?,
             only: only.filter(|_| !options.follow_children),
-            anchor: Anchor::now(),
+            anchor,
             symbolizer: Arc::new(Symbolizer::start()?),
             progress: Arc::clone(&progress),
             receiver: handle,
         };
         let bytes = segment_bytes(&admission.settings) as u64;
         let door = Door::new(socket, Arc::clone(&stop));
-        let serve = move || door.serve(|pid| Some((admission.admit(pid)?, bytes)));
+        let serve = move || door.serve(|visitor| Some((admission.admit(visitor)?, bytes)));
         let threads = Mutex::new(vec![
             Builder::new().name("receiver".into()).spawn(move || receiver.run())?,
             Builder::new().name("door".into()).spawn(serve)?,
         ]);
         let follows_children = options.follow_children;
-        Ok(Collector { progress, stop, follows_children, threads })
+        let collector = Collector { progress, stop, switch, follows_children, threads };
+        collector.follow(options.schedule)?;
+        Ok(collector)
+    }
+
+    /// Ends the recording when the schedule says so.
+    fn follow(&self, schedule: Schedule) -> io::Result<()> {
+        if schedule.is_empty() {
+            return Ok(());
+        }
+        let (stop, switch) = (Arc::clone(&self.stop), Arc::clone(&self.switch));
+        let progress = Arc::clone(&self.progress);
+        let follow = move || {
+            if schedule.follow(&switch, &stop) {
+                progress.stop();
+                stop.raise();
+            }
+        };
+        let thread = Builder::new().name("schedule".into()).spawn(follow)?;
+        self.threads().push(thread);
+        Ok(())
+    }
+
+    /// From now on nothing is sampled, in no process; what was sampled before is followed to its
+    /// death. Agents know within some 20 ms.
+    pub fn pause(&self) {
+        self.switch.set_paused(true);
+    }
+
+    /// Undoes [`pause`](Self::pause), or comes before the end of the schedule's delay.
+    pub fn resume(&self) {
+        self.switch.set_paused(false);
+    }
+
+    /// How it goes.
+    pub fn figures(&self) -> Figures {
+        self.progress.figures()
     }
 
     /// Waits until no process is being traced and all traces are written, or until
@@ -170,11 +228,14 @@ impl Collector {
     }
 
     fn join(&self) {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
+        for thread in self.threads().drain(..) {
             // A panic has been printed, and the sessions' own threads go on.
             let _ = thread.join();
         }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -186,7 +247,7 @@ impl Drop for Collector {
     }
 }
 
-/// A session needs four descriptors; there may be thousands at a time.
+/// A session needs six descriptors; there may be thousands at a time.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -51,8 +51,13 @@ impl FakeAgent {
 
     /// Commits a message of thread 1 with the time of now; waits while the ring is full.
     pub(crate) fn say(&self, ring: usize, body: Body<'_>) {
+        self.say_as(ThreadId(1), ring, body);
+    }
+
+    /// The same for another thread.
+    pub(crate) fn say_as(&self, thread: ThreadId, ring: usize, body: Body<'_>) {
         let mut buffer = [0; MAX_HEAD];
-        let message = Message { time: monotonic_now(), thread: ThreadId(1), body };
+        let message = Message { time: monotonic_now(), thread, body };
         let encoded = encode(&message, &mut buffer);
         while !self.segment.push(ring, encoded.head, encoded.tail) {
             std::thread::yield_now();

@@ -6,9 +6,9 @@
 //! targets          door thread            receiver thread            a thread per session
 //! connect ───────> hello, /proc/<pid>
 //!         <─────── welcome + segment ───> session
-//! rings ════════════════════════════════> drain, order by time ════> assemble ─> trace file
-//!                                                                        │
-//!                                                       symbolizer thread ┘ (one for all)
+//! rings ════════════════════════════════> drain, order by time ════> assemble ─> sink ─> trace file
+//! /proc ─> observer thread ─ notes ─────> put among them by time          │
+//!                                                        symbolizer thread ┘ (one for all)
 //! ```
 //!
 //! A [`Recording`] launches a command with the agent and runs a [`Collector`], which serves
@@ -22,10 +22,15 @@
 //! - Only the receiver reads rings, and it never waits for a file or for symbols: the queue to a
 //!   session's thread is bounded, and when that is full its rings are left to fill, which the agent
 //!   notices.
-//! - Messages become events in `assemble` and nowhere else.
+//! - Messages become events in `assemble` and nowhere else; a format is chosen in `sink` and nowhere
+//!   else.
+//! - Nothing grows with the number of samples, threads, places or loaded files that have been: what
+//!   waits for a slow disk is bounded over all sessions (`queue`), as are the threads' backtraces
+//!   (`stacks`), the places that have codes (`places`) and the names of places (`symbolizer`). The one
+//!   thing that grows is the table of live samples, 17 to 39 bytes each.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
-//! - `unsafe` is in `shm.rs` alone.
+//! - `unsafe` is in `shm.rs` and `launch/inherited.rs` alone.
 
 #![deny(unsafe_code)]
 
@@ -37,32 +42,43 @@ mod door;
 #[cfg(test)]
 mod fake;
 mod launch;
+mod leftovers;
 mod modules;
+mod notes;
+mod observe;
 mod order;
 mod outcome;
 mod output;
 mod places;
+mod plan;
 mod preload;
 mod process;
 mod progress;
 mod queue;
 mod rate;
+mod reach;
 mod receive;
 mod recording;
+mod schedule;
 mod scribe;
 mod session;
 #[allow(unsafe_code)]
 mod shm;
+mod sink;
+mod socket;
+mod stacks;
+mod switch;
 mod symbolizer;
 mod trace_file;
 mod wakeup;
 
 pub use collector::{Collector, CollectorError, CollectorOptions};
-pub use door::Socket;
 pub use launch::{LaunchError, Untraceable};
 pub use lifetrace_transport::message::NoticeKind;
 pub use lifetrace_transport::segment::LostReason;
-pub use outcome::{Outcome, Refusal, SessionEnd, SessionReport};
+pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport};
 pub use output::{DEFAULT_TEMPLATE, OutputError};
 pub use rate::Rate;
 pub use recording::{CommandEnd, Config, Control, Recording, StartError};
+pub use schedule::Schedule;
+pub use socket::Socket;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use lifetrace_transport::message::Module;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An object file, unique within a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +60,17 @@ impl AddressSpace {
         let (_, mapping) = self.by_start.range(..=address).next_back()?;
         (address < mapping.end)
             .then(|| (mapping.id, FileAddress(address.wrapping_sub(mapping.bias))))
+    }
+
+    /// The modules that are mapped now; one in several places comes several times.
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = ModuleId> {
+        self.by_start.values().map(|mapping| mapping.id)
+    }
+
+    /// Forgets all modules but these. A file that is loaded again then gets another id.
+    pub(crate) fn forget_others(&mut self, kept: &FxHashSet<ModuleId>) {
+        self.known.retain(|_, id| kept.contains(id));
+        self.known.shrink_to_fit();
     }
 
     fn forget(&mut self, range: Range<u64>) {
@@ -146,6 +157,18 @@ mod tests {
         assert_eq!(space.find(0x4900), None);
         assert_eq!(space.find(0x4000), Some((ModuleId(2), FileAddress(0x2100))));
         assert_eq!(space.unload(0x9999), None);
+    }
+
+    #[test]
+    fn a_forgotten_file_is_another_when_it_comes_back() {
+        let mut space = AddressSpace::default();
+        space.load(&module(0x1000, 0x2000, b"a", "liba"));
+        space.load(&module(0x3000, 0x4000, b"b", "libb"));
+        space.unload(0x3000);
+        let kept = space.mapped().collect();
+        space.forget_others(&kept);
+        assert_eq!(space.load(&module(0x5000, 0x6000, b"a", "liba")), Loaded::Again);
+        assert_eq!(space.load(&module(0x7000, 0x8000, b"b", "libb")), Loaded::New(ModuleId(2)));
     }
 
     #[test]

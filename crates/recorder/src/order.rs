@@ -9,9 +9,14 @@
 //! between taking the time and committing makes a straggler: it is older than what was released
 //! already. Nothing depends on it being earlier, so it gets the time of its predecessor: times
 //! never run backwards.
+//!
+//! A ring that could not be drained to its end in one pass holds back what is younger than the last
+//! message taken from it.
 
 use lifetrace_transport::codec::{DecodeError, decode};
 use lifetrace_transport::message::{Body, Message, MonotonicNanos};
+
+use crate::notes::Note;
 
 /// Messages of one session that wait for their turn.
 #[derive(Debug)]
@@ -22,11 +27,20 @@ pub(crate) struct Reorder {
     has_samples: bool,
 }
 
-/// Messages in order of time, as an agent encoded them.
+/// Messages in order of time, as an agent encoded them, and what was noted beside them.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// In order of time, too.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// One of the two.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    Message(Message<'a>),
+    Note(&'a Note),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +60,17 @@ impl Reorder {
         }
     }
 
-    /// Adds one message; those of one ring in the order in which they were in it.
+    /// Adds one message, and returns it; those of one ring in the order in which they were in it.
     ///
     /// # Errors
     /// [`DecodeError`] when it is none.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        let Message { time, body, .. } = decode(bytes)?;
-        self.has_samples |= matches!(body, Body::Allocation { .. });
-        self.waiting.push(Entry { time, start: self.bytes.len(), len: bytes.len() });
+    pub(crate) fn push<'b>(&mut self, bytes: &'b [u8]) -> Result<Message<'b>, DecodeError> {
+        let message = decode(bytes)?;
+        self.has_samples |= matches!(message.body, Body::Allocation { .. });
+        let (start, len) = (self.bytes.len(), bytes.len());
+        self.waiting.push(Entry { time: message.time, start, len });
         self.bytes.extend_from_slice(bytes);
-        Ok(())
+        Ok(message)
     }
 
     /// Whether there ever was an allocation among the messages.
@@ -76,7 +91,7 @@ impl Reorder {
             entry.time = entry.time.max(self.released_until);
             self.released_until = entry.time;
         }
-        Batch { bytes: self.take_bytes(), entries }
+        Batch { bytes: self.take_bytes(), entries, notes: Vec::new() }
     }
 
     /// Gives the bytes away, keeping copies of those that still wait.
@@ -93,16 +108,30 @@ impl Reorder {
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.notes.is_empty()
     }
 
     /// Memory that it takes, in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.bytes.len() + size_of_val(self.entries.as_slice())
+        let entries = self.entries.capacity() * size_of::<Entry>();
+        self.bytes.capacity() + entries + self.notes.capacity() * size_of::<Note>()
+    }
+
+    /// Messages and notes, oldest first.
+    pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        let mut notes = self.notes.iter().peekable();
+        let mut messages = self.messages().peekable();
+        std::iter::from_fn(move || {
+            let is_first = |note: &&Note| messages.peek().is_none_or(|it| note.time <= it.time);
+            match notes.next_if(is_first) {
+                Some(note) => Some(Item::Note(note)),
+                None => messages.next().map(Item::Message),
+            }
+        })
     }
 
     /// The messages, oldest first; their times never decrease.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
+    fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         self.entries.iter().filter_map(|entry| {
             let message = decode(&self.bytes[entry.start..entry.start + entry.len]).ok()?;
             Some(Message { time: entry.time, ..message })
@@ -114,6 +143,7 @@ impl Batch {
 mod tests {
     use super::*;
     use crate::fake::encoded;
+    use lifetrace_trace::fact::{Counters, Fact};
     use lifetrace_transport::message::{SampleId, ThreadId};
     use proptest::prelude::*;
 
@@ -180,6 +210,24 @@ mod tests {
     fn rounds() -> impl Strategy<Value = Vec<(Vec<u64>, u64)>> {
         let times = prop::collection::vec(0u64..1000, 0..20);
         prop::collection::vec((times, 0u64..1000), 0..20)
+    }
+
+    #[test]
+    fn notes_are_among_the_messages_by_their_times() {
+        let mut reorder = Reorder::new();
+        for time in [10, 20, 30] {
+            reorder.push(&release_at(time, time)).unwrap();
+        }
+        let mut batch = reorder.release(None);
+        let fact = Fact::Counters(Counters::default());
+        let note = |time| Note { time: MonotonicNanos(time), fact: fact.clone() };
+        batch.notes = [5, 20, 21, 40].map(note).into();
+        let times = batch.items().map(|item| match item {
+            Item::Message(message) => (message.time.0, 'm'),
+            Item::Note(note) => (note.time.0, 'n'),
+        });
+        let expected = [(5, 'n'), (10, 'm'), (20, 'n'), (20, 'm'), (21, 'n'), (30, 'm'), (40, 'n')];
+        assert!(times.eq(expected));
     }
 
     proptest! {

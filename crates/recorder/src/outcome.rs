@@ -9,10 +9,32 @@ use lifetrace_transport::segment::LostReason;
 /// All that happened.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// In the order in which they began.
+    /// In the order in which they began. Of a great many, those of which there is least to tell are
+    /// only counted, in `others`.
     pub sessions: Vec<SessionReport>,
-    /// Processes that asked to be traced and were not.
+    /// The traces that are not in `sessions`.
+    pub others: Others,
+    /// Processes that asked to be traced and were not; at most a few thousand.
     pub refusals: Vec<Refusal>,
+}
+
+/// Traces that are only counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// How many.
+    pub traces: u64,
+    /// Allocations sampled in them.
+    pub samples: u64,
+    /// Those that lack something, or of which there was something to tell.
+    pub incomplete: u64,
+}
+
+impl Others {
+    pub(crate) fn count(&mut self, report: &SessionReport) {
+        self.traces += 1;
+        self.samples += report.samples;
+        self.incomplete += u64::from(report.is_remarkable());
+    }
 }
 
 /// One trace.
@@ -34,6 +56,10 @@ pub struct SessionReport {
     pub events: u64,
     /// Length of the trace file, in bytes.
     pub bytes: u64,
+    /// The most resident memory that the process was seen to have, in bytes; `None` if nobody looked.
+    pub peak_resident: Option<u64>,
+    /// Whether the trace has the greatest size that it may have, and so does not go on to the end.
+    pub is_full: bool,
     /// Events that should be in the trace and are not; reasons without any are left out.
     pub lost: Vec<(LostReason, u64)>,
     /// What the agent wants the user to know.
@@ -42,6 +68,43 @@ pub struct SessionReport {
     pub end: SessionEnd,
     /// Writing stopped here; what was written before is a complete trace of that time.
     pub error: Option<io::Error>,
+}
+
+impl SessionReport {
+    /// Whether there is more to tell than that it is there.
+    pub(crate) fn is_remarkable(&self) -> bool {
+        self.is_full
+            || self.error.is_some()
+            || self.end == SessionEnd::Damaged
+            || !(self.lost.is_empty() && self.notices.is_empty())
+    }
+}
+
+/// How a recording goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Processes that are being traced, or whose traces are being written.
+    pub processes: usize,
+    /// Allocations sampled so far.
+    pub samples: u64,
+    /// Length of all trace files, in bytes.
+    pub bytes: u64,
+    /// Resident memory of the processes, in bytes; what they share counts for each.
+    pub resident: u64,
+    /// Events lost.
+    pub lost: u64,
+}
+
+impl Figures {
+    pub(crate) fn and(self, other: Figures) -> Figures {
+        Figures {
+            processes: self.processes + other.processes,
+            samples: self.samples + other.samples,
+            bytes: self.bytes + other.bytes,
+            resident: self.resident + other.resident,
+            lost: self.lost + other.lost,
+        }
+    }
 }
 
 /// How a session ended.

@@ -4,14 +4,15 @@
 //! been given to one of this recording's traces already (a process that executes another program
 //! keeps its id; a template may lack `%p`), the next ones get `.2`, `.3`, … before the suffix.
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
+use std::hash::BuildHasher;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use rustix::fs::{Access, access};
 
 /// Name of a trace when the user gives none.
@@ -60,7 +61,9 @@ enum Piece {
 pub(crate) struct Names {
     template: Template,
     overwrite: bool,
-    given: HashSet<PathBuf>,
+    /// Hashes of the names: there may be millions. Where two are the same, a trace gets a number that
+    /// it would not have needed.
+    given: FxHashSet<u64>,
 }
 
 impl Template {
@@ -109,7 +112,7 @@ fn unknown_placeholder(template: &OsStr, rest: &[u8]) -> OutputError {
 
 impl Names {
     pub(crate) fn new(template: Template, overwrite: bool) -> Names {
-        Names { template, overwrite, given: HashSet::new() }
+        Names { template, overwrite, given: FxHashSet::default() }
     }
 
     /// Whether the first trace can be made, as far as that can be known before its process exists.
@@ -153,7 +156,7 @@ impl Names {
         }
         let file = open(&path, self.overwrite)
             .map_err(|error| OutputError::Io { path: path.clone(), error })?;
-        self.given.insert(path.clone());
+        self.given.insert(hash(&path));
         Ok((path, file))
     }
 
@@ -171,12 +174,16 @@ impl Names {
 
     /// A name is free again when its file has been removed; a device serves everybody.
     fn is_given(&self, path: &Path) -> bool {
-        self.given.contains(path) && path.symlink_metadata().is_ok() && !is_special(path)
+        self.given.contains(&hash(path)) && path.symlink_metadata().is_ok() && !is_special(path)
     }
 
     fn is_taken(&self, path: &Path) -> bool {
         !self.overwrite && path.symlink_metadata().is_ok() && !is_special(path)
     }
+}
+
+fn hash(path: &Path) -> u64 {
+    FxBuildHasher.hash_one(path)
 }
 
 /// Devices and pipes are written to, not overwritten.

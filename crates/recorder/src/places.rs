@@ -2,13 +2,17 @@
 //!
 //! A code is a number for a place: an address in a module's file, or a bare address outside all. It
 //! stays what it was when the module is unloaded and something else comes to lie there.
+//!
+//! A process that loads and unloads, or makes code as it runs, has no end of places. So beyond a
+//! number of them all are forgotten but those in use, and these get new codes: codes are never used
+//! for anything else again, and a place may have had several ([`renew`](Places::renew)).
 
 use std::sync::Arc;
 
 use lifetrace_trace::event::{GROWTH, Location, growth_location};
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::Module;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
 use crate::process::ProcessImage;
@@ -17,39 +21,54 @@ use crate::symbolizer::{self, ObjectFile, Symbolizer};
 /// The root of backtraces that the unwinder could not follow to their end.
 pub(crate) const TRUNCATED: LocationCode = LocationCode(1);
 
-/// All places that a session has named, by number.
+/// The first code of a place.
+const FIRST_CODE: u64 = 2;
+
+/// About 100 bytes each.
+const MOST_PLACES: usize = 1 << 17;
+const MOST_OBJECTS: usize = 1024;
+
+/// The places that a session has named lately, by number.
 pub(crate) struct Places {
     space: AddressSpace,
     objects: FxHashMap<ModuleId, Arc<ObjectFile>>,
     /// The code of a return address, while the address space stays as it is.
     codes: FxHashMap<u64, LocationCode>,
     numbers: FxHashMap<Place, LocationCode>,
+    /// The first has the code `first`, and so on.
     places: Vec<Place>,
+    first: u64,
+    limits: Limits,
     symbolizer: Arc<Symbolizer>,
     process: ProcessImage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
-    Truncated,
     InModule(ModuleId, FileAddress),
     Anonymous(u64),
 }
 
+/// When to renew.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    places: usize,
+    objects: usize,
+}
+
 impl Places {
     pub(crate) fn new(symbolizer: Arc<Symbolizer>, process: ProcessImage) -> Places {
-        let mut places = Places {
+        Places {
             space: AddressSpace::default(),
             objects: FxHashMap::default(),
             codes: FxHashMap::default(),
             numbers: FxHashMap::default(),
             places: Vec::new(),
+            first: FIRST_CODE,
+            limits: Limits { places: MOST_PLACES, objects: MOST_OBJECTS },
             symbolizer,
             process,
-        };
-        let code = places.number(Place::Truncated);
-        debug_assert_eq!(code, TRUNCATED);
-        places
+        }
     }
 
     pub(crate) fn load(&mut self, module: &Module<'_>) {
@@ -82,11 +101,45 @@ impl Places {
         code
     }
 
+    /// Whether there are so many places or files that most are likely of the past.
+    pub(crate) fn are_many(&self) -> bool {
+        self.places.len() > self.limits.places || self.objects.len() > self.limits.objects
+    }
+
+    /// Forgets all places but those of the codes in `used`, which are replaced by new ones.
+    pub(crate) fn renew<'a>(&mut self, used: impl Iterator<Item = &'a mut LocationCode>) {
+        let first = self.first + self.places.len() as u64;
+        let (old, old_first) = (std::mem::take(&mut self.places), self.first);
+        self.numbers = FxHashMap::default();
+        self.codes = FxHashMap::default();
+        self.first = first;
+        for code in used {
+            if let Some(&place) = code.0.checked_sub(old_first).and_then(|at| old.get(at as usize))
+            {
+                *code = self.number(place);
+            }
+        }
+        self.forget_modules();
+        self.limits.places = MOST_PLACES.max(2 * self.places.len());
+        self.limits.objects = MOST_OBJECTS.max(2 * self.objects.len());
+    }
+
+    /// Keeps the modules that are mapped or have places.
+    fn forget_modules(&mut self) {
+        let named = self.places.iter().filter_map(|place| match place {
+            Place::InModule(module, _) => Some(*module),
+            Place::Anonymous(_) => None,
+        });
+        let kept: FxHashSet<ModuleId> = named.chain(self.space.mapped()).collect();
+        self.space.forget_others(&kept);
+        self.objects.retain(|id, _| kept.contains(id));
+    }
+
     fn number(&mut self, place: Place) -> LocationCode {
-        let Places { numbers, places, .. } = self;
+        let Places { numbers, places, first, .. } = self;
         *numbers.entry(place).or_insert_with(|| {
             places.push(place);
-            LocationCode(places.len() as u64)
+            LocationCode(*first + places.len() as u64 - 1)
         })
     }
 
@@ -95,12 +148,71 @@ impl Places {
         if code == GROWTH {
             return vec![growth_location()];
         }
-        match self.places.get(code.0 as usize - 1) {
+        let place = code.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize));
+        match place {
             Some(Place::InModule(module, address)) => {
                 self.symbolizer.locations(&self.objects[module], *address).to_vec()
             }
             Some(Place::Anonymous(address)) => vec![symbolizer::anonymous(*address)],
-            Some(Place::Truncated) | None => vec![symbolizer::truncated()],
+            None => vec![symbolizer::truncated()],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        let symbolizer = Arc::new(Symbolizer::start().unwrap());
+        Places::new(symbolizer, ProcessImage::read(rustix::process::getpid()))
+    }
+
+    fn name(places: &Places, code: LocationCode) -> String {
+        places.locate(code)[0].defname.to_string()
+    }
+
+    fn module(number: u64) -> Module<'static> {
+        let start = 0x1000 * number;
+        Module { bias: start, start, end: start + 0x800, build_id: b"", path: b"/no/lib.so" }
+    }
+
+    #[test]
+    fn renewal_keeps_what_is_used_under_new_codes() {
+        let mut places = places();
+        places.load(&module(1));
+        let mut used = [places.code(0x1011), TRUNCATED, GROWTH, places.code(0x9000_0001)];
+        let before = used;
+        for address in 0..MOST_PLACES as u64 {
+            places.code(0xa000_0000 + address);
+        }
+        assert!(places.are_many());
+        places.renew(used.iter_mut());
+        assert!(!places.are_many() && places.places.len() == 2);
+        assert_eq!(used[1..3], before[1..3]);
+        assert!(used[0] != before[0] && used[3] != before[3]);
+        assert_eq!(name(&places, used[0]), "lib.so+0x10");
+        assert_eq!(name(&places, used[3]), "0x90000000");
+        // What is met again goes by its new code; what is new gets one that nobody has had.
+        assert_eq!(places.code(0x1011), used[0]);
+        let highest = before[3].0 + MOST_PLACES as u64;
+        assert!(places.code(0xb000_0000).0 > highest);
+    }
+
+    #[test]
+    fn libraries_that_come_and_go_are_forgotten() {
+        let mut places = places();
+        for number in 1..=MOST_OBJECTS as u64 + 1 {
+            places.load(&module(number));
+            if number > 2 {
+                places.unload(0x1000 * number);
+            }
+        }
+        let mut used = [places.code(0x1011)];
+        assert!(places.are_many());
+        places.renew(used.iter_mut());
+        assert_eq!(places.objects.len(), 2);
+        let code = places.code(0x2021);
+        assert_eq!(name(&places, code), "lib.so+0x20");
     }
 }

@@ -4,31 +4,49 @@
 //! in the user's cache, under a name made from its content, and is written once. What is there
 //! already is used only if it is the same byte for byte, in directories that are ours and that
 //! nobody else can write to.
+//!
+//! Root prefers a place that everybody can reach, for programs that become another user. Where nothing
+//! can be written, or nothing that is written can be executed, the library stays in our memory, and
+//! targets load it through our `/proc` entry; that serves as long as this process lives.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::hash::Hasher;
 use std::io::{self, Write};
+use std::os::fd::IntoRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustc_hash::FxHasher;
+use rustix::fs::{MemfdFlags, StatVfsMountFlags, memfd_create, statvfs};
+
+use crate::{leftovers, reach};
 
 const FILE_NAME: &str = "liblifetrace.so";
 
 /// Puts `library` into the first suitable place and returns its path.
 ///
 /// # Errors
-/// The last place's, when none will do.
+/// If there is none, and no memory for it either.
 pub(crate) fn unpack(library: &[u8]) -> io::Result<PathBuf> {
-    let mut failure = io::Error::other("no place for the agent's library");
     for place in places() {
-        match unpack_into(&place, library) {
-            Ok(path) => return Ok(path),
-            Err(error) => failure = at(&place, error),
+        if let Ok(path) = unpack_into(&place, library) {
+            let used = path.parent().unwrap_or(&path);
+            leftovers::remove_old_libraries(&place, used, FILE_NAME);
+            return Ok(path);
         }
     }
-    Err(failure)
+    keep_in_memory(library)
+}
+
+/// The descriptor is never closed: whatever targets there are may start others.
+fn keep_in_memory(library: &[u8]) -> io::Result<PathBuf> {
+    let memory = memfd_create(FILE_NAME, MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(memory);
+    file.write_all(library)?;
+    let descriptor = file.into_raw_fd();
+    Ok(PathBuf::from(format!("/proc/{}/fd/{descriptor}", std::process::id())))
 }
 
 fn places() -> Vec<PathBuf> {
@@ -37,12 +55,10 @@ fn places() -> Vec<PathBuf> {
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     let ours = format!("lifetrace-{}", rustix::process::geteuid().as_raw());
     let temporary = variable("TMPDIR").into_iter().chain([PathBuf::from("/tmp")]);
-    cache
-        .map(|cache| cache.join("lifetrace"))
-        .into_iter()
-        .chain(temporary.map(|directory| directory.join(&ours)))
-        .filter(|path| can_be_preloaded(path))
-        .collect()
+    let shared = Some(PathBuf::from("/var/cache")).filter(|_| reach::may_change_identity());
+    let cached = cache.into_iter().chain(shared).map(|cache| cache.join("lifetrace"));
+    let places = cached.chain(temporary.map(|directory| directory.join(&ours)));
+    reach::best_first(places.filter(|path| can_be_preloaded(path)).collect())
 }
 
 /// `LD_PRELOAD` is a list with these separators, and has no way to quote them.
@@ -58,17 +74,29 @@ fn unpack_into(place: &Path, library: &[u8]) -> io::Result<PathBuf> {
     for directory in [place, &directory] {
         own_directory(directory)?;
     }
+    refuse_without_execution(&directory)?;
     let path = directory.join(FILE_NAME);
-    if !holds(&path, library) {
+    if holds(&path, library) {
+        // Its age is the time since it was used; if it cannot be renewed, it is written again.
+        let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+    } else {
         write_whole(&directory, &path, library)?;
     }
     Ok(path)
 }
 
+/// Whether the dynamic linker may map code from there.
+fn refuse_without_execution(place: &Path) -> io::Result<()> {
+    let forbidden = statvfs(place)?.f_flag.contains(StatVfsMountFlags::NOEXEC);
+    if forbidden { Err(io::Error::other("nothing there can be executed")) } else { Ok(()) }
+}
+
 fn own_directory(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o755).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+    match DirBuilder::new().create(path) {
+        // Whatever the umask.
+        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o755))?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
     }
     let metadata = path.symlink_metadata()?;
     let ours = metadata.is_dir()
@@ -104,10 +132,6 @@ fn content_name(library: &[u8]) -> String {
     let mut hasher = FxHasher::default();
     hasher.write(library);
     format!("{:016x}", hasher.finish())
-}
-
-fn at(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -157,6 +181,12 @@ mod tests {
         let place = directory.path().join("lifetrace");
         std::os::unix::fs::symlink(directory.path(), &place).unwrap();
         assert!(unpack_into(&place, b"library").is_err());
+    }
+
+    #[test]
+    fn without_a_place_it_is_loaded_from_memory() {
+        let path = keep_in_memory(b"library").unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"library");
     }
 
     #[test]

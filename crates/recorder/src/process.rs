@@ -44,6 +44,12 @@ pub(crate) fn undeleted(path: &Path) -> &Path {
     }
 }
 
+/// The parent of a process, if it has one that we can see.
+pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
+    let directory = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
+    Pid::from_raw(i32::try_from(parent(&directory)?).ok()?)
+}
+
 fn parent(directory: &Path) -> Option<u32> {
     let status = fs::read_to_string(directory.join("status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()

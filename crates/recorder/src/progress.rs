@@ -1,4 +1,4 @@
-//! Which sessions live and what the others came to: the one thing that all threads share.
+//! Which sessions live, how they go, and what the others came to: the one thing that all threads share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,19 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::outcome::{Outcome, Refusal, SessionReport};
+use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport};
+use crate::plan::Plan;
+
+/// A recording of a build or a server may have millions of processes: more reports than these are not
+/// kept whole, nor more refusals.
+const MOST_REPORTS: usize = 4096;
 
 /// The condition is looked at again after this time.
 const FOREVER: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
+    plan: Plan,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -21,10 +27,19 @@ pub(crate) struct Progress {
 #[derive(Debug, Default)]
 struct State {
     begun: u64,
-    live: BTreeMap<u64, Pid>,
+    live: BTreeMap<u64, Live>,
+    /// Of sessions that are over.
+    past: Figures,
     reports: BTreeMap<u64, SessionReport>,
+    others: Others,
     refusals: Vec<Refusal>,
     stopping: bool,
+}
+
+#[derive(Debug)]
+struct Live {
+    pid: Pid,
+    figures: Figures,
 }
 
 /// A live session's place; leaving it, even by a panic, ends the session for all who wait.
@@ -34,27 +49,58 @@ pub(crate) struct Seat {
     number: u64,
 }
 
+impl State {
+    /// Keeps a report; of too many, the half of which there is least to tell is only counted. The
+    /// first is kept, as it may be the command's.
+    fn keep(&mut self, number: u64, report: SessionReport) {
+        self.reports.insert(number, report);
+        if self.reports.len() <= MOST_REPORTS {
+            return;
+        }
+        let rank = |report: &SessionReport| (report.is_remarkable(), report.samples);
+        let mut ranks: Vec<(bool, u64)> = self.reports.values().map(rank).collect();
+        let middle = ranks.len() / 2;
+        let (_, &mut median, _) = ranks.select_nth_unstable(middle);
+        let command = self.reports.values().next().map(|report| report.pid);
+        let others = &mut self.others;
+        self.reports.retain(|_, report| {
+            let stays = rank(report) > median || Some(report.pid) == command;
+            if !stays {
+                others.count(report);
+            }
+            stays
+        });
+    }
+}
+
 impl Progress {
+    pub(crate) fn new(plan: Plan) -> Progress {
+        Progress { plan, ..Progress::default() }
+    }
+
     pub(crate) fn enter(self: &Arc<Self>, pid: Pid) -> Seat {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
-        state.live.insert(number, pid);
+        state.live.insert(number, Live { pid, figures: Figures::default() });
         Seat { progress: Arc::clone(self), number }
     }
 
     pub(crate) fn refuse(&self, refusal: Refusal) {
-        self.state().refusals.push(refusal);
+        let mut state = self.state();
+        if state.refusals.len() < MOST_REPORTS {
+            state.refusals.push(refusal);
+        }
     }
 
     pub(crate) fn has_session(&self, pid: Pid) -> bool {
-        self.state().live.values().any(|&live| live == pid)
+        self.state().live.values().any(|live| live.pid == pid)
     }
 
     /// Waits until `pid` has no live session; false when that took longer than `patience`.
     pub(crate) fn wait_for_end_of(&self, pid: Pid, patience: Duration) -> bool {
         self.wait(Some(Instant::now() + patience), |state| {
-            !state.live.values().any(|&live| live == pid)
+            !state.live.values().any(|live| live.pid == pid)
         })
     }
 
@@ -77,7 +123,17 @@ impl Progress {
     /// traces remain to be written.
     pub(crate) fn living_processes(&self) -> usize {
         let state = self.state();
-        state.live.values().filter(|&&pid| test_kill_process(pid) != Err(Errno::SRCH)).count()
+        let lives = |live: &&Live| test_kill_process(live.pid) != Err(Errno::SRCH);
+        state.live.values().filter(lives).count()
+    }
+
+    /// How the recording goes, all sessions together.
+    pub(crate) fn figures(&self) -> Figures {
+        let state = self.state();
+        let live = state.live.values().map(|live| live.figures);
+        let mut sum = live.fold(state.past, Figures::and);
+        sum.processes = state.live.len();
+        sum
     }
 
     pub(crate) fn stop(&self) {
@@ -93,6 +149,7 @@ impl Progress {
         let mut state = self.state();
         Outcome {
             sessions: std::mem::take(&mut state.reports).into_values().collect(),
+            others: std::mem::take(&mut state.others),
             refusals: std::mem::take(&mut state.refusals),
         }
     }
@@ -117,17 +174,33 @@ impl Progress {
 }
 
 impl Seat {
+    /// What the user wants of all traces.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.progress.plan
+    }
+
+    /// How the session goes.
+    pub(crate) fn tell(&self, figures: Figures) {
+        if let Some(live) = self.progress.state().live.get_mut(&self.number) {
+            live.figures = figures;
+        }
+    }
+
     /// Ends the session with what is to be told about it, if anything is.
     pub(crate) fn leave(self, report: Option<SessionReport>) {
         if let Some(report) = report {
-            self.progress.state().reports.insert(self.number, report);
+            self.progress.state().keep(self.number, report);
         }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.progress.state().live.remove(&self.number);
+        let mut state = self.progress.state();
+        if let Some(live) = state.live.remove(&self.number) {
+            state.past = state.past.and(Figures { resident: 0, ..live.figures });
+        }
+        drop(state);
         self.progress.changed.notify_all();
     }
 }
@@ -135,6 +208,43 @@ impl Drop for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::SessionEnd;
+
+    fn report(samples: u64) -> SessionReport {
+        SessionReport {
+            path: "t".into(),
+            pid: samples as u32,
+            parent: 1,
+            executable: "t".into(),
+            command_line: String::new(),
+            samples,
+            events: samples,
+            bytes: 1,
+            peak_resident: None,
+            is_full: samples == 17,
+            lost: Vec::new(),
+            notices: Vec::new(),
+            end: SessionEnd::Died,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn of_a_horde_the_most_remarkable_are_kept() {
+        const COUNT: u64 = 100_000;
+        let progress = Arc::new(Progress::default());
+        for samples in 1..=COUNT {
+            progress.enter(rustix::process::getpid()).leave(Some(report(samples)));
+        }
+        let outcome = progress.outcome();
+        let kept: Vec<u64> = outcome.sessions.iter().map(|session| session.samples).collect();
+        assert!(
+            kept.len() <= MOST_REPORTS && kept.starts_with(&[1, 17]) && kept.ends_with(&[COUNT])
+        );
+        let Others { traces, samples, incomplete } = outcome.others;
+        assert_eq!((traces + kept.len() as u64, incomplete), (COUNT, 0));
+        assert_eq!(samples + kept.iter().sum::<u64>(), COUNT * (COUNT + 1) / 2);
+    }
 
     #[test]
     fn silence_comes_when_the_last_one_leaves() {
@@ -149,6 +259,18 @@ mod tests {
         assert!(progress.wait_for_silence(None));
         leaving.join().unwrap();
         assert!(!progress.has_session(pid));
+    }
+
+    #[test]
+    fn figures_are_of_all_sessions() {
+        let progress = Arc::new(Progress::default());
+        let pid = rustix::process::getpid();
+        let (first, second) = (progress.enter(pid), progress.enter(pid));
+        first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
+        second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
+        first.leave(None);
+        let expected = Figures { processes: 1, samples: 12, bytes: 110, resident: 8192, lost: 1 };
+        assert_eq!(progress.figures(), expected);
     }
 
     #[test]

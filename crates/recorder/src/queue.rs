@@ -3,6 +3,11 @@
 //! It is bounded by bytes, not by messages: the receiver may come by every millisecond with little,
 //! while the thread is busy for longer than a target can wait (the first look at a large file's
 //! debug information). What is full is for the sender to ask, before it takes more from a ring.
+//!
+//! All queues of this process share one room. A queue is full when it holds as much as is left of
+//! that: alone it may take a half, of many slow ones each takes less, and there is always some left
+//! for those that begin to fill (dynamic thresholds; Choudhury and Hahne, 1998). An empty queue is
+//! never full.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,13 +20,20 @@ use lifetrace_transport::segment::LostReason;
 use crate::order::Batch;
 use crate::outcome::SessionEnd;
 
-/// So many bytes may wait before the queue is full.
+/// What may wait in all queues together, in bytes. Each can exceed its share by one batch.
 const ROOM: usize = 16 << 20;
+
+/// What waits in all queues together, in bytes.
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
 /// What the receiver hands over.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Events(Batch),
+    /// With the number of events lost so far.
+    Events {
+        batch: Batch,
+        lost: u64,
+    },
     End(Ending),
 }
 
@@ -55,14 +67,29 @@ pub(crate) fn queue() -> (WorkSender, WorkReceiver) {
 
 impl WorkSender {
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) >= ROOM
+        is_full(self.waiting(), TAKEN.load(Ordering::Relaxed))
+    }
+
+    /// How much waits, in bytes.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Hands over, even if the queue is full; false when the other end is gone.
     pub(crate) fn send(&self, work: Work) -> bool {
-        self.waiting.fetch_add(size(&work), Ordering::Relaxed);
-        self.sender.send(work).is_ok()
+        let size = size(&work);
+        self.waiting.fetch_add(size, Ordering::Relaxed);
+        TAKEN.fetch_add(size, Ordering::Relaxed);
+        let sent = self.sender.send(work).is_ok();
+        if !sent {
+            TAKEN.fetch_sub(size, Ordering::Relaxed);
+        }
+        sent
     }
+}
+
+fn is_full(own: usize, taken: usize) -> bool {
+    own > 0 && own >= ROOM.saturating_sub(taken)
 }
 
 impl WorkReceiver {
@@ -70,13 +97,21 @@ impl WorkReceiver {
     pub(crate) fn receive(&self, patience: Duration) -> Result<Work, RecvTimeoutError> {
         let work = self.receiver.recv_timeout(patience)?;
         self.waiting.fetch_sub(size(&work), Ordering::Relaxed);
+        TAKEN.fetch_sub(size(&work), Ordering::Relaxed);
         Ok(work)
+    }
+}
+
+/// Nobody takes what is left.
+impl Drop for WorkReceiver {
+    fn drop(&mut self) {
+        while self.receive(Duration::ZERO).is_ok() {}
     }
 }
 
 fn size(work: &Work) -> usize {
     match work {
-        Work::Events(batch) => batch.size(),
+        Work::Events { batch, .. } => batch.size(),
         Work::End(_) => 0,
     }
 }
@@ -101,12 +136,28 @@ mod tests {
         let (sender, receiver) = queue();
         let mut sent = 0;
         while !sender.is_full() {
-            assert!(sender.send(Work::Events(batch())));
-            sent += 1;
+            assert!(sender.send(Work::Events { batch: batch(), lost: 0 }));
+            sent += batch().size();
         }
-        assert_eq!(sent, ROOM.div_ceil(batch().size()));
-        receiver.receive(Duration::ZERO).unwrap();
+        // Other tests' queues take of the same room.
+        assert!(sent > ROOM / 4 && sent < ROOM / 2 + batch().size());
+        while receiver.receive(Duration::ZERO).is_ok() {}
         assert!(!sender.is_full());
+    }
+
+    #[test]
+    fn many_full_queues_leave_room_for_others() {
+        let mut taken = 0;
+        for _ in 0..100 {
+            let mut own = 0;
+            while !is_full(own, taken) {
+                own += 4096;
+                taken += 4096;
+            }
+            assert!(own > 0);
+        }
+        assert!(taken <= ROOM + 100 * 4096);
+        assert!(!is_full(0, taken));
     }
 
     #[test]
@@ -114,7 +165,7 @@ mod tests {
         let (sender, receiver) = queue();
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
         drop(receiver);
-        assert!(!sender.send(Work::Events(batch())));
+        assert!(!sender.send(Work::Events { batch: batch(), lost: 0 }));
         let (sender, receiver) = queue();
         drop(sender);
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Disconnected)));

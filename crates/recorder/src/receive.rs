@@ -15,8 +15,10 @@ use lifetrace_transport::codec::MAX_LEN;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
+use crate::observe::ObserverHandle;
 use crate::outcome::SessionEnd;
 use crate::session::{Flow, MessageBuffer, Session};
+use crate::switch::Switch;
 use crate::wakeup::Wakeup;
 
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
@@ -37,6 +39,7 @@ pub(crate) enum Arrival {
 pub(crate) struct ReceiverHandle {
     arrivals: Sender<Arrival>,
     wakeup: Arc<Wakeup>,
+    switch: Arc<Switch>,
 }
 
 /// See the module's description.
@@ -45,12 +48,18 @@ pub(crate) struct Receiver {
     sessions: Vec<Session>,
     wakeup: Arc<Wakeup>,
     stop: Arc<Wakeup>,
+    switch: Arc<Switch>,
+    observer: ObserverHandle,
     is_stopping: bool,
     buffer: MessageBuffer,
 }
 
 impl ReceiverHandle {
+    /// A session's agent must not have its segment before this.
     pub(crate) fn send(&self, arrival: Arrival) {
+        if let Arrival::Session(session) = &arrival {
+            session.set_paused(self.switch.is_paused());
+        }
         // The receiver outlives its handles; were it gone, the session would be, too.
         let _ = self.arrivals.send(arrival);
         self.wakeup.raise();
@@ -58,17 +67,33 @@ impl ReceiverHandle {
 }
 
 impl Receiver {
-    /// A receiver that ends all sessions when `stop` is raised.
+    /// A receiver that ends all sessions when `stop` is raised, pauses them with `switch`, and has
+    /// their processes observed.
     ///
     /// # Errors
     /// When there are no descriptors left.
-    pub(crate) fn new(stop: Arc<Wakeup>) -> io::Result<(Receiver, ReceiverHandle)> {
+    pub(crate) fn new(
+        stop: Arc<Wakeup>,
+        switch: Arc<Switch>,
+        observer: ObserverHandle,
+    ) -> io::Result<(Receiver, ReceiverHandle)> {
         let (sender, arrivals) = mpsc::channel();
         let wakeup = Arc::new(Wakeup::new()?);
-        let handle = ReceiverHandle { arrivals: sender, wakeup: Arc::clone(&wakeup) };
-        let buffer = Box::new([0; MAX_LEN]);
-        let receiver =
-            Receiver { arrivals, sessions: Vec::new(), wakeup, stop, is_stopping: false, buffer };
+        let handle = ReceiverHandle {
+            arrivals: sender,
+            wakeup: Arc::clone(&wakeup),
+            switch: Arc::clone(&switch),
+        };
+        let receiver = Receiver {
+            arrivals,
+            sessions: Vec::new(),
+            wakeup,
+            stop,
+            switch,
+            observer,
+            is_stopping: false,
+            buffer: Box::new([0; MAX_LEN]),
+        };
         Ok((receiver, handle))
     }
 
@@ -89,7 +114,10 @@ impl Receiver {
     fn welcome(&mut self) -> bool {
         loop {
             match self.arrivals.try_recv() {
-                Ok(Arrival::Session(session)) => self.sessions.push(*session),
+                Ok(Arrival::Session(mut session)) => {
+                    session.have_observed(self.observer.clone());
+                    self.sessions.push(*session);
+                }
                 Ok(Arrival::Replaced(pid, answer)) => {
                     // Who asks does not wait for ever.
                     let _ = answer.send(self.replace(pid));
@@ -115,8 +143,11 @@ impl Receiver {
         if self.is_stopping {
             self.sessions.iter_mut().for_each(|session| session.close(SessionEnd::Stopped));
         }
-        let buffer = &mut self.buffer;
-        let flows = self.sessions.iter_mut().map(|session| session.pass(buffer));
+        let (buffer, is_paused) = (&mut self.buffer, self.switch.is_paused());
+        let flows = self.sessions.iter_mut().map(|session| {
+            session.set_paused(is_paused);
+            session.pass(buffer)
+        });
         let flow = flows.max().unwrap_or(Flow::Silent);
         self.sessions.retain(|session| !session.is_over());
         flow

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,11 +13,12 @@ use rustix::process::{
 };
 
 use crate::collector::{Collector, CollectorError, CollectorOptions};
-use crate::door::Socket;
 use crate::launch::{Additions, LaunchError, Program, spawn};
-use crate::outcome::Outcome;
+use crate::outcome::{Figures, Outcome};
 use crate::output::OutputError;
 use crate::preload;
+use crate::socket::Socket;
+use crate::wakeup::Wakeup;
 
 /// What to run, and how to trace it.
 #[derive(Clone, Debug)]
@@ -57,7 +58,7 @@ pub enum CommandEnd {
     Exited(i32),
     /// By this signal.
     Killed(i32),
-    /// It has not: the recording was stopped first, and the command runs on.
+    /// It has not: the recording ended first, and the command runs on.
     Abandoned,
 }
 
@@ -68,11 +69,12 @@ pub struct Recording {
     control: Control,
 }
 
-/// For other threads: signals for the command, and the recording's end.
+/// For other threads: signals for the command, and what becomes of the recording.
 #[derive(Clone, Debug)]
 pub struct Control {
     process: Arc<OwnedFd>,
     collector: Arc<Collector>,
+    stopped: Arc<Wakeup>,
 }
 
 impl Recording {
@@ -101,11 +103,20 @@ impl Recording {
         self.control.clone()
     }
 
-    /// Waits for the command itself; its children may live on.
+    /// Waits for the command itself; its children may live on. The recording may end before, by its
+    /// schedule or [`Control::stop`].
     pub fn wait_for_command(&self) -> CommandEnd {
+        self.wait_for_command_or(self.control.collector.stopped())
+    }
+
+    /// Waits for the command though the recording may be over, until [`Control::stop`].
+    pub fn accompany_command(&self) -> CommandEnd {
+        self.wait_for_command_or(self.control.stopped.as_fd())
+    }
+
+    fn wait_for_command_or(&self, stopped: BorrowedFd<'_>) -> CommandEnd {
         let process = PollFd::new(&*self.control.process, PollFlags::IN);
-        let stopped = PollFd::from_borrowed_fd(self.control.collector.stopped(), PollFlags::IN);
-        let mut polled = [process, stopped];
+        let mut polled = [process, PollFd::from_borrowed_fd(stopped, PollFlags::IN)];
         while poll(&mut polled, None) == Err(Errno::INTR) {}
         match waitpid(Some(self.pid), WaitOptions::NOHANG) {
             Ok(Some((_, status))) => match (status.exit_status(), status.terminating_signal()) {
@@ -128,8 +139,8 @@ impl Recording {
         self.control.collector.living_processes()
     }
 
-    /// Ends all sessions, waits until their traces are written, and tells about them.
-    pub fn finish(self) -> Outcome {
+    /// Ends all sessions, waits until their traces are written, and tells about them, once.
+    pub fn finish(&self) -> Outcome {
         self.control.collector.finish()
     }
 
@@ -145,7 +156,12 @@ impl Recording {
                 CollectorError::Output(error) => StartError::Output(error),
                 CollectorError::System(error) => StartError::System(error),
             })?;
-        let control = Control { process: Arc::new(process), collector: Arc::new(collector) };
+        let stopped = Wakeup::new().map_err(StartError::System)?;
+        let control = Control {
+            process: Arc::new(process),
+            collector: Arc::new(collector),
+            stopped: Arc::new(stopped),
+        };
         Ok(Recording { pid, control })
     }
 }
@@ -162,7 +178,23 @@ impl Control {
 
     /// Ends the recording; the processes run on, untraced.
     pub fn stop(&self) {
+        self.stopped.raise();
         self.collector.stop();
+    }
+
+    /// From now on nothing is sampled; what was sampled before is followed to its death.
+    pub fn pause(&self) {
+        self.collector.pause();
+    }
+
+    /// Undoes [`pause`](Self::pause).
+    pub fn resume(&self) {
+        self.collector.resume();
+    }
+
+    /// How the recording goes.
+    pub fn figures(&self) -> Figures {
+        self.collector.figures()
     }
 }
 

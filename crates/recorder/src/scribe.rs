@@ -9,16 +9,20 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::fact::Fact;
 
 use crate::assemble::Assembler;
 use crate::clock::{Anchor, monotonic_now};
-use crate::order::Batch;
-use crate::outcome::{SessionEnd, SessionReport};
+use crate::notes::Note;
+use crate::order::{Batch, Item};
+use crate::outcome::{Figures, SessionEnd, SessionReport};
+use crate::plan::Plan;
 use crate::process::ProcessImage;
 use crate::progress::Seat;
 use crate::queue::{Ending, Work, WorkReceiver};
+use crate::sink;
 use crate::symbolizer::Symbolizer;
-use crate::trace_file::TraceFile;
+use crate::trace_file::{Length, TraceFile, is_limit};
 
 /// Events wait no longer than this before they are in the file.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,42 +42,51 @@ pub(crate) struct Assignment {
 /// Writes one trace.
 pub(crate) struct Scribe {
     /// None after an error: work is still taken, so that the session can end in order.
-    trace: Option<Assembler<TraceFile>>,
+    trace: Option<Assembler>,
+    length: Length,
     failed: Arc<AtomicBool>,
     flushed: Instant,
     has_pending: bool,
+    resident: u64,
     report: SessionReport,
 }
 
 impl Scribe {
     /// Runs until the session's end, and leaves the report of how it went in `seat`.
     pub(crate) fn run(assignment: Assignment, inbox: &WorkReceiver, seat: Seat) {
-        let mut scribe = Scribe::begin(assignment);
-        let ending = scribe.follow(inbox);
+        let mut scribe = Scribe::begin(assignment, seat.plan());
+        let ending = scribe.follow(inbox, &seat);
         scribe.finish(ending);
         seat.leave(scribe.into_report());
     }
 
-    fn begin(assignment: Assignment) -> Scribe {
-        let Assignment { path, file, info, process, anchor, symbolizer, failed } = assignment;
+    fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
+        let Assignment { path, file, mut info, process, anchor, symbolizer, failed } = assignment;
+        plan.announce(&mut info);
+        let file = TraceFile::new(file, plan.max_size);
         let mut scribe = Scribe {
             trace: None,
+            length: file.length(),
             failed,
             flushed: Instant::now(),
             has_pending: false,
+            resident: 0,
             report: blank_report(path, &process, &info),
         };
-        match Assembler::new(TraceFile::new(file), &info, anchor, symbolizer, process) {
-            Ok(assembler) => scribe.trace = Some(assembler),
+        match sink::open(file, &info) {
+            Ok(sink) => scribe.trace = Some(Assembler::new(sink, anchor, symbolizer, process)),
             Err(error) => scribe.fail(error),
         }
         scribe
     }
 
-    fn follow(&mut self, inbox: &WorkReceiver) -> Ending {
+    fn follow(&mut self, inbox: &WorkReceiver, seat: &Seat) -> Ending {
         loop {
             match inbox.receive(self.patience()) {
-                Ok(Work::Events(batch)) => self.write(&batch),
+                Ok(Work::Events { batch, lost }) => {
+                    self.write(&batch);
+                    seat.tell(self.figures(lost));
+                }
                 Ok(Work::End(ending)) => return ending,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -99,7 +112,28 @@ impl Scribe {
             self.flushed = Instant::now();
             self.has_pending = true;
         }
-        self.attempt(|trace| batch.messages().try_for_each(|message| trace.apply(&message)));
+        batch.notes.iter().for_each(|note| self.note_memory(&note.fact));
+        self.attempt(|trace| {
+            batch.items().try_for_each(|item| match item {
+                Item::Message(message) => trace.apply(&message),
+                Item::Note(Note { time, fact }) => trace.fact(*time, fact),
+            })
+        });
+    }
+
+    fn note_memory(&mut self, fact: &Fact) {
+        if let Fact::Counters(counters) = fact
+            && let Some(resident) = counters.resident
+        {
+            self.resident = resident.0;
+            self.report.peak_resident = self.report.peak_resident.max(Some(resident.0));
+        }
+    }
+
+    fn figures(&self, lost: u64) -> Figures {
+        let samples = self.trace.as_ref().map_or(self.report.samples, |it| it.counts().samples);
+        let (bytes, resident) = (self.length.get(), self.resident);
+        Figures { processes: 1, samples, bytes, resident, lost }
     }
 
     fn flush_if_due(&mut self) {
@@ -109,7 +143,7 @@ impl Scribe {
         }
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut Assembler<TraceFile>) -> io::Result<()>) {
+    fn attempt(&mut self, write: impl FnOnce(&mut Assembler) -> io::Result<()>) {
         if let Some(trace) = &mut self.trace
             && let Err(error) = write(trace)
         {
@@ -120,19 +154,20 @@ impl Scribe {
     fn fail(&mut self, error: io::Error) {
         self.note_progress();
         self.trace = None;
-        self.report.error = Some(error);
+        self.report.is_full = is_limit(&error);
+        self.report.error = Some(error).filter(|error| !is_limit(error));
         self.failed.store(true, Ordering::Relaxed);
     }
 
     fn finish(&mut self, ending: Ending) {
         self.attempt(Assembler::flush);
         self.note_progress();
-        if let Some(trace) = self.trace.take() {
-            match trace.finish(ending.time) {
-                Ok(file) => self.report.bytes = file.written(),
-                Err(error) => self.report.error = Some(error),
-            }
+        if let Some(trace) = self.trace.take()
+            && let Err(error) = trace.finish(ending.time)
+        {
+            self.fail(error);
         }
+        self.report.bytes = self.length.get();
         self.report.end = ending.end;
         self.report.lost = ending.lost;
     }
@@ -142,7 +177,6 @@ impl Scribe {
             let counts = trace.counts();
             self.report.samples = counts.samples;
             self.report.events = counts.events;
-            self.report.bytes = trace.written();
             self.report.notices = trace.take_notices();
         }
     }
@@ -167,6 +201,8 @@ fn blank_report(path: PathBuf, process: &ProcessImage, info: &TraceInfo) -> Sess
         samples: 0,
         events: 0,
         bytes: 0,
+        peak_resident: None,
+        is_full: false,
         lost: Vec::new(),
         notices: Vec::new(),
         end: SessionEnd::Stopped,

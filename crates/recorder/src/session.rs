@@ -3,17 +3,29 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use lifetrace_transport::codec::MAX_LEN;
+use lifetrace_transport::message::{Body, Message, MonotonicNanos};
 use lifetrace_transport::ring::Damaged;
 use lifetrace_transport::segment::LostReason;
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
+use crate::notes::Notes;
+use crate::observe::ObserverHandle;
 use crate::order::Reorder;
 use crate::outcome::SessionEnd;
 use crate::queue::{Ending, Work, WorkSender};
 use crate::shm::Segment;
+
+/// A pass takes no more than this from each ring, in bytes, so that a batch is small beside what may
+/// wait in the queues.
+const MOST_PER_RING: u64 = 256 << 10;
+
+/// A trace that takes nothing for so long is taken to be stuck (a disk that hangs): from then on
+/// there is no sign of life for the target, which, if recording is exact, would wait for ever.
+const STUCK: Duration = Duration::from_secs(30);
 
 /// Room for any message.
 pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
@@ -37,8 +49,12 @@ pub(crate) struct Session {
     pub(crate) process: OwnedFd,
     segment: Segment,
     reorder: Reorder,
+    notes: Notes,
+    observer: Option<ObserverHandle>,
     /// While it is full, the rings are left alone.
     queue: WorkSender,
+    /// What waited in it when that last changed, and the time.
+    taken: (usize, Instant),
     /// Set by the session's thread when the trace cannot be written any more.
     failed: Arc<AtomicBool>,
     end: Option<SessionEnd>,
@@ -58,11 +74,25 @@ impl Session {
             process,
             segment,
             reorder: Reorder::new(),
+            notes: Notes::default(),
+            observer: None,
             queue,
+            taken: (0, Instant::now()),
             failed,
             end: None,
             handed_over: false,
         }
+    }
+
+    /// Has the process observed from outside.
+    pub(crate) fn have_observed(&mut self, observer: ObserverHandle) {
+        observer.watch(self.pid, self.notes.clone());
+        self.observer = Some(observer);
+    }
+
+    /// Tells the agent whether to sample.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.segment.header().set_paused(paused);
     }
 
     /// Nothing new will come; what is in the rings still counts.
@@ -88,29 +118,45 @@ impl Session {
 
     /// One pass over the rings.
     pub(crate) fn pass(&mut self, buffer: &mut MessageBuffer) -> Flow {
-        self.segment.header().beat();
+        if !self.is_stuck() {
+            self.segment.header().beat();
+        }
         if self.failed.load(Ordering::Relaxed) {
             self.segment.header().stop();
         }
         if self.queue.is_full() {
             return Flow::Steady;
         }
+        let notes = self.notes.take();
         let now = monotonic_now();
-        let bytes = self.drain(buffer);
-        let batch = self.reorder.release(self.end.is_none().then_some(now));
+        let drained = self.drain(buffer);
+        let is_last = self.end.is_some() && drained.rest_from.is_none();
+        let until = drained.rest_from.map_or(now, |rest| rest.min(now));
+        let mut batch = self.reorder.release((!is_last).then_some(until));
+        batch.notes = notes;
         if !batch.is_empty() {
-            self.send(Work::Events(batch));
+            self.send(Work::Events { batch, lost: self.lost_so_far() });
         }
-        if let Some(end) = self.end {
+        if let Some(end) = self.end.filter(|_| is_last) {
             let ending = Ending { end, time: now, lost: self.lost() };
             self.send(Work::End(ending));
             self.handed_over = true;
         }
-        match bytes {
+        match drained.bytes {
+            _ if drained.rest_from.is_some() => Flow::Torrent,
             0 => Flow::Silent,
             bytes if bytes < self.segment.ring_bytes() / 8 => Flow::Steady,
             _ => Flow::Torrent,
         }
+    }
+
+    /// Whether the session's thread has not taken anything from a full queue for long.
+    fn is_stuck(&mut self) -> bool {
+        let waiting = self.queue.waiting();
+        if waiting != self.taken.0 || !self.queue.is_full() {
+            self.taken = (waiting, Instant::now());
+        }
+        self.taken.1.elapsed() > STUCK
     }
 
     fn send(&mut self, work: Work) {
@@ -121,33 +167,69 @@ impl Session {
         }
     }
 
-    fn drain(&mut self, buffer: &mut MessageBuffer) -> u64 {
-        let mut bytes = 0;
+    fn drain(&mut self, buffer: &mut MessageBuffer) -> Drained {
+        let mut all = Drained::default();
         for ring in 0..self.segment.ring_count() {
             match self.drain_ring(ring, buffer) {
-                Ok(drained) => bytes += drained,
+                Ok(drained) => all.add(&drained),
                 Err(Damaged) => self.close(SessionEnd::Damaged),
             }
         }
-        bytes
+        all
     }
 
-    /// Takes what was in the ring when this began, so that no producer can keep us here.
-    fn drain_ring(&mut self, ring: usize, buffer: &mut MessageBuffer) -> Result<u64, Damaged> {
+    /// Takes what was in the ring when this began, so that no producer can keep us here, or as much
+    /// as a pass may take.
+    fn drain_ring(&mut self, ring: usize, buffer: &mut MessageBuffer) -> Result<Drained, Damaged> {
         let waiting = self.segment.used(ring);
-        let mut taken = 0;
-        while taken < waiting {
-            let Some(message) = self.segment.pop(ring, &mut buffer[..])? else { break };
-            taken += record_bytes(message);
-            self.reorder.push(message).map_err(|_| Damaged)?;
+        let (mut bytes, mut last) = (0, None);
+        while bytes < waiting.min(MOST_PER_RING) {
+            let Some(record) = self.segment.pop(ring, &mut buffer[..])? else { break };
+            bytes += record_bytes(record);
+            let message = self.reorder.push(record).map_err(|_| Damaged)?;
+            last = Some(message.time);
+            if let Some(observer) = &self.observer {
+                tell_about_threads(observer, self.pid, &message);
+            }
         }
-        Ok(taken)
+        Ok(Drained { bytes, rest_from: last.filter(|_| bytes < waiting) })
+    }
+
+    fn lost_so_far(&self) -> u64 {
+        LostReason::ALL.iter().map(|&reason| self.segment.header().lost(reason)).sum()
     }
 
     fn lost(&self) -> Vec<(LostReason, u64)> {
         let header = self.segment.header();
         let counts = LostReason::ALL.map(|reason| (reason, header.lost(reason)));
         counts.into_iter().filter(|&(_, count)| count > 0).collect()
+    }
+}
+
+/// What a pass has taken from rings.
+#[derive(Clone, Copy, Debug, Default)]
+struct Drained {
+    bytes: u64,
+    /// The time of the last message taken from a ring that has more, the earliest of several:
+    /// younger ones may have to wait for what is left there.
+    rest_from: Option<MonotonicNanos>,
+}
+
+impl Drained {
+    fn add(&mut self, other: &Drained) {
+        self.bytes += other.bytes;
+        self.rest_from = match (self.rest_from, other.rest_from) {
+            (Some(one), Some(another)) => Some(one.min(another)),
+            (one, another) => one.or(another),
+        };
+    }
+}
+
+fn tell_about_threads(observer: &ObserverHandle, pid: Pid, message: &Message<'_>) {
+    match message.body {
+        Body::ThreadStarted { os_id } => observer.thread_started(pid, message.thread, os_id),
+        Body::ThreadEnded => observer.thread_ended(pid, message.thread),
+        _ => {}
     }
 }
 

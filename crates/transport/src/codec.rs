@@ -14,6 +14,7 @@
 //! ThreadEnded     –
 //! Notice          –                                                          (detail = kind)
 //! Exiting         –
+//! AllocatorTotals in use  held
 //! ```
 //!
 //! An encoded message comes in two parts, a fixed head and a borrowed tail (frames, or nothing), so
@@ -53,6 +54,7 @@ const THREAD_STARTED: u8 = 6;
 const THREAD_ENDED: u8 = 7;
 const NOTICE: u8 = 8;
 const EXITING: u8 = 9;
+const ALLOCATOR_TOTALS: u8 = 10;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +116,11 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
         Body::ThreadEnded => (THREAD_ENDED, 0, 0),
         Body::Notice { kind } => (NOTICE, kind as u8, 0),
         Body::Exiting => (EXITING, 0, 0),
+        Body::AllocatorTotals { in_use, held } => {
+            head.word(in_use);
+            head.word(held);
+            (ALLOCATOR_TOTALS, 0, 0)
+        }
     };
     let first =
         u64::from(tag) | u64::from(detail) << 8 | flags << 16 | u64::from(message.thread.0) << 32;
@@ -157,6 +164,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         THREAD_ENDED => Body::ThreadEnded,
         NOTICE => Body::Notice { kind: notice_kind(detail)? },
         EXITING => Body::Exiting,
+        ALLOCATOR_TOTALS => Body::AllocatorTotals { in_use: fields.word()?, held: fields.word()? },
         other => return Err(DecodeError::Tag(other)),
     };
     if fields.bytes.is_empty() {

@@ -1,7 +1,7 @@
 //! The first and only words over the socket.
 //!
-//! The agent connects (`AF_UNIX`, `SOCK_SEQPACKET`, path in [`SOCKET_VARIABLE`]) and sends one
-//! [`Hello`]. The recorder, which learns pid, uid and gid from the kernel, answers with one
+//! The agent connects (`AF_UNIX`, `SOCK_SEQPACKET`, path in [`SOCKET_VARIABLE`], or else its
+//! [`abstract_twin`]) and sends one [`Hello`]. The recorder, which learns pid, uid and gid from the kernel, answers with one
 //! [`Welcome`], the segment's descriptor attached (`SCM_RIGHTS`); or closes the connection, and
 //! then the process is not traced. The agent waits a bounded time, maps the segment, and closes
 //! both descriptors. While the agent waits, the recorder may read `/proc/<pid>`: exe, command line.
@@ -10,6 +10,14 @@ use crate::segment::PROTOCOL_VERSION;
 
 /// Environment variable with the path of the recorder's socket.
 pub const SOCKET_VARIABLE: &str = "LIFETRACE_SOCKET";
+
+/// Name of the abstract socket that the recorder has beside the one at `path`, for processes that have
+/// left the part of the file system where that is. It does not tell the path's last component, which
+/// may be a secret.
+pub fn abstract_twin(path: &[u8]) -> Option<&[u8]> {
+    let end = path.iter().rposition(|&byte| byte == b'/')?;
+    path.get(..end).filter(|directory| directory.first() == Some(&b'/'))
+}
 
 /// Why a session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -145,6 +145,13 @@ pub enum Body<'a> {
         /// Which.
         kind: NoticeKind,
     },
+    /// What the allocator says of the whole process, the agent's own memory for samples included.
+    AllocatorTotals {
+        /// Bytes that the program has asked for and not given back, as the allocator counts them.
+        in_use: u64,
+        /// Bytes that the allocator has from the system.
+        held: u64,
+    },
     /// The process is leaving by way of its exit handlers. More may follow, from later handlers.
     Exiting,
 }

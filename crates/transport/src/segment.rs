@@ -6,15 +6,16 @@
 //! 4096 + stride     ring 1 …
 //! ```
 //!
-//! The recorder writes `settings` before it passes the descriptor on; they never change. `control`
-//! is the recorder's, `counters` are the agent's.
+//! The recorder writes `settings` before it passes the descriptor on; they never change. The
+//! heartbeat and the two switches, `stopped` and `paused`, are the recorder's; the counts of what is
+//! lost are the agent's.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::ring::RingHeader;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -58,16 +59,19 @@ pub enum LostReason {
     RegionFull = 3,
     /// No memory for the agent's record of the thread.
     NoThreadRecord = 4,
+    /// The thread was at the end of its stack.
+    NoStack = 5,
 }
 
 impl LostReason {
     /// All of them, in the order of the counters.
-    pub const ALL: [LostReason; 5] = [
+    pub const ALL: [LostReason; 6] = [
         LostReason::RingFull,
         LostReason::RingBusy,
         LostReason::Reentrant,
         LostReason::RegionFull,
         LostReason::NoThreadRecord,
+        LostReason::NoStack,
     ];
 
     /// For people: "lost 12 events: ring full".
@@ -78,6 +82,7 @@ impl LostReason {
             LostReason::Reentrant => "in a signal handler that interrupted the agent",
             LostReason::RegionFull => "no room for sampled blocks",
             LostReason::NoThreadRecord => "no memory for the record of a thread",
+            LostReason::NoStack => "at the end of a thread's stack",
         }
     }
 }
@@ -89,6 +94,7 @@ pub struct SegmentHeader {
     settings: Settings,
     heartbeat: AtomicU64,
     stopped: AtomicU32,
+    paused: AtomicU32,
     lost: [AtomicU64; LostReason::ALL.len()],
 }
 
@@ -101,6 +107,7 @@ impl SegmentHeader {
             settings,
             heartbeat: AtomicU64::new(1),
             stopped: AtomicU32::new(0),
+            paused: AtomicU32::new(0),
             lost: Default::default(),
         }
     }
@@ -128,6 +135,18 @@ impl SegmentHeader {
     /// Whether the recorder has said [`stop`](Self::stop).
     pub fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire) != 0
+    }
+
+    /// Says whether blocks are to be sampled from now on. Those sampled before are still reported
+    /// when they die.
+    pub fn set_paused(&self, paused: bool) {
+        self.paused.store(paused.into(), Ordering::Relaxed);
+    }
+
+    /// Whether no blocks are to be sampled now. Agents look when a countdown has ended, and nowhere
+    /// else.
+    pub fn paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed) != 0
     }
 
     /// Counts one lost event.

@@ -39,6 +39,7 @@ enum Kind {
     ThreadEnded,
     Notice(NoticeKind),
     Exiting,
+    AllocatorTotals(u64, u64),
 }
 
 impl Owned {
@@ -73,6 +74,9 @@ impl Owned {
             Kind::ThreadEnded => Body::ThreadEnded,
             Kind::Notice(kind) => Body::Notice { kind: *kind },
             Kind::Exiting => Body::Exiting,
+            Kind::AllocatorTotals(in_use, held) => {
+                Body::AllocatorTotals { in_use: *in_use, held: *held }
+            }
         };
         Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }
     }
@@ -98,6 +102,7 @@ impl Owned {
             Kind::ThreadEnded => (7, 0, 0, vec![], vec![]),
             Kind::Notice(kind) => (8, *kind as u64, 0, vec![], vec![]),
             Kind::Exiting => (9, 0, 0, vec![], vec![]),
+            Kind::AllocatorTotals(in_use, held) => (10, 0, 0, vec![*in_use, *held], vec![]),
         };
         let first = tag | detail << 8 | flags << 16 | u64::from(self.thread) << 32;
         let words = [first, self.time].into_iter().chain(words);
@@ -138,6 +143,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         Just(Kind::ThreadEnded),
         notice.prop_map(Kind::Notice),
         Just(Kind::Exiting),
+        any::<(u64, u64)>().prop_map(|(in_use, held)| Kind::AllocatorTotals(in_use, held)),
     ]
 }
 
@@ -217,7 +223,7 @@ fn what_is_too_long_is_cut() {
 
 #[test]
 fn tags_that_do_not_exist() {
-    for tag in [0u8, 10, 255] {
+    for tag in [0u8, 11, 255] {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
     }

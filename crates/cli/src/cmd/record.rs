@@ -1,5 +1,7 @@
 //! `lifetrace record`
 
+mod progress;
+mod quantity;
 mod sampling;
 mod signals;
 mod telling;
@@ -10,11 +12,12 @@ use std::time::{Duration, Instant};
 
 use lifetrace_recorder::{
     CollectorOptions, CommandEnd, Config, DEFAULT_TEMPLATE, LaunchError, Outcome, Rate, Recording,
-    StartError,
+    Schedule, StartError,
 };
 
 use crate::{embedded, terminal};
-use signals::Signals;
+use progress::ProgressLine;
+use signals::{Attended, Signals};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -36,12 +39,30 @@ pub struct Args {
     /// Seed of the sampler; the same one gives a single-threaded program the same samples
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Begin to sample after this time: 500ms, 10s, 2m, 1h
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = quantity::span)]
+    delay: Duration,
+    /// End the recording after this time, counted from the end of the delay; the command goes on
+    #[arg(long, value_name = "TIME", value_parser = quantity::span)]
+    duration: Option<Duration>,
+    /// End a trace before it is longer than this: 100MiB, 1GB; the process goes on
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    max_size: Option<u64>,
+    /// How often to note each process's memory and page faults, or off
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = counters)]
+    counters: Counters,
     /// Print the report of the command's trace, too
     #[arg(long)]
     report: bool,
     /// Say nothing but errors and losses
     #[arg(short, long)]
     quiet: bool,
+    /// Show how it goes even where stderr is no terminal, or the command uses it
+    #[arg(long, overrides_with = "no_progress")]
+    progress: bool,
+    /// Do not show how it goes
+    #[arg(long)]
+    no_progress: bool,
     /// Do not trace processes that the command starts
     #[arg(long)]
     no_children: bool,
@@ -64,9 +85,36 @@ const INTERRUPTED: u8 = 130;
 /// What a command leaves behind is mentioned when it lives longer than this.
 const AFTERLIFE: Duration = Duration::from_secs(1);
 
+/// How often to note what a process uses; `None` for never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counters(Option<Duration>);
+
+/// How much is said.
+#[derive(Clone, Copy)]
+struct Manner {
+    report: bool,
+    quiet: bool,
+    /// `None`: where that makes sense.
+    progress: Option<bool>,
+}
+
+/// More often costs more than it tells.
+const SHORTEST_COUNTERS: Duration = Duration::from_millis(10);
+
+fn counters(text: &str) -> Result<Counters, String> {
+    if text.eq_ignore_ascii_case("off") {
+        return Ok(Counters(None));
+    }
+    let interval = quantity::span(text).map_err(|error| format!("{error}, or off"))?;
+    if interval < SHORTEST_COUNTERS {
+        return Err("must be at least 10ms".to_owned());
+    }
+    Ok(Counters(Some(interval)))
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (report, quiet) = (args.report, args.quiet);
-    let code = match record(&args.into_config(), report, quiet) {
+    let manner = args.manner();
+    let code = match record(&args.into_config(), manner) {
         Ok(code) => code,
         Err(failure) => {
             terminal::complain(format_args!("{failure:#}"));
@@ -77,6 +125,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
+    fn manner(&self) -> Manner {
+        let progress = match (self.progress, self.no_progress || self.quiet) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        };
+        Manner { report: self.report, quiet: self.quiet, progress }
+    }
+
     fn into_config(self) -> Config {
         let options = CollectorOptions {
             output: self.output,
@@ -84,40 +141,62 @@ impl Args {
             rate: self.rate.unwrap_or(self.interval),
             seed: self.seed.unwrap_or_else(sampling::random_seed),
             follow_children: !self.no_children,
+            schedule: Schedule { delay: self.delay, duration: self.duration },
+            max_size: self.max_size,
+            counters: self.counters.0,
         };
         Config { command: self.command, preload: embedded::PRELOAD, options }
     }
 }
 
-fn record(config: &Config, report: bool, quiet: bool) -> anyhow::Result<u8> {
+fn record(config: &Config, manner: Manner) -> anyhow::Result<u8> {
     let signals = Signals::catch()?;
     let recording = Recording::start(config)?;
     let signals = signals.attend(recording.control())?;
-    let end = recording.wait_for_command();
-    signals.command_has_ended();
-    if end != CommandEnd::Abandoned {
-        wait_for_others(&recording, quiet);
-    }
-    let command = recording.pid();
+    let mut end = wait(&recording, &signals, manner)?;
     let outcome = recording.finish();
-    telling::tell(&outcome, command, quiet);
-    if report {
-        telling::report(&outcome, command);
+    tell(&outcome, recording.pid(), manner);
+    if end == CommandEnd::Abandoned {
+        if !manner.quiet {
+            terminal::complain("the recording is over; the command goes on");
+        }
+        end = recording.accompany_command();
     }
     Ok(exit_code(end, &outcome))
 }
 
-fn wait_for_others(recording: &Recording, quiet: bool) {
+/// Until there is nothing more to record, or recording is to end.
+fn wait(recording: &Recording, signals: &Attended, manner: Manner) -> anyhow::Result<CommandEnd> {
+    let line = match manner.progress {
+        Some(false) => ProgressLine::none(),
+        wish => ProgressLine::start(recording.control(), wish.is_some())?,
+    };
+    let end = recording.wait_for_command();
+    if end != CommandEnd::Abandoned {
+        signals.command_has_ended();
+        wait_for_others(recording, &line, manner);
+    }
+    Ok(end)
+}
+
+fn tell(outcome: &Outcome, command: u32, manner: Manner) {
+    telling::tell(outcome, command, manner.quiet);
+    if manner.report {
+        telling::report(outcome, command);
+    }
+}
+
+fn wait_for_others(recording: &Recording, line: &ProgressLine, manner: Manner) {
     if recording.wait_for_others(Some(Instant::now() + AFTERLIFE)) {
         return;
     }
-    if !quiet {
+    if !manner.quiet {
         let doing = match recording.living_processes() {
             0 => "writing traces".to_owned(),
             1 => "recording a process that it has started (Ctrl-C ends that)".to_owned(),
             count => format!("recording {count} processes that it has started (Ctrl-C ends that)"),
         };
-        terminal::complain(format_args!("the command has ended; still {doing}"));
+        line.say(format_args!("the command has ended; still {doing}"));
     }
     recording.wait_for_others(None);
 }

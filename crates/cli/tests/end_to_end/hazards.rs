@@ -3,56 +3,9 @@
 //! Each runs bare, recorded exactly and recorded at a short interval. It must look the same from
 //! outside; the exact traces must say, to the word, what the program says of itself.
 
-use std::path::Path;
-
 use crate::support::fixture;
-use crate::support::ledger;
-use crate::support::profile::assert_complete;
-use crate::support::run::{Outcome, Recording, Target};
-
-const EXACT: &[&str] = &["--rate", "1"];
-const SHORT_INTERVAL: &[&str] = &["--interval", "4KiB", "--seed", "1"];
-
-/// Checks a program that is to leave `traces` traces.
-fn check(program: &Path, arguments: &[&str], traces: usize) {
-    check_target(&Target::new(&[program]).arguments(arguments), traces);
-}
-
-fn check_target(target: &Target, traces: usize) {
-    let bare = target.bare();
-    assert_ne!(bare.code, 99, "the fixture itself is wrong: {bare:?}");
-    let exact = target.record(EXACT);
-    same(&bare, &exact);
-    same_ledger(&bare, &exact);
-    let sampled = target.record(SHORT_INTERVAL);
-    same(&bare, &sampled);
-    for recording in [exact, sampled] {
-        assert_eq!(recording.traces().len(), traces, "{:?}", recording.traces());
-        recording.traces().iter().for_each(|trace| assert_complete(trace));
-    }
-}
-
-/// Checks a program of which nothing need be heard; what we say of that on stderr is ours.
-fn check_unheard(target: &Target) {
-    let bare = target.bare();
-    assert_eq!(bare.code, 0, "{bare:?}");
-    for options in [EXACT, SHORT_INTERVAL] {
-        let outcome = target.record(options).outcome;
-        assert_eq!((outcome.code, &outcome.stdout), (bare.code, &bare.stdout), "{outcome:?}");
-    }
-}
-
-fn same(bare: &Outcome, recording: &Recording) {
-    assert_eq!(&recording.outcome, bare, "recorded (left) and bare (right)");
-}
-
-fn same_ledger(bare: &Outcome, recording: &Recording) {
-    let expected = ledger::expected(&bare.stdout_text());
-    let heard = ledger::heard(&recording.traces());
-    for (function, totals) in &expected {
-        assert_eq!(heard.get(function), Some(totals), "{function}: trace (left), program (right)");
-    }
-}
+use crate::support::hazard::{EXACT, SHORT_INTERVAL, check, check_unheard};
+use crate::support::run::Target;
 
 #[test]
 fn every_function_of_the_malloc_family() {
@@ -72,23 +25,6 @@ fn big_blocks_that_are_not_touched() {
 #[test]
 fn every_overload_of_operator_new() {
     check(&fixture::cpp("operators"), &[], 1);
-}
-
-/// Operator new of these allocators does not go through malloc.
-#[test]
-fn allocators_that_programs_bring() {
-    for library in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"] {
-        let path = Path::new("/usr/lib/x86_64-linux-gnu").join(library);
-        if !path.exists() {
-            assert!(std::env::var_os("CI").is_none(), "CI must have {library}");
-            eprintln!("skipped: no {library}");
-            continue;
-        }
-        for program in [fixture::cpp("exceptions"), fixture::c("realloc")] {
-            let brought = [("LD_PRELOAD", path.as_os_str())];
-            check_target(&Target::new(&[&program]).environment(&brought), 1);
-        }
-    }
 }
 
 #[test]

@@ -4,10 +4,20 @@
 //! with the libraries. No test measures time or sleeps; each can run at the same time as any other.
 //! All are in one executable, so that they share the compiled fixtures.
 
+mod allocators;
 mod bad_traces;
+mod control;
+mod debuggers;
+mod environments;
 mod fast_path;
 mod hazards;
+mod leftovers;
+mod processes;
 mod real_programs;
 mod record_options;
 mod record_refusals;
+mod stacks;
+mod strangers;
 mod support;
+mod threads;
+mod untraceable;

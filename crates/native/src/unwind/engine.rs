@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
+use lifetrace_agent::backtrace::{Backtraces, Note};
 use lifetrace_agent::lock::{Lock, Patience};
 
 use super::readable::Readable;
@@ -63,6 +64,9 @@ struct Slot {
 /// What a walk works with.
 struct Tools {
     cache: RuleCache,
+    /// This library's own frames by their distance from the walk's beginning: return addresses, and
+    /// notes of their rules. They never change, as the library is never unloaded.
+    own: [[u64; 2]; 8],
     rules: Rules,
 }
 
@@ -81,7 +85,11 @@ pub fn prepare() {
         let Some(_held) = slot.lock.acquire(Patience::Short) else { continue };
         // SAFETY: under the lock.
         let tools = unsafe { &mut *slot.tools.get() };
-        tools.get_or_insert_with(|| Tools { cache: RuleCache::new(), rules: Rules::new_in() });
+        tools.get_or_insert_with(|| Tools {
+            cache: RuleCache::new(),
+            own: [[0; 2]; 8],
+            rules: Rules::new_in(),
+        });
     }
 }
 
@@ -101,11 +109,11 @@ pub fn reset_after_fork() {
     SLOT.iter().for_each(|slot| slot.lock.reset());
 }
 
-/// Walks this thread's stack and gives the address of every frame outside this library to `push`,
-/// innermost first, as return addresses; `push` says whether it wants more. `readable` is what is known
-/// of this thread's stack, see [`Readable`]; `thread` is any number of its own.
+/// Walks this thread's stack and leaves the address of every frame outside this library in
+/// `backtraces`, as return addresses. `readable` is what is known of this thread's stack, see
+/// [`Readable`]; `thread` is any number of its own.
 #[inline(never)]
-pub fn walk(thread: usize, readable: &mut Range<u64>, push: impl FnMut(u64) -> bool) -> Walk {
+pub fn walk(thread: usize, readable: &mut Range<u64>, backtraces: &mut Backtraces) -> Walk {
     let (ip, registers) = registers::here();
     let mut stack = Readable::new(readable, registers.sp());
     for attempt in 0..=SLOTS {
@@ -115,10 +123,14 @@ pub fn walk(thread: usize, readable: &mut Range<u64>, push: impl FnMut(u64) -> b
         // SAFETY: under the slot's lock the tools are ours, and the map is not dropped.
         let (map, tools) =
             unsafe { (MAP.load(Ordering::Acquire).as_ref(), &mut *slot.tools.get()) };
-        let (Some(map), Some(tools)) = (map, tools.as_mut()) else { return Walk::CutOff };
+        let (Some(map), Some(tools)) = (map, tools.as_mut()) else { break };
         tools.cache.keep_only(map.number);
-        return map.walk(tools, (ip, registers), &mut stack, push);
+        backtraces.start(map.number);
+        let mut walker = Walker { map, tools, stack: &mut stack, backtraces };
+        let Some(caller) = walker.leave_own(ip, registers) else { break };
+        return walker.outwards(caller);
     }
+    backtraces.leave_out();
     Walk::CutOff
 }
 
@@ -128,64 +140,156 @@ impl Map {
         Map { engine, text, own, number: 0 }
     }
 
-    fn walk(
-        &self,
-        tools: &mut Tools,
-        (ip, registers): (u64, Registers),
-        stack: &mut Readable<'_>,
-        mut push: impl FnMut(u64) -> bool,
-    ) -> Walk {
-        let mut inside = true;
+    fn knows(&self, address: u64) -> bool {
+        let after = self.text.partition_point(|range| range.start <= address);
+        after > 0 && address <= self.text[after - 1].end
+    }
+}
+
+/// A walk under way.
+struct Walker<'a, 'stack> {
+    map: &'a Map,
+    tools: &'a mut Tools,
+    stack: &'a mut Readable<'stack>,
+    backtraces: &'a mut Backtraces,
+}
+
+/// The rule of a frame, if it has one; or that its code is of no known module.
+enum Way {
+    Rule(Rule),
+    Framehop,
+    Unknown,
+}
+
+impl Walker<'_, '_> {
+    /// From here to the first frame outside this library; `None` if the walk ends before that.
+    fn leave_own(&mut self, ip: u64, registers: Registers) -> Option<Caller> {
         let frame = Frame { sp: registers.sp(), bp: frame_pointer(&registers) };
-        let first = FrameAddress::from_instruction_pointer(ip);
-        let mut caller = self.slow_caller(tools, first, frame, stack);
+        // The code here has set up its frame, so its address will do for a return address.
+        let mut caller = Caller::At(ip, frame);
+        let mut distance = 0;
+        while let Caller::At(address, frame) = caller
+            && self.map.own.contains(&address)
+        {
+            caller = match self.own_way(distance, address) {
+                Way::Rule(rule) => rule.caller(frame, self.stack),
+                Way::Framehop => self.framehop(address, frame),
+                Way::Unknown => return None,
+            };
+            distance += 1;
+        }
+        Some(caller)
+    }
+
+    #[inline]
+    fn own_way(&mut self, distance: usize, address: u64) -> Way {
+        if let Some([known, note]) = self.tools.own.get(distance)
+            && *known == address
+            && let Some(rule) = Rule::noted(*note)
+        {
+            return Way::Rule(rule);
+        }
+        let way = self.way(address);
+        if let (Way::Rule(rule), Some(place)) = (&way, self.tools.own.get_mut(distance)) {
+            *place = [address, rule.note()];
+        }
+        way
+    }
+
+    /// From the innermost frame to the outermost, over frames that are met again where possible.
+    fn outwards(&mut self, mut caller: Caller) -> Walk {
         loop {
             let (address, frame) = match caller {
                 Caller::At(address, frame) => (address, frame),
-                Caller::None => return Walk::Complete,
-                Caller::Unreadable => return Walk::CutOff,
+                Caller::None => return self.end(0, Walk::Complete),
+                Caller::Unreadable => return self.end(0, Walk::CutOff),
             };
-            inside = inside && self.own.contains(&address);
-            if !inside && !push(address) {
-                return Walk::CutOff;
+            if let Some(met) = self.backtraces.meet(address, frame.sp) {
+                match self.follow(met, frame) {
+                    Followed::ToTheEnd => return self.end(met + 1, Walk::Complete),
+                    Followed::ToFrame(last, next) => {
+                        if !self.backtraces.push_met(met, last) {
+                            return self.end(0, Walk::CutOff);
+                        }
+                        caller = next;
+                        continue;
+                    }
+                    Followed::Nowhere => {}
+                }
             }
-            caller = match tools.cache.get(address) {
-                Some(rule) => rule.caller(frame, stack),
-                None if !self.knows(address) => return Walk::Unknown(address),
-                None => self.uncached_caller(tools, address, frame, stack),
+            let way = self.way(address);
+            let rule = if let Way::Rule(rule) = way { rule.note() } else { 0 };
+            if !self.backtraces.push(address, Note { sp: frame.sp, rule }) {
+                return self.end(0, Walk::CutOff);
+            }
+            caller = match way {
+                Way::Rule(rule) => rule.caller(frame, self.stack),
+                Way::Framehop => self.framehop(address, frame),
+                Way::Unknown => return self.end(0, Walk::Unknown(address)),
             };
+        }
+    }
+
+    /// Follows the last backtrace from a frame that was met again, as far as it is as it was. Each
+    /// step is taken anew on the stack as it is now; only the search for its rule is saved.
+    #[inline]
+    fn follow(&mut self, met: usize, mut frame: Frame) -> Followed {
+        let (addresses, notes) = self.backtraces.last(met);
+        let mut followed = Followed::Nowhere;
+        for (place, (address, note)) in addresses.iter().zip(notes).enumerate().rev() {
+            if place != met {
+                let Followed::ToFrame(_, Caller::At(next, outer)) = followed else { break };
+                if next != *address || outer.sp != note.sp {
+                    break;
+                }
+                frame = outer;
+            }
+            let Some(rule) = Rule::noted(note.rule) else { break };
+            let caller = rule.caller(frame, self.stack);
+            if place == 0 && caller == Caller::None {
+                return Followed::ToTheEnd;
+            }
+            followed = Followed::ToFrame(place, caller);
+        }
+        followed
+    }
+
+    #[inline]
+    fn way(&mut self, address: u64) -> Way {
+        match self.tools.cache.get(address) {
+            Some(rule) => Way::Rule(rule),
+            None => self.search(address),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn uncached_caller(
-        &self,
-        tools: &mut Tools,
-        address: u64,
-        frame: Frame,
-        stack: &mut Readable<'_>,
-    ) -> Caller {
-        let Some(code) = FrameAddress::from_return_address(address) else { return Caller::None };
-        match Rule::infer(&self.engine, &mut tools.rules, code) {
+    fn search(&mut self, address: u64) -> Way {
+        let code = FrameAddress::from_return_address(address);
+        let Some(code) = code.filter(|_| self.map.knows(address)) else { return Way::Unknown };
+        match Rule::infer(&self.map.engine, &mut self.tools.rules, code) {
             Some(rule) => {
-                tools.cache.insert(address, rule);
-                rule.caller(frame, stack)
+                self.tools.cache.insert(address, rule);
+                Way::Rule(rule)
             }
-            None => self.slow_caller(tools, code, frame, stack),
+            None => Way::Framehop,
         }
     }
 
-    fn slow_caller(
-        &self,
-        tools: &mut Tools,
-        code: FrameAddress,
-        frame: Frame,
-        stack: &mut Readable<'_>,
-    ) -> Caller {
+    #[cold]
+    #[inline(never)]
+    fn framehop(&mut self, address: u64, frame: Frame) -> Caller {
+        match FrameAddress::from_return_address(address) {
+            Some(code) => self.slow_caller(code, frame),
+            None => Caller::None,
+        }
+    }
+
+    fn slow_caller(&mut self, code: FrameAddress, frame: Frame) -> Caller {
         let mut registers = registers::of(code.address(), frame);
-        let mut read = |address| stack.word(address).ok_or(());
-        match self.engine.unwind_frame(code, &mut registers, &mut tools.rules, &mut read) {
+        let mut read = |address| self.stack.word(address).ok_or(());
+        let rules = &mut self.tools.rules;
+        match self.map.engine.unwind_frame(code, &mut registers, rules, &mut read) {
             Ok(Some(address)) => {
                 let bp = frame_pointer(&registers);
                 Caller::At(address, Frame { sp: registers.sp(), bp })
@@ -195,8 +299,18 @@ impl Map {
         }
     }
 
-    fn knows(&self, address: u64) -> bool {
-        let after = self.text.partition_point(|range| range.start <= address);
-        after > 0 && address <= self.text[after - 1].end
+    fn end(&mut self, shared: usize, walk: Walk) -> Walk {
+        self.backtraces.settle(shared);
+        walk
     }
+}
+
+/// How far the last backtrace led.
+enum Followed {
+    /// To the outermost frame.
+    ToTheEnd,
+    /// To the frame at this place, whose caller this is.
+    ToFrame(usize, Caller),
+    /// It doesn't say how to leave the first frame.
+    Nowhere,
 }

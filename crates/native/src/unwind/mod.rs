@@ -1,8 +1,10 @@
 //! Backtraces from inside malloc: bounded, without allocation, without the loader. \[UNSAFE\]
 //!
-//! [`engine`] holds framehop's CFI unwinder over the modules that [`crate::modules`] knows, and a few
-//! caches of [`rule`]s in front of it, of which a thread borrows one for the length of a walk. [`readable`] is what keeps a
-//! walk that has lost its way from touching memory that isn't there. [`registers`] is where it begins.
+//! [`engine`] holds framehop's CFI unwinder over the modules that [`crate::modules`] knows. In front
+//! of it are the thread's last backtrace, frame by frame with its rule
+//! ([`lifetrace_agent::backtrace`]), and a few caches of [`rule`]s, of which a thread borrows one for
+//! the length of a walk. [`readable`] is what keeps a walk that has lost its way from touching memory
+//! that isn't there. [`registers`] is where it begins.
 //!
 //! A walk ends at the outermost frame, or where it can't go on: at code without unwind information
 //! (a JIT's), at unreadable memory, at the greatest depth. In all but the first case the backtrace is
@@ -25,7 +27,10 @@ use engine::Walk;
 /// and sees to it that the recorder knows all modules in it.
 #[inline(never)]
 pub fn capture(entered: &mut Entered) {
-    entered.backtraces.start();
+    if !entered.has_room_for_backtrace() {
+        entered.backtraces.leave_out();
+        return;
+    }
     modules::refresh(entered);
     let mut end = walk(entered);
     if let Walk::Unknown(address) = end
@@ -41,6 +46,8 @@ pub fn capture(entered: &mut Entered) {
 #[inline(never)]
 fn walk(thread: &mut Thread) -> Walk {
     let Thread { id, backtraces, readable, .. } = thread;
-    backtraces.restart();
-    engine::walk(id.0 as usize, readable, |address| backtraces.push(address))
+    engine::walk(id.0 as usize, readable, backtraces)
 }
+
+#[cfg(test)]
+mod tests;

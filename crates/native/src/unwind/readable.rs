@@ -19,6 +19,8 @@ const SAME_STACK: u64 = 256 * 1024;
 pub struct Readable<'a> {
     known: &'a mut Range<u64>,
     stack_pointer: u64,
+    /// Words from the stack pointer to the end of what is known.
+    words: u64,
 }
 
 impl<'a> Readable<'a> {
@@ -31,32 +33,36 @@ impl<'a> Readable<'a> {
         } else if !known.contains(&stack_pointer) {
             *known = page..page + PAGE;
         }
-        Readable { known, stack_pointer }
+        let words = (known.end - stack_pointer) / 8;
+        Readable { known, stack_pointer, words }
     }
 
     /// The word at `address`, if it is on the stack and readable.
     #[inline]
     pub fn word(&mut self, address: u64) -> Option<u64> {
-        let end = address.checked_add(8)?;
-        if address < self.stack_pointer || !address.is_multiple_of(8) {
-            return None;
-        }
-        while end > self.known.end {
-            self.extend(end)?;
+        // Below the stack pointer the difference wraps, at an odd address the rotation makes it huge.
+        let place = address.wrapping_sub(self.stack_pointer).rotate_right(3);
+        if place >= self.words {
+            self.extend(place)?;
         }
         // SAFETY: the word lies between the stack pointer and the end of pages that the kernel
         // found readable, all of this thread's own stack.
         Some(unsafe { (address as *const u64).read_volatile() })
     }
 
+    /// Gets to know the pages up to the word at `place`.
     #[cold]
-    fn extend(&mut self, end: u64) -> Option<()> {
+    #[inline(never)]
+    fn extend(&mut self, place: u64) -> Option<()> {
         /// Frames are not larger than this: a wild pointer is not followed page by page.
-        const LARGEST_FRAME: u64 = 16 << 20;
-        if end - self.known.end > LARGEST_FRAME || !sys::is_readable(self.known.end) {
-            return None;
+        const LARGEST_FRAME: u64 = (16 << 20) / 8;
+        while place >= self.words {
+            if place - self.words > LARGEST_FRAME || !sys::is_readable(self.known.end) {
+                return None;
+            }
+            self.known.end += PAGE;
+            self.words += PAGE / 8;
         }
-        self.known.end += PAGE;
         Some(())
     }
 }

@@ -1,4 +1,4 @@
-//! How to get from a frame to its caller, in 12 bytes, and how to find that out.
+//! How to get from a frame to its caller, in 8 bytes, and how to find that out.
 //!
 //! Nearly all code says where its caller's frame is by a constant distance from the stack or the frame
 //! pointer, and where it has saved the frame pointer by a constant distance from there:
@@ -29,21 +29,26 @@ pub struct Frame {
 }
 
 /// See the module.
+///
+/// ```text
+/// 63            32 31             3 2 1 0
+///  │ a, in bytes  │ b, in 8 bytes  │s│base│      s: the caller's bp is at cfa + b, not bp as it is
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
-    base: Base,
-    cfa: i32,
-    bp: i32,
+pub struct Rule(u64);
+
+/// What the distance to the caller's frame counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Base {
+    Sp = 1,
+    Bp = 2,
+    /// There is no caller.
+    Outermost = 3,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Base {
-    Sp,
-    Bp,
-    /// There is no caller.
-    Outermost,
-}
+const BASE: u64 = 3;
+const SAVED: u64 = 4;
 
 /// A frame's caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,25 +61,48 @@ pub enum Caller {
     Unreadable,
 }
 
-const UNCHANGED: i32 = i32::MIN;
-
 impl Rule {
+    /// Of the outermost frame.
+    #[cfg(target_arch = "x86_64")]
+    const OUTERMOST: Rule = Rule(Base::Outermost as u64);
+
+    /// From `base`, `cfa` bytes on, is the caller's frame; its frame pointer is saved `bp` bytes, a
+    /// multiple of 8, from there.
+    #[cfg(any(test, target_arch = "x86_64"))]
+    fn new(base: Base, cfa: i32, bp: Option<i32>) -> Rule {
+        let saved = bp.map_or(0, |offset| u64::from(offset.cast_unsigned()) | SAVED);
+        Rule(u64::from(cfa.cast_unsigned()) << 32 | saved | base as u64)
+    }
+
+    /// As a note, which is not 0.
+    #[inline]
+    pub fn note(self) -> u64 {
+        self.0
+    }
+
+    /// From a note; `None` for 0.
+    #[inline]
+    pub fn noted(note: u64) -> Option<Rule> {
+        (note != 0).then_some(Rule(note))
+    }
+
     /// The frame above `frame`.
     #[inline(always)]
     pub fn caller(self, frame: Frame, stack: &mut Readable<'_>) -> Caller {
-        let base = match self.base {
-            Base::Sp => frame.sp,
-            Base::Bp if frame.bp == 0 => return Caller::None,
-            Base::Bp => frame.bp,
-            Base::Outermost => return Caller::None,
+        let base = match self.0 & BASE {
+            base if base == Base::Sp as u64 => frame.sp,
+            base if base == Base::Bp as u64 && frame.bp != 0 => frame.bp,
+            _ => return Caller::None,
         };
-        let cfa = base.wrapping_add_signed(i64::from(self.cfa));
+        let cfa = base.wrapping_add_signed(self.0.cast_signed() >> 32);
         if cfa <= frame.sp {
             return Caller::Unreadable;
         }
-        let bp = match self.bp {
-            UNCHANGED => Some(frame.bp),
-            offset => stack.word(cfa.wrapping_add_signed(i64::from(offset))),
+        let bp = if self.0 & SAVED == 0 {
+            Some(frame.bp)
+        } else {
+            let offset = (self.0 as u32 & !7).cast_signed();
+            stack.word(cfa.wrapping_add_signed(i64::from(offset)))
         };
         match (stack.word(cfa - 8), bp) {
             (Some(0), _) => Caller::None,
@@ -92,17 +120,17 @@ impl Rule {
         let mut read = |address| Ok(word_at(address));
         let caller = engine.unwind_frame(frame, &mut registers, rules, &mut read);
         let Some(caller) = caller.ok()? else {
-            return Some(Rule { base: Base::Outermost, cfa: 0, bp: UNCHANGED });
+            return Some(Rule::OUTERMOST);
         };
         let cfa = registers.sp();
         let (base, offset) = distance(cfa, SP)
             .map(|offset| (Base::Sp, offset))
             .or_else(|| Some((Base::Bp, distance(cfa, BP)?)))?;
         let bp = match registers.bp() {
-            BP => UNCHANGED,
-            word => distance(word_at(word), cfa)?,
+            BP => None,
+            word => Some(distance(word_at(word), cfa).filter(|offset| offset % 8 == 0)?),
         };
-        (caller == word_at(cfa.wrapping_sub(8))).then_some(Rule { base, cfa: offset, bp })
+        (caller == word_at(cfa.wrapping_sub(8))).then(|| Rule::new(base, offset, bp))
     }
 
     /// Return addresses are not at constant places there: framehop does every frame.
@@ -126,36 +154,35 @@ fn distance(to: u64, from: u64) -> Option<i32> {
     (-LARGEST..LARGEST).contains(&distance).then_some(distance as i32)
 }
 
-/// Places of a [`RuleCache`]: two for each hash.
+/// Places of a [`RuleCache`]: four for each hash, which is a cache line where the memory begins at one.
 const PLACES: usize = 4096;
+const WAYS: usize = 4;
 
-/// The rules of return addresses that were met before, two-way associative.
+/// The rules of return addresses that were met before, four-way associative, the latest first.
 #[derive(Debug)]
 pub struct RuleCache {
     /// Of which map the rules are.
     map: u64,
-    entries: alloc::boxed::Box<[Entry]>,
+    sets: alloc::boxed::Box<[Set]>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    address: u64,
-    rule: Rule,
-}
+/// Return addresses and the notes of their rules, zero where there is none.
+type Set = [[u64; 2]; WAYS];
 
 impl RuleCache {
-    const EMPTY: Entry =
-        Entry { address: 0, rule: Rule { base: Base::Outermost, cfa: 0, bp: UNCHANGED } };
+    const EMPTY: Set = [[0; 2]; WAYS];
 
     /// Empty.
     pub fn new() -> Self {
-        RuleCache { map: 0, entries: alloc::vec![Self::EMPTY; PLACES].into_boxed_slice() }
+        RuleCache { map: 0, sets: alloc::vec![Self::EMPTY; PLACES / WAYS].into_boxed_slice() }
     }
 
     /// Forgets the rules of other maps than this.
     pub fn keep_only(&mut self, map: u64) {
         if self.map != map {
-            self.entries.fill(Self::EMPTY);
+            if self.map != 0 {
+                self.sets.fill(Self::EMPTY);
+            }
             self.map = map;
         }
     }
@@ -163,34 +190,24 @@ impl RuleCache {
     /// The rule of a return address.
     #[inline]
     pub fn get(&self, address: u64) -> Option<Rule> {
-        let [first, second] = *self.set(address)?;
-        if first.address == address {
-            return Some(first.rule);
-        }
-        (second.address == address).then_some(second.rule)
+        let set = self.sets.get(Self::hash(address))?;
+        let [_, note] = set.iter().find(|[key, _]| *key == address)?;
+        Rule::noted(*note)
     }
 
-    /// Remembers a rule in place of the older one of its hash.
+    /// Remembers a rule in place of the oldest one of its hash.
     pub fn insert(&mut self, address: u64, rule: Rule) {
-        let at = Self::hash(address);
-        if let Some([first, second]) =
-            self.entries.get_mut(at..).and_then(|it| it.first_chunk_mut())
-        {
-            *second = *first;
-            *first = Entry { address, rule };
+        if let Some(set) = self.sets.get_mut(Self::hash(address)) {
+            set.copy_within(..WAYS - 1, 1);
+            set[0] = [address, rule.note()];
         }
     }
 
-    #[inline]
-    fn set(&self, address: u64) -> Option<&[Entry; 2]> {
-        self.entries.get(Self::hash(address)..)?.first_chunk()
-    }
-
-    /// Fibonacci hashing (Knuth, vol. 3, 6.4) to an even index.
+    /// Fibonacci hashing (Knuth, vol. 3, 6.4).
     #[inline]
     fn hash(address: u64) -> usize {
-        let bits = PLACES.ilog2() - 1;
-        (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits)) as usize * 2
+        let bits = (PLACES / WAYS).ilog2();
+        (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits)) as usize
     }
 }
 
@@ -205,13 +222,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_keeps_two_of_a_hash_and_forgets_other_maps() {
-        let rule = |cfa| Rule { base: Base::Sp, cfa, bp: UNCHANGED };
+    fn the_cache_keeps_four_of_a_hash_and_forgets_other_maps() {
+        let rule = |cfa| Rule::new(Base::Sp, cfa, None);
         let mut cache = RuleCache::new();
         cache.keep_only(1);
         let same_hash: alloc::vec::Vec<u64> = (1..1_000_000)
             .filter(|&address| RuleCache::hash(address) == RuleCache::hash(77))
-            .take(3)
+            .take(5)
             .collect();
         for (index, &address) in same_hash.iter().enumerate() {
             assert_eq!(cache.get(address), None);
@@ -221,8 +238,26 @@ mod tests {
         assert_eq!(cache.get(same_hash[0]), None);
         assert_eq!(cache.get(same_hash[1]), Some(rule(1)));
         cache.keep_only(1);
-        assert_eq!(cache.get(same_hash[2]), Some(rule(2)));
+        assert_eq!(cache.get(same_hash[4]), Some(rule(4)));
         cache.keep_only(2);
-        assert_eq!(cache.get(same_hash[2]), None);
+        assert_eq!(cache.get(same_hash[4]), None);
+    }
+
+    #[test]
+    fn a_rule_leads_to_the_words_that_it_names() {
+        let words = [11u64, 22, 33, 44, 55, 66];
+        let sp = words.as_ptr() as u64;
+        let lead = |rule: Rule, bp: u64| {
+            rule.caller(Frame { sp, bp }, &mut Readable::new(&mut (0..0), sp))
+        };
+        let at = |address, cfa: u64, bp| Caller::At(address, Frame { sp: sp + cfa, bp });
+        assert_eq!(lead(Rule::new(Base::Sp, 24, None), 7), at(33, 24, 7));
+        assert_eq!(lead(Rule::new(Base::Sp, 24, Some(-24)), 7), at(33, 24, 11));
+        assert_eq!(lead(Rule::new(Base::Bp, 16, Some(-16)), sp + 24), at(55, 40, 44));
+        assert_eq!(lead(Rule::new(Base::Bp, -8, Some(16)), sp + 24), at(22, 16, 55));
+        assert_eq!(lead(Rule::new(Base::Bp, 16, None), 0), Caller::None);
+        assert_eq!(lead(Rule::new(Base::Sp, 0, None), 0), Caller::Unreadable);
+        assert_eq!(lead(Rule::OUTERMOST, 7), Caller::None);
+        assert_eq!(Rule::noted(Rule::OUTERMOST.note()), Some(Rule::OUTERMOST));
     }
 }

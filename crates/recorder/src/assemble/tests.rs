@@ -1,17 +1,37 @@
 //! Messages in, the events that a reader of the trace sees out.
 
-use lifetrace_trace::event::{Event, growth_location};
-use lifetrace_trace::ids::{DomainId, Timestamp};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use lifetrace_trace::event::{Event, Location, TraceInfo, growth_location};
+use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
 use lifetrace_transport::message::{Frames, Module};
 
 use super::*;
+use crate::sink::Memtrace;
+
+/// A trace in memory.
+#[derive(Clone, Default)]
+struct Output(Rc<RefCell<Vec<u8>>>);
+
+impl io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Outermost frame first: names joined by spaces.
 type Seen = (u64, String);
 
 struct Scene {
-    assembler: Assembler<Vec<u8>>,
+    assembler: Assembler,
+    output: Output,
     time: u64,
 }
 
@@ -30,9 +50,10 @@ impl Scene {
             context: None,
         };
         let symbolizer = Arc::new(Symbolizer::start().unwrap());
-        let assembler =
-            Assembler::new(Vec::new(), &info, Anchor::now(), symbolizer, process).unwrap();
-        Scene { assembler, time: crate::clock::monotonic_now().0 }
+        let output = Output::default();
+        let sink = Box::new(Memtrace::begin(output.clone(), &info).unwrap());
+        let assembler = Assembler::new(sink, Anchor::now(), symbolizer, process);
+        Scene { assembler, output, time: crate::clock::monotonic_now().0 }
     }
 
     fn say(&mut self, thread: u32, body: Body<'_>) {
@@ -58,7 +79,12 @@ impl Scene {
     }
 
     fn trace(self) -> Vec<u8> {
-        self.assembler.finish(MonotonicNanos(0)).unwrap()
+        self.trace_until(MonotonicNanos(0))
+    }
+
+    fn trace_until(self, end: MonotonicNanos) -> Vec<u8> {
+        self.assembler.finish(end).unwrap();
+        self.output.0.take()
     }
 
     /// The backtraces of all allocations, with their lengths in words.
@@ -135,8 +161,10 @@ fn a_delta_to_frames_that_were_never_sent_is_survived() {
     let mut scene = Scene::new();
     scene.allocate(1, 0, 40, &[0x11], false);
     scene.allocate(1, 1, u32::MAX, &[0x12], false);
+    scene.allocate(1, 2, 0, &[0x22, 0x21], false);
     let seen: Vec<String> = scene.allocations().into_iter().map(|(_, names)| names).collect();
-    assert_eq!(seen, ["0x10", "0x10 0x11"]);
+    let marker = "[truncated backtrace]";
+    assert_eq!(seen, [format!("{marker} 0x10"), format!("{marker} 0x10 0x11"), "0x20 0x21".into()]);
 }
 
 #[test]
@@ -197,6 +225,81 @@ fn notices_are_kept_for_the_user() {
     assert_eq!(scene.assembler.take_notices(), [NoticeKind::OwnAllocator]);
 }
 
+/// A format that has room for facts and nothing else.
+#[derive(Clone, Default)]
+struct Facts(Rc<RefCell<Vec<Fact>>>);
+
+impl Sink for Facts {
+    fn allocation(
+        &mut self,
+        _time: Timestamp,
+        _birth: &Birth<'_>,
+        _locate: &mut dyn FnMut(LocationCode) -> Vec<Location>,
+    ) -> io::Result<AllocationId> {
+        Ok(AllocationId(0))
+    }
+
+    fn promotion(&mut self, _time: Timestamp, _id: AllocationId) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn collection(&mut self, _time: Timestamp, _id: AllocationId) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn fact(&mut self, _time: Timestamp, fact: &Fact) -> io::Result<()> {
+        self.0.borrow_mut().push(fact.clone());
+        Ok(())
+    }
+
+    fn flush(&mut self, _time: Timestamp) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn facts_reach_the_sink_and_counters_have_the_allocators_totals() {
+    let facts = Facts::default();
+    let mut scene = Scene::new();
+    scene.assembler.sink = Box::new(facts.clone());
+    let counters = Counters { resident: Some(Bytes(4096)), ..Counters::default() };
+    scene.load(0x1000, 0x2000, "/no/liba.so");
+    scene.assembler.fact(MonotonicNanos(scene.time), &Fact::Counters(counters)).unwrap();
+    scene.say(1, Body::AllocatorTotals { in_use: 70, held: 90 });
+    scene.assembler.fact(MonotonicNanos(scene.time), &Fact::Counters(counters)).unwrap();
+    let module = fact::Module {
+        start: 0x1000,
+        end: 0x2000,
+        bias: 0x1000,
+        build_id: vec![1],
+        path: "/no/liba.so".into(),
+    };
+    let (in_use, held) = (Some(Bytes(70)), Some(Bytes(90)));
+    let joined = Counters { allocator_in_use: in_use, allocator_held: held, ..counters };
+    let expected = [Fact::Module(module), Fact::Counters(counters), Fact::Counters(joined)];
+    assert_eq!(*facts.0.borrow(), expected);
+}
+
+/// More places than are kept, in backtraces that go on.
+#[test]
+fn backtraces_survive_the_renewal_of_places() {
+    const COUNT: u64 = 200_000;
+    let mut scene = Scene::new();
+    scene.allocate(1, 0, 0, &[0x13, 0x12, 0x11], false);
+    for id in 1..COUNT {
+        scene.allocate(2, id, 0, &[0x10_0001 + id * 16], false);
+    }
+    scene.allocate(1, COUNT, 2, &[0x15, 0x14], false);
+    let seen = scene.allocations();
+    assert_eq!(seen[0].1, "0x10 0x11 0x12");
+    assert_eq!(seen[COUNT as usize - 1].1, format!("{:#x}", 0x10_0000 + (COUNT - 1) * 16));
+    assert_eq!(seen[COUNT as usize].1, "0x10 0x11 0x13 0x14");
+}
+
 #[test]
 fn a_thread_number_that_comes_again_is_another_thread() {
     let mut scene = Scene::new();
@@ -212,7 +315,7 @@ fn a_trace_without_events_is_as_long_as_the_process_lived() {
     let scene = Scene::new();
     let end = MonotonicNanos(scene.time + 3_000_000_000);
     let expected = scene.assembler.anchor.wall(end);
-    let trace = scene.assembler.finish(end).unwrap();
+    let trace = scene.trace_until(end);
     let mut reader = Reader::open(&trace[..]).unwrap();
     assert!(reader.next().unwrap().is_none());
     assert_eq!(reader.end_time(), expected);

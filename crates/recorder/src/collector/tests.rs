@@ -23,6 +23,20 @@ struct Scene {
     socket: PathBuf,
 }
 
+/// What most tests want; the output is a name that none should use.
+fn defaults() -> CollectorOptions {
+    CollectorOptions {
+        output: "/no/such/folder/t.ctf".into(),
+        overwrite: false,
+        rate: Rate::EXACT,
+        seed: 1,
+        follow_children: true,
+        schedule: Schedule::default(),
+        max_size: None,
+        counters: None,
+    }
+}
+
 impl Scene {
     fn new() -> Scene {
         Scene::with_output("t.ctf", |_| {})
@@ -36,6 +50,7 @@ impl Scene {
             rate: Rate::from_interval(4096).unwrap(),
             seed: 1,
             follow_children: true,
+            ..defaults()
         };
         change(&mut options);
         Scene::start(directory, &options, None)
@@ -222,6 +237,7 @@ fn strangers_are_not_traced_when_children_are_not() {
         rate: Rate::EXACT,
         seed: 1,
         follow_children: false,
+        ..defaults()
     };
     let scene = Scene::start(directory, &options, rustix::process::getppid());
     assert!(FakeAgent::connect(&scene.socket).is_none());
@@ -278,4 +294,87 @@ fn a_process_that_dies_leaves_all_that_it_said() {
     assert_eq!((session.end, session.samples), (SessionEnd::Died, 1000));
     assert_eq!(session.path, scene.path(&format!("{pid}.ctf")));
     assert_eq!(contents(&session.path).0.len(), 1000);
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "it has not come to pass");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_pause_reaches_the_agents_that_are_there_and_those_that_come() {
+    let scene = Scene::with_output("%p.ctf", |_| {});
+    let first = scene.agent();
+    assert!(!first.segment.header().paused());
+    scene.collector.pause();
+    wait_until(|| first.segment.header().paused());
+    assert!(scene.agent().segment.header().paused());
+    scene.collector.resume();
+    assert!(!scene.agent().segment.header().paused());
+}
+
+#[test]
+fn a_delayed_recording_begins_paused() {
+    let delay = Duration::from_millis(50);
+    let scene = Scene::with_output("t.ctf", |options| {
+        options.schedule = Schedule { delay, duration: None };
+    });
+    let agent = scene.agent();
+    let was_paused = agent.segment.header().paused();
+    wait_until(|| !agent.segment.header().paused());
+    let session = scene.only_session();
+    let reader = Reader::open(std::fs::File::open(&session.path).unwrap()).unwrap();
+    // On a machine that was busy for so long, the agent may have come after the delay.
+    assert_eq!(was_paused, reader.info().runtime_params.starts_with("sampling began 0.0"));
+}
+
+#[test]
+fn a_recording_ends_after_its_duration() {
+    let duration = Some(Duration::from_millis(50));
+    let scene = Scene::with_output("t.ctf", |options| {
+        options.schedule = Schedule { duration, ..Schedule::default() };
+    });
+    let agent = scene.agent();
+    agent.say(0, allocation(0, 8, &[]));
+    assert!(scene.collector.wait(Some(Instant::now() + Duration::from_secs(60))));
+    wait_until(|| agent.segment.header().stopped());
+    assert_eq!(scene.only_session().samples, 1);
+}
+
+#[test]
+fn a_trace_is_never_longer_than_it_may_be() {
+    const LIMIT: u64 = 100_000;
+    let scene = Scene::with_output("t.ctf", |options| options.max_size = Some(LIMIT));
+    let agent = scene.agent();
+    let mut id = 0;
+    while !agent.segment.header().stopped() {
+        let frames: Vec<u64> = (0..100).map(|depth| id * 1000 + depth).collect();
+        agent.say(0, allocation(id, 8, &frames));
+        id += 1;
+    }
+    let session = scene.only_session();
+    assert!(session.is_full && session.error.is_none(), "{session:?}");
+    assert!(session.bytes > LIMIT / 2 && session.bytes <= LIMIT, "{session:?}");
+    assert_eq!(session.path.metadata().unwrap().len(), session.bytes);
+    let (lengths, _) = contents(&session.path);
+    assert!(lengths.len() > 10 && (lengths.len() as u64) < id);
+}
+
+#[test]
+fn how_it_goes_can_be_asked() {
+    let scene = Scene::with_output("t.ctf", |options| {
+        options.counters = Some(Duration::from_millis(5));
+    });
+    let agent = scene.agent();
+    agent.say(0, allocation(0, 8, &[]));
+    agent.segment.header().count_lost(LostReason::RingFull);
+    wait_until(|| {
+        let figures = scene.collector.figures();
+        let has_all = figures.resident > 0 && figures.lost == 1;
+        has_all && (figures.processes, figures.samples) == (1, 1)
+    });
+    assert!(scene.only_session().peak_resident.is_some());
 }

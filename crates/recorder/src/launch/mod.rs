@@ -2,6 +2,8 @@
 //! with nothing changed but two environment variables.
 
 mod elf;
+#[allow(unsafe_code)]
+mod inherited;
 mod program;
 mod spawn;
 
@@ -62,7 +64,10 @@ pub enum Untraceable {
     )]
     OtherMachine(&'static str),
     /// Another C library, whose dynamic linker would stop the program because of our agent.
-    #[error("uses the musl C library; the agent needs the GNU one")]
+    #[error(
+        "uses the musl C library, and the agent needs the GNU one; build it for a -gnu target, or \
+         without musl-gcc, to trace it"
+    )]
     Musl,
     /// The dynamic linker ignores us when ids switch.
     #[error(

@@ -1,7 +1,6 @@
 //! The start itself. `posix_spawn` rather than `std::process::Command`, which would empty the
-//! command's signal mask: the command gets our streams, directory, mask and dispositions as they
-//! are. (The exception is SIGPIPE: every Rust program ignores it from its start, so the command
-//! gets the default action, which it nearly always had.)
+//! command's signal mask: the command gets our streams, directory, mask and dispositions as we got
+//! them ourselves, see [`inherited`].
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -12,7 +11,7 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_s
 use nix::sys::signal::{SigSet, Signal};
 use rustix::process::Pid;
 
-use super::{Additions, LaunchError, Program, c_string};
+use super::{Additions, LaunchError, Program, c_string, inherited};
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
@@ -31,12 +30,27 @@ pub(crate) fn spawn(
 fn try_spawn(program: &Program, command: &[OsString], additions: &Additions) -> io::Result<Pid> {
     let arguments = command.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;
     let environment = environment(std::env::vars_os(), additions)?;
-    let mut attributes = PosixSpawnAttr::init()?;
-    attributes.set_flags(PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF)?;
-    attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
-    let actions = PosixSpawnFileActions::init()?;
+    let (attributes, actions) = (attributes()?, actions()?);
     let pid = posix_spawn(&program.path, &actions, &attributes, &arguments, &environment)?;
+    inherited::keep_ends_of_children();
     Pid::from_raw(pid.as_raw()).ok_or_else(|| io::Error::other("the new process has no id"))
+}
+
+fn attributes() -> io::Result<PosixSpawnAttr> {
+    let mut attributes = PosixSpawnAttr::init()?;
+    if !inherited::ignored_sigpipe() {
+        attributes.set_flags(PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF)?;
+        attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
+    }
+    Ok(attributes)
+}
+
+fn actions() -> io::Result<PosixSpawnFileActions> {
+    let mut actions = PosixSpawnFileActions::init()?;
+    for stream in inherited::closed_streams() {
+        actions.add_close(stream)?;
+    }
+    Ok(actions)
 }
 
 fn environment(

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::rate::Rate;
+use crate::schedule::Schedule;
 
 fn options(directory: &tempfile::TempDir) -> CollectorOptions {
     CollectorOptions {
@@ -10,18 +11,25 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         rate: Rate::EXACT,
         seed: 1,
         follow_children: true,
+        schedule: Schedule::default(),
+        max_size: None,
+        counters: None,
     }
 }
 
 /// As [`Recording::start`] does, but with a library that the dynamic linker passes over in silence.
 fn start(script: &str) -> Recording {
     let directory = tempfile::tempdir().unwrap();
+    start_with(script, &options(&directory))
+}
+
+fn start_with(script: &str, options: &CollectorOptions) -> Recording {
     let program = Program::find("sh".as_ref(), None).unwrap();
     let socket = Socket::bind().unwrap();
     let additions = Additions { preload: "".into(), socket: socket.path().to_owned() };
     let command = ["sh", "-c", script].map(OsString::from);
     let pid = spawn(&program, &command, &additions).unwrap();
-    Recording::attend(pid, socket, &options(&directory)).unwrap()
+    Recording::attend(pid, socket, options).unwrap()
 }
 
 fn check(script: &str, expected: CommandEnd) {
@@ -67,6 +75,19 @@ fn a_stop_leaves_the_command_alone() {
     recording.finish();
     rustix::process::test_kill_process(pid).unwrap();
     kill(pid);
+}
+
+#[test]
+fn a_schedule_ends_the_recording_and_not_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let duration = Some(std::time::Duration::from_millis(1));
+    let schedule = Schedule { duration, ..Schedule::default() };
+    let options = CollectorOptions { schedule, ..options(&directory) };
+    let recording = start_with("kill -STOP $$", &options);
+    assert_eq!(recording.wait_for_command(), CommandEnd::Abandoned);
+    recording.finish();
+    recording.control().forward(9);
+    assert_eq!(recording.accompany_command(), CommandEnd::Killed(9));
 }
 
 #[test]

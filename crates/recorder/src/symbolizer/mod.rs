@@ -29,8 +29,9 @@ pub(crate) type Locations = Arc<[Location]>;
 
 /// Above this many, what no session uses any more is forgotten.
 const MAX_OBJECTS: usize = 256;
-/// Above this many, the cache begins anew.
-const MAX_CACHED: usize = 1 << 18;
+/// Above this many bytes, the cache of names begins anew. It serves the sessions that come to a place
+/// after the first: each asks but once.
+const MAX_CACHED: usize = 8 << 20;
 
 /// Shared by all sessions of a recording.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub(crate) struct Symbolizer {
 struct Shared {
     objects: FxHashMap<object_file::Identity, Arc<ObjectFile>>,
     locations: FxHashMap<(u64, FileAddress), Locations>,
+    /// Bytes that they take, about.
+    cached: usize,
     next_number: u64,
 }
 
@@ -91,11 +94,7 @@ impl Symbolizer {
             return Arc::clone(known);
         }
         let locations = self.ask(object, address);
-        let mut shared = self.shared();
-        if shared.locations.len() >= MAX_CACHED {
-            shared.locations.clear();
-        }
-        shared.locations.insert(key, Arc::clone(&locations));
+        self.shared().cache(key, &locations);
         locations
     }
 
@@ -110,6 +109,24 @@ impl Symbolizer {
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Shared {
+    fn cache(&mut self, key: (u64, FileAddress), locations: &Locations) {
+        if self.cached > MAX_CACHED {
+            self.locations = FxHashMap::default();
+            self.cached = 0;
+        }
+        self.cached += size_of_names(locations);
+        self.locations.insert(key, Arc::clone(locations));
+    }
+}
+
+/// With what the allocator and the table add.
+fn size_of_names(locations: &Locations) -> usize {
+    const OVERHEAD: usize = 96;
+    let names = locations.iter().map(|it| it.filename.len() + it.defname.len() + OVERHEAD);
+    OVERHEAD + names.sum::<usize>()
 }
 
 /// For an address in no module: code made at run time, or a damaged stack.

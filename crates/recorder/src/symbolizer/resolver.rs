@@ -1,11 +1,14 @@
 //! The thread that has the symbol tables.
 //!
-//! A file whose tables are read stays in memory, so after a number of files all are let go and
-//! those still in use are read again.
+//! Tables, once read, stay in memory, and those of a program with a gigabyte of debug information are
+//! large. So all are let go after a number of files, and when nobody has asked for [`IDLE`]: most
+//! places are named in the first moments of a process, and a process that runs for days asks for a
+//! new one now and then.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
@@ -16,21 +19,31 @@ use super::{ObjectFile, Request, names};
 use crate::modules::FileAddress;
 
 const MAX_FILES: usize = 256;
+const IDLE: Duration = Duration::from_secs(3);
 
 /// A label without a size (of code written in assembler) is believed so far, in bytes.
 const LABEL_REACH: usize = 4096;
 
 /// Answers until the last asker is gone.
 pub(super) fn serve(requests: &Receiver<Request>) {
+    while let Ok(first) = requests.recv() {
+        serve_the_busy(first, requests);
+    }
+}
+
+/// Answers, with tables that are kept, until nobody has asked for a while.
+fn serve_the_busy(first: Request, requests: &Receiver<Request>) {
     let mut tables = Symbolizer::new();
     let mut read = FxHashSet::default();
-    for Request { object, address, answer } in requests {
+    let mut next = Ok(first);
+    while let Ok(Request { object, address, answer }) = next {
         if read.insert(object.number()) && read.len() > MAX_FILES {
             tables = Symbolizer::new();
             read.clear();
         }
         // The asker's thread may have ended.
         let _ = answer.send(Arc::from(resolve(&tables, &object, address)));
+        next = requests.recv_timeout(IDLE);
     }
 }
 

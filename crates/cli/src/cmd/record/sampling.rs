@@ -4,42 +4,12 @@ use std::hash::{BuildHasher, RandomState};
 
 use lifetrace_recorder::Rate;
 
-const UNITS: [(&str, u64); 11] = [
-    ("", 1),
-    ("B", 1),
-    ("K", 1 << 10),
-    ("KB", 1000),
-    ("KiB", 1 << 10),
-    ("M", 1 << 20),
-    ("MB", 1_000_000),
-    ("MiB", 1 << 20),
-    ("G", 1 << 30),
-    ("GB", 1_000_000_000),
-    ("GiB", 1 << 30),
-];
+use super::quantity;
 
 /// A mean distance between samples: a whole number of bytes, with a unit if need be.
 pub(super) fn interval(text: &str) -> Result<Rate, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let scale = scale(unit.trim_start()).filter(|_| !number.is_empty());
-    let scale = scale.ok_or("not a size such as 4096, 64KiB or 1MB")?;
-    let bytes = whole_bytes(number, scale).ok_or("not a whole number of bytes below 2^64")?;
+    let bytes = quantity::bytes(text)?;
     Rate::from_interval(bytes).ok_or_else(|| "must be at least 1 byte".to_owned())
-}
-
-fn scale(unit: &str) -> Option<u64> {
-    let found = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
-    found.map(|&(_, scale)| scale)
-}
-
-/// `number` times `scale`, if that is a whole number; in integers, so that nothing is rounded.
-fn whole_bytes(number: &str, scale: u64) -> Option<u64> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let divisor = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
-    let scaled = digits.checked_mul(scale.into())?;
-    (scaled % divisor == 0).then_some(scaled / divisor)?.try_into().ok()
 }
 
 /// A probability per byte.

@@ -2,7 +2,8 @@
 //!
 //! The terminal sends SIGINT and SIGQUIT to the command as well as to us: it decides what they
 //! mean, and we go on. SIGTERM and SIGHUP are passed on to it. Signals that whoever started us
-//! wants ignored stay so, for us and for the command. Once the command has ended, each of them ends
+//! wants ignored stay so, for us and for the command. A trace that exceeds the limit of files' sizes is
+//! an error like a full disk, not a death by SIGXFSZ. Once the command has ended, each of them ends
 //! the recording of what it has left behind; so does Ctrl-C twice in quick succession, at any time.
 
 use std::fs;
@@ -12,8 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lifetrace_recorder::Control;
+use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator;
+use signal_hook::{flag, iterator};
 
 /// Two Ctrl-C within this time mean us.
 const QUICK: Duration = Duration::from_secs(1);
@@ -33,6 +35,8 @@ impl Signals {
     /// The system's.
     pub(super) fn catch() -> io::Result<Signals> {
         let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+        // Its handler sets a flag that nobody reads: then the write fails.
+        flag::register(Signal::XFSZ.as_raw(), Arc::default())?;
         let caught = [SIGINT, SIGQUIT, SIGTERM, SIGHUP];
         let caught = caught.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         iterator::Signals::new(caught).map(Signals)

@@ -67,12 +67,13 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     for session in [main].iter().chain(shown) {
         terminal::complain(description(session));
     }
-    if !more.is_empty() {
+    let traces = more.len() as u64 + outcome.others.traces;
+    if traces > 0 {
         let samples: u64 = more.iter().map(|session| session.samples).sum();
         terminal::complain(format_args!(
             "and {} more traces with {} samples",
-            more.len(),
-            human::count(samples as f64)
+            human::count(traces as f64),
+            human::count((samples + outcome.others.samples) as f64)
         ));
     }
     tell_next_step(main);
@@ -100,6 +101,9 @@ fn description(session: &SessionReport) -> String {
         program(&session.executable),
         human::bytes(session.bytes as f64)
     );
+    if let Some(peak) = session.peak_resident {
+        let _ = write!(text, ", up to {} resident", human::bytes(peak as f64));
+    }
     if session.path.is_file()
         && let Ok(summary) = summary::summarize(&session.path)
     {
@@ -118,8 +122,12 @@ fn shortcomings(outcome: &Outcome) -> Vec<String> {
         let program = program(&refusal.executable);
         format!("process {} ({program}) is not traced: {}", refusal.pid, refusal.reason)
     });
+    let others = (outcome.others.incomplete > 0).then(|| {
+        let count = human::count(outcome.others.incomplete as f64);
+        format!("{count} more traces are incomplete")
+    });
     let is_empty = outcome.sessions.is_empty() && outcome.refusals.is_empty();
-    of_sessions.chain(refusals).chain(is_empty.then(|| NOTHING.to_owned())).collect()
+    of_sessions.chain(refusals).chain(others).chain(is_empty.then(|| NOTHING.to_owned())).collect()
 }
 
 fn shortcomings_of(session: &SessionReport) -> Vec<String> {
@@ -127,6 +135,10 @@ fn shortcomings_of(session: &SessionReport) -> Vec<String> {
     let saved = human::bytes(session.bytes as f64);
     let error = session.error.as_ref().map(|error| {
         format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
+    });
+    let full = session.is_full.then(|| {
+        let program = program(&session.executable);
+        format!("{path}: the trace ended at {saved}, by --max-size; {program} went on without us")
     });
     let damage = (session.end == SessionEnd::Damaged).then(|| {
         let pid = session.pid;
@@ -143,7 +155,7 @@ fn shortcomings_of(session: &SessionReport) -> Vec<String> {
         .notices
         .iter()
         .map(|notice| format!("{path}: {} {}", program(&session.executable), explanation(*notice)));
-    error.into_iter().chain(damage).chain(losses).chain(notices).collect()
+    error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
 }
 
 fn explanation(notice: NoticeKind) -> &'static str {
@@ -184,6 +196,8 @@ mod tests {
             samples: 1234,
             events: 2000,
             bytes: 2048,
+            peak_resident: None,
+            is_full: false,
             lost: Vec::new(),
             notices: Vec::new(),
             end: SessionEnd::Died,
@@ -194,7 +208,7 @@ mod tests {
     #[test]
     fn the_main_trace_is_of_what_the_command_became() {
         let sessions = vec![session(7, "shim"), session(8, "child"), session(7, "perl")];
-        let outcome = Outcome { sessions, refusals: Vec::new() };
+        let outcome = Outcome { sessions, ..Outcome::default() };
         assert_eq!(main_session(&outcome, 7).unwrap().path, Path::new("perl"));
         assert_eq!(main_session(&outcome, 9).unwrap().path, Path::new("shim"));
         assert!(main_session(&Outcome::default(), 7).is_none());
@@ -202,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_trace_cut_short_is_a_failure() {
-        let mut outcome = Outcome { sessions: vec![session(7, "x")], refusals: Vec::new() };
+        let mut outcome = Outcome { sessions: vec![session(7, "x")], ..Outcome::default() };
         assert!(!has_failed(&outcome));
         outcome.sessions[0].error = Some(std::io::ErrorKind::StorageFull.into());
         assert!(has_failed(&outcome));
@@ -214,13 +228,16 @@ mod tests {
         let mut cut = session(7, "x");
         cut.error = Some(std::io::ErrorKind::StorageFull.into());
         cut.end = SessionEnd::Damaged;
+        cut.is_full = true;
         cut.lost = vec![(LostReason::RingFull, 12)];
         cut.notices = vec![NoticeKind::OwnAllocator];
         let refusal = Refusal { pid: 9, executable: "/bin/ls".into(), reason: "no room".into() };
-        let outcome = Outcome { sessions: vec![cut], refusals: vec![refusal] };
+        let outcome =
+            Outcome { sessions: vec![cut], refusals: vec![refusal], ..Outcome::default() };
         let told = shortcomings(&outcome);
         let parts = [
             "x: no storage space; writing ended there, 2 KiB",
+            "x: the trace ended at 2 KiB, by --max-size",
             "x: process 7 has written over the memory",
             "x: lost 12 events: ring full",
             "x: perl brings its own malloc",
@@ -235,8 +252,11 @@ mod tests {
 
     #[test]
     fn a_trace_that_is_no_file_has_no_totals() {
-        let text = description(&session(7, "/dev/null"));
-        assert_eq!(text, "/dev/null (process 7, perl): 2 KiB, 1,234 samples");
+        let mut device = session(7, "/dev/null");
+        let text = "/dev/null (process 7, perl): 2 KiB, 1,234 samples";
+        assert_eq!(description(&device), text);
+        device.peak_resident = Some(3 << 20);
+        assert_eq!(description(&device), format!("{text}, up to 3 MiB resident"));
     }
 
     #[test]

@@ -29,6 +29,15 @@ pub fn c_static(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("{name}-static"), |source| gcc(source, &["-static"]))
 }
 
+/// A program in C with musl as its C library.
+pub fn c_musl(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("{name}-musl"), |source| {
+        let mut command = Command::new("musl-gcc");
+        command.args(FRAME_PER_FUNCTION).arg(source);
+        command
+    })
+}
+
 /// A shared library in C.
 pub fn c_library(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("lib{name}.so"), |source| {
@@ -40,6 +49,11 @@ pub fn c_library(name: &str) -> PathBuf {
 pub fn c_with_library(name: &str, library: &str) -> PathBuf {
     let library = c_library(library);
     compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[library.to_str().unwrap()]))
+}
+
+/// A program in C that is linked with a library of the system's.
+pub fn c_with_installed_library(name: &str, library: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[&format!("-l{library}")]))
 }
 
 /// A program in C++.

@@ -3,6 +3,8 @@
 pub mod blocks;
 pub mod deviation;
 pub mod fixture;
+pub mod hazard;
 pub mod ledger;
 pub mod profile;
+pub mod root;
 pub mod run;

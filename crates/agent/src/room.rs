@@ -1,0 +1,174 @@
+//! Whether a thread has stack enough for the agent. \[UNSAFE\]
+//!
+//! What the agent does in a sampled malloc needs more stack than the malloc that it replaces. A program
+//! that is near the end of its stack would meet the guard page inside the agent, and one that recovers
+//! from that (a handler on another stack, siglongjmp) would leave the agent entered for ever. So
+//! each entry looks whether there is room below the stack pointer. What has been seen to be there is
+//! remembered per thread as one run of pages, so that a look at a known part of the stack is two
+//! comparisons; the rest costs a system call for each page.
+//!
+//! Below a signal stack there is often no guard page, but the program's data. So when a thread shows
+//! up on a stack that is new to it, the kernel is asked whether that is a signal stack, and where it
+//! ends; not in a sandbox, where such a question might be the last one.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys;
+
+/// A stack as far as a thread knows it: addresses from which it can be used downwards. All-zero is
+/// a thread of which nothing is known.
+#[derive(Debug, Default)]
+pub struct Room {
+    known: Range<u64>,
+    /// Nothing below is the stack's, whether it can be read or not.
+    floor: u64,
+}
+
+/// How much room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// For everything.
+    Ample,
+    /// For a sample, but not for its backtrace.
+    Scarce,
+    /// For nothing.
+    None,
+}
+
+const PAGE: u64 = 4096;
+
+static IN_SANDBOX: AtomicBool = AtomicBool::new(false);
+
+/// To be called before this process enters a sandbox: signal stacks are not asked about any more.
+pub fn expect_sandbox() {
+    IN_SANDBOX.store(true, Ordering::Relaxed);
+}
+
+/// The agent's deepest path: code that its unwinder sees for the first time. A test measures it
+/// (`stack_use` among the end-to-end tests).
+const AMPLE: u64 = 10 * 1024;
+
+/// The deepest path without the unwinder.
+const SCARCE: u64 = 3 * 1024;
+
+/// A stack pointer that has moved by no more than this is on the same stack.
+const SAME_STACK: u64 = 256 * 1024;
+
+impl Room {
+    /// The room below `stack_pointer`, which is this thread's own.
+    #[inline]
+    pub fn below(&mut self, stack_pointer: u64) -> Space {
+        if self.known.contains(&stack_pointer) && stack_pointer - self.known.start >= AMPLE {
+            return Space::Ample;
+        }
+        self.look(stack_pointer)
+    }
+
+    #[cold]
+    fn look(&mut self, stack_pointer: u64) -> Space {
+        let page = stack_pointer & !(PAGE - 1);
+        if !self.known.contains(&stack_pointer) && !self.reach(page) {
+            self.floor = signal_stack_at(stack_pointer);
+            self.known = page.max(self.floor)..page + PAGE;
+        }
+        while stack_pointer.saturating_sub(self.known.start) < AMPLE && self.extend_down() {}
+        match stack_pointer.saturating_sub(self.known.start) {
+            AMPLE.. => Space::Ample,
+            SCARCE.. => Space::Scarce,
+            _ => Space::None,
+        }
+    }
+
+    /// Extends what is known to `page` if that is on the same stack.
+    fn reach(&mut self, page: u64) -> bool {
+        if self.known.is_empty() {
+            return false;
+        }
+        let near = self.known.start.saturating_sub(SAME_STACK)..self.known.end + SAME_STACK;
+        if !near.contains(&page) {
+            return false;
+        }
+        while page < self.known.start && self.extend_down() {}
+        while page >= self.known.end && may_be_used(self.known.end) {
+            self.known.end += PAGE;
+        }
+        self.known.contains(&page.max(self.floor))
+    }
+
+    fn extend_down(&mut self) -> bool {
+        let next = (self.known.start - 1) & !(PAGE - 1);
+        let found = self.known.start > self.floor && may_be_used(next);
+        if found {
+            self.known.start = next.max(self.floor);
+        }
+        found
+    }
+}
+
+/// Where the kernel cannot be asked, there is no reason to doubt.
+fn may_be_used(page: u64) -> bool {
+    sys::probe(page) != Some(false)
+}
+
+/// The lowest address of the signal stack that holds `stack_pointer`, or 0 if that is on none.
+fn signal_stack_at(stack_pointer: u64) -> u64 {
+    if IN_SANDBOX.load(Ordering::Relaxed) {
+        return 0;
+    }
+    sys::signal_stack().filter(|stack| stack.contains(&stack_pointer)).map_or(0, |it| it.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages of memory, with nothing below and above.
+    fn island(start: u64, pages: u64) -> Range<u64> {
+        assert!(sys::map_at(start as usize, (pages * PAGE) as usize));
+        start..start + pages * PAGE
+    }
+
+    #[test]
+    fn room_ends_where_memory_ends() {
+        let stack = island(0x2234_5678_9000, 16);
+        let mut room = Room::default();
+        for (above, expected) in [
+            (AMPLE + 100, Space::Ample),
+            (AMPLE, Space::Ample),
+            (AMPLE - 8, Space::Scarce),
+            (SCARCE, Space::Scarce),
+            (SCARCE - 8, Space::None),
+            (8 * PAGE, Space::Ample),
+        ] {
+            assert_eq!(room.below(stack.start + above), expected, "{above} bytes");
+        }
+        assert_eq!(room.known.start, stack.start);
+    }
+
+    #[test]
+    fn another_stack_is_looked_at_afresh() {
+        let first = island(0x3234_5678_9000, 8);
+        let second = island(0x4234_5678_9000, 2);
+        let mut room = Room::default();
+        assert_eq!(room.below(first.end - 8), Space::Ample);
+        assert_eq!(room.below(second.end - 8), Space::Scarce);
+        assert_eq!(room.below(second.start + 8), Space::None);
+        assert_eq!(room.below(first.end - 8), Space::Ample);
+    }
+
+    #[test]
+    fn a_signal_stack_ends_where_the_kernel_was_told() {
+        let memory = island(0x5234_5678_9000, 16);
+        let stack = libc::stack_t {
+            ss_sp: (memory.start + 8 * PAGE) as *mut _,
+            ss_flags: 0,
+            ss_size: 8 * PAGE as usize,
+        };
+        // SAFETY: nobody raises a signal in this thread.
+        assert_eq!(unsafe { libc::sigaltstack(&stack, core::ptr::null_mut()) }, 0);
+        let mut room = Room::default();
+        assert_eq!(room.below(memory.start + 8 * PAGE + SCARCE), Space::Scarce);
+        assert_eq!(room.below(memory.end - 8), Space::Ample);
+    }
+}

@@ -1,0 +1,80 @@
+//! The check that most hazards pass: a program bare, recorded exactly, and recorded at a short
+//! interval.
+
+use std::path::Path;
+
+use super::ledger;
+use super::profile::assert_complete;
+use super::run::{Outcome, Recording, Target};
+
+pub const EXACT: &[&str] = &["--rate", "1"];
+pub const SHORT_INTERVAL: &[&str] = &["--interval", "4KiB", "--seed", "1"];
+
+/// What a fixture ends with when it finds its own expectations wrong.
+const FIXTURE_IS_WRONG: i32 = 99;
+
+/// Checks a program that is to leave `traces` traces.
+pub fn check(program: &Path, arguments: &[&str], traces: usize) {
+    check_target(&Target::new(&[program]).arguments(arguments), traces);
+}
+
+pub fn check_target(target: &Target, traces: usize) {
+    for recording in check_totals(target) {
+        assert_eq!(recording.traces().len(), traces, "{:?}", recording.traces());
+    }
+}
+
+/// Checks a program that leaves as many traces as it may; returns the recorded runs.
+pub fn check_totals(target: &Target) -> [Recording; 2] {
+    let bare = target.bare();
+    assert_ne!(bare.code, FIXTURE_IS_WRONG, "the fixture itself is wrong: {bare:?}");
+    let exact = target.record(EXACT);
+    same(&bare, &exact);
+    same_ledger(&bare, &exact);
+    let sampled = target.record(SHORT_INTERVAL);
+    same(&bare, &sampled);
+    let recordings = [exact, sampled];
+    for recording in &recordings {
+        recording.traces().iter().for_each(|trace| assert_complete(trace));
+    }
+    recordings
+}
+
+/// Checks a program of which nothing need be heard; what we say of that on stderr is ours.
+pub fn check_unheard(target: &Target) {
+    let bare = target.bare();
+    assert_eq!(bare.code, 0, "{bare:?}");
+    same_but_for_stderr(&bare, target);
+}
+
+/// Checks a program of which something may be lost, which we say on stderr; every trace is valid.
+pub fn check_despite_losses(target: &Target) {
+    let bare = target.bare();
+    assert_ne!(bare.code, FIXTURE_IS_WRONG, "the fixture itself is wrong: {bare:?}");
+    for recording in same_but_for_stderr(&bare, target) {
+        assert!(!recording.traces().is_empty(), "{:?}", recording.outcome);
+        recording.traces().iter().for_each(|trace| assert_complete(trace));
+    }
+}
+
+/// Checks that the exact trace says what the program says of itself.
+pub fn same_ledger(bare: &Outcome, recording: &Recording) {
+    let expected = ledger::expected(&bare.stdout_text());
+    let heard = ledger::heard(&recording.traces());
+    for (function, totals) in &expected {
+        assert_eq!(heard.get(function), Some(totals), "{function}: trace (left), program (right)");
+    }
+}
+
+fn same(bare: &Outcome, recording: &Recording) {
+    assert_eq!(&recording.outcome, bare, "recorded (left) and bare (right)");
+}
+
+fn same_but_for_stderr(bare: &Outcome, target: &Target) -> [Recording; 2] {
+    [EXACT, SHORT_INTERVAL].map(|options| {
+        let recording = target.record(options);
+        let outcome = &recording.outcome;
+        assert_eq!((outcome.code, &outcome.stdout), (bare.code, &bare.stdout), "{outcome:?}");
+        recording
+    })
+}

@@ -1,0 +1,33 @@
+//! The path of the program. \[UNSAFE\]
+//!
+//! The kernel is asked at the start of the process, once: a sandbox may forbid it later.
+
+use core::cell::UnsafeCell;
+
+const LONGEST: usize = 1024;
+
+struct Executable(UnsafeCell<([u8; LONGEST], usize)>);
+
+// SAFETY: written by `take_note` alone, before anybody reads it.
+unsafe impl Sync for Executable {}
+
+static EXECUTABLE: Executable = Executable(UnsafeCell::new(([0; LONGEST], 0)));
+
+/// Asks for the path. To be called once, while the process has a single thread.
+pub fn take_note() {
+    // SAFETY: nobody reads it yet.
+    let (path, length) = unsafe { &mut *EXECUTABLE.0.get() };
+    let link = c"/proc/self/exe".as_ptr();
+    // SAFETY: a C string, and a buffer of that length.
+    let found = unsafe {
+        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, path.as_mut_ptr(), path.len())
+    };
+    *length = usize::try_from(found).unwrap_or(0).min(LONGEST);
+}
+
+/// The path, as far as it is known; empty before [`take_note`], or without `/proc`.
+pub fn path() -> &'static [u8] {
+    // SAFETY: not written any more.
+    let (path, length) = unsafe { &*EXECUTABLE.0.get() };
+    &path[..*length]
+}

@@ -1,0 +1,126 @@
+//! Memory and page faults of one process.
+//!
+//! `/proc/<pid>/stat` costs a few microseconds. Its resident memory is the kernel's own running sum,
+//! which may lag by some dozens of pages for each processor. The proportional share, from
+//! `smaps_rollup`, costs a walk over all page tables, some milliseconds a gigabyte during which the
+//! process can map nothing new; so it is read at most every [`LEAST_APART`], and more rarely the longer
+//! it takes.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use lifetrace_trace::fact::Counters;
+use lifetrace_trace::ids::Bytes;
+use rustix::process::Pid;
+
+/// The proportional share is read no more often.
+const LEAST_APART: Duration = Duration::from_secs(1);
+
+/// Reading it takes at most this part of the time.
+const BUDGET: u32 = 1000;
+
+/// The files stay open: opening them costs more than reading.
+pub(super) struct ProcessFigures {
+    stat: File,
+    rollup: Option<File>,
+    rollup_due: Instant,
+    last: Counters,
+}
+
+impl ProcessFigures {
+    /// `None` when the process is gone.
+    pub(super) fn open(pid: Pid) -> Option<ProcessFigures> {
+        let directory = format!("/proc/{}", pid.as_raw_nonzero());
+        let stat = File::open(format!("{directory}/stat")).ok()?;
+        // Who has become another user may not be looked into.
+        let rollup = File::open(format!("{directory}/smaps_rollup")).ok();
+        let rollup_due = Instant::now() + LEAST_APART;
+        Some(ProcessFigures { stat, rollup, rollup_due, last: Counters::default() })
+    }
+
+    /// The figures now, and whether they differ from the last ones; `None` when the process is gone.
+    pub(super) fn read(&mut self) -> Option<(Counters, bool)> {
+        let mut buffer = [0; 1024];
+        let length = self.stat.read_at(&mut buffer, 0).ok()?;
+        let counters = parse_stat(&buffer[..length])?;
+        let moved = counters != self.last;
+        self.last = counters;
+        let proportional = if moved { self.proportional() } else { None };
+        Some((Counters { proportional, ..counters }, moved))
+    }
+
+    fn proportional(&mut self) -> Option<Bytes> {
+        let begun = Instant::now();
+        if begun < self.rollup_due {
+            return None;
+        }
+        let mut buffer = [0; 2048];
+        let length = self.rollup.as_ref()?.read_at(&mut buffer, 0).ok()?;
+        self.rollup_due = begun + LEAST_APART.max(begun.elapsed() * BUDGET);
+        parse_rollup(&buffer[..length])
+    }
+}
+
+/// The fields are numbered as in proc(5); the second, the program's name, may hold anything.
+fn parse_stat(text: &[u8]) -> Option<Counters> {
+    let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
+    let rest = std::str::from_utf8(&text[after_name..]).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    let page = rustix::param::page_size() as u64;
+    Some(Counters {
+        resident: Some(Bytes(field(24)? * page)).filter(|resident| resident.0 > 0),
+        minor_faults: field(10),
+        major_faults: field(12),
+        ..Counters::default()
+    })
+}
+
+fn parse_rollup(text: &[u8]) -> Option<Bytes> {
+    let text = std::str::from_utf8(text).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes(kilobytes * 1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_programs_may_hold_anything() {
+        let fields: Vec<String> = (3..=52).map(|number| number.to_string()).collect();
+        assert_eq!(parse_stat(b"7 (a) S 1 2 3"), None);
+        assert_eq!(parse_stat(b"potato"), None);
+        let text = format!("7 (x) 1 2) {}\n", fields.join(" "));
+        let counters = parse_stat(text.as_bytes()).unwrap();
+        let page = rustix::param::page_size() as u64;
+        assert_eq!(counters.resident, Some(Bytes(24 * page)));
+        assert_eq!((counters.minor_faults, counters.major_faults), (Some(10), Some(12)));
+    }
+
+    #[test]
+    fn our_own() {
+        let mut figures = ProcessFigures::open(rustix::process::getpid()).unwrap();
+        figures.rollup_due = Instant::now();
+        let (counters, moved) = figures.read().unwrap();
+        let (resident, proportional) = (counters.resident.unwrap(), counters.proportional.unwrap());
+        assert!(moved && resident.0 > 1 << 16 && counters.minor_faults.unwrap() > 0);
+        assert!(proportional.0 > 0 && proportional.0 <= 2 * resident.0);
+        let _touched = std::hint::black_box(vec![1u8; 8 << 20]);
+        let (later, _) = figures.read().unwrap();
+        assert!(later.minor_faults > counters.minor_faults);
+        assert_eq!(later.proportional, None);
+    }
+
+    #[test]
+    fn what_is_no_rollup() {
+        assert_eq!(
+            parse_rollup(b"Rss: 7 kB\nPss:\t  12 kB\nPss_Dirty: 1 kB"),
+            Some(Bytes(12 << 10))
+        );
+        assert_eq!(parse_rollup(b"potato"), None);
+        assert_eq!(parse_rollup(b"Pss: many kB"), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! What the kernel knows of the traced processes: their memory, page faults and threads' names.
+//!
+//! ```text
+//! receiver ── a process, its threads ──> observer thread ── notes, with their times ──> receiver
+//! ```
+//!
+//! The observer is a thread of its own, because a look at a large process can take the kernel a
+//! second. A process in which nothing happens is looked at less and less often, down to one look in
+//! [`SLEEPIEST`] intervals; one at which a look takes long, so rarely that looking takes less than a
+//! hundredth of the time. A process leaves the list when its session lets go of its [`Notes`].
+
+mod counters;
+mod names;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use lifetrace_trace::fact::Fact;
+use lifetrace_transport::message::ThreadId;
+use rustix::process::Pid;
+
+use crate::clock::monotonic_now;
+use crate::notes::{Note, Notes};
+use counters::ProcessFigures;
+use names::ThreadNames;
+
+/// The longest time between two looks at a process that sleeps, in intervals.
+const SLEEPIEST: u32 = 16;
+
+/// A look may take this part of the time until the next.
+const BUDGET: u32 = 100;
+
+/// How often threads are looked at when nobody wants counters.
+const NAMES_ONLY: Duration = Duration::from_millis(500);
+
+/// Threads that may wait for their names to be read; more have none.
+const MOST_ERRANDS: usize = 4096;
+
+/// For the sessions.
+#[derive(Clone, Debug)]
+pub(crate) struct ObserverHandle {
+    errands: Sender<Errand>,
+    waiting: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+enum Errand {
+    Watch(Pid, Notes),
+    ThreadStarted { pid: Pid, thread: ThreadId, os_id: u32 },
+    ThreadEnded { pid: Pid, thread: ThreadId },
+}
+
+impl ObserverHandle {
+    /// Starts an observer that reads counters every `interval`, if any are wanted. It ends with its
+    /// last handle.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(crate) fn start(interval: Option<Duration>) -> io::Result<ObserverHandle> {
+        let (errands, inbox) = mpsc::channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let observer = Observer {
+            wants_counters: interval.is_some(),
+            interval: interval.unwrap_or(NAMES_ONLY),
+            waiting: Arc::clone(&waiting),
+            watched: Vec::new(),
+        };
+        std::thread::Builder::new().name("observer".into()).spawn(move || observer.run(&inbox))?;
+        Ok(ObserverHandle { errands, waiting })
+    }
+
+    /// Begins to look at a process.
+    pub(crate) fn watch(&self, pid: Pid, notes: Notes) {
+        self.send(Errand::Watch(pid, notes));
+    }
+
+    /// A thread was heard for the first time.
+    pub(crate) fn thread_started(&self, pid: Pid, thread: ThreadId, os_id: u32) {
+        self.send_if_there_is_time(Errand::ThreadStarted { pid, thread, os_id });
+    }
+
+    /// A thread is gone.
+    pub(crate) fn thread_ended(&self, pid: Pid, thread: ThreadId) {
+        self.send_if_there_is_time(Errand::ThreadEnded { pid, thread });
+    }
+
+    fn send_if_there_is_time(&self, errand: Errand) {
+        if self.waiting.load(Ordering::Relaxed) < MOST_ERRANDS {
+            self.send(errand);
+        }
+    }
+
+    fn send(&self, errand: Errand) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // Without an observer there are no notes.
+        let _ = self.errands.send(errand);
+    }
+}
+
+struct Observer {
+    wants_counters: bool,
+    interval: Duration,
+    waiting: Arc<AtomicUsize>,
+    watched: Vec<Watched>,
+}
+
+/// A process under observation.
+struct Watched {
+    pid: Pid,
+    notes: Notes,
+    figures: Option<ProcessFigures>,
+    names: ThreadNames,
+    due: Instant,
+    /// The time to the next look, in intervals.
+    step: u32,
+}
+
+impl Observer {
+    fn run(mut self, inbox: &Receiver<Errand>) {
+        loop {
+            match inbox.recv_timeout(self.patience()) {
+                Ok(errand) => {
+                    self.waiting.fetch_sub(1, Ordering::Relaxed);
+                    self.take(errand);
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        const FOREVER: Duration = Duration::from_secs(3600);
+        let due = self.watched.iter().map(|watched| watched.due).min();
+        due.map_or(FOREVER, |due| due.saturating_duration_since(Instant::now()))
+    }
+
+    fn take(&mut self, errand: Errand) {
+        match errand {
+            Errand::Watch(pid, notes) => {
+                let figures = self.wants_counters.then(|| ProcessFigures::open(pid)).flatten();
+                let names = ThreadNames::new(pid);
+                let due = Instant::now();
+                self.watched.push(Watched { pid, notes, figures, names, due, step: 1 });
+            }
+            Errand::ThreadStarted { pid, thread, os_id } => {
+                if let Some(watched) = self.find(pid) {
+                    let name = watched.names.meet(thread, os_id);
+                    watched.note(name.map(Fact::ThreadName));
+                }
+            }
+            Errand::ThreadEnded { pid, thread } => {
+                if let Some(watched) = self.find(pid) {
+                    watched.names.forget(thread);
+                }
+            }
+        }
+        // A flood of errands does not keep us from looking.
+        if self.patience().is_zero() {
+            self.look();
+        }
+    }
+
+    /// A process that has executed another program is here twice; the later one speaks.
+    fn find(&mut self, pid: Pid) -> Option<&mut Watched> {
+        self.watched.iter_mut().rev().find(|watched| watched.pid == pid)
+    }
+
+    /// Looks at all whose time has come. Those that are nearly due come along, so that there are
+    /// few wake-ups.
+    fn look(&mut self) {
+        self.watched.retain(|watched| !watched.notes.are_abandoned());
+        let interval = self.interval;
+        let soon = Instant::now() + interval / 4;
+        for watched in self.watched.iter_mut().filter(|watched| watched.due <= soon) {
+            watched.look(interval);
+        }
+    }
+}
+
+impl Watched {
+    fn look(&mut self, interval: Duration) {
+        let begun = Instant::now();
+        let moved = self.look_at_figures();
+        if moved {
+            let name = self.names.look_again();
+            self.note(name.map(Fact::ThreadName));
+        }
+        self.step = if moved { 1 } else { (self.step * 2).min(SLEEPIEST) };
+        let cost = begun.elapsed();
+        self.due = begun + (interval * self.step).max(cost * BUDGET);
+    }
+
+    /// Whether anything has changed since the last time, as far as can be told.
+    fn look_at_figures(&mut self) -> bool {
+        let Some(figures) = &mut self.figures else { return true };
+        let Some((counters, moved)) = figures.read() else { return false };
+        self.note(Some(Fact::Counters(counters)));
+        moved
+    }
+
+    fn note(&self, fact: Option<Fact>) {
+        if let Some(fact) = fact {
+            self.notes.add(Note { time: monotonic_now(), fact });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

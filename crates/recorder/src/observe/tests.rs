@@ -1,0 +1,32 @@
+//! The observer, at work on this very process.
+
+use super::*;
+
+fn wait_for(notes: &Notes, wanted: impl Fn(&Fact) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !notes.take().iter().any(|note| wanted(&note.fact)) {
+        assert!(Instant::now() < deadline, "no such fact has been noted");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn counters_and_names_come_by_themselves() {
+    let observer = ObserverHandle::start(Some(Duration::from_millis(5))).unwrap();
+    let (pid, notes) = (rustix::process::getpid(), Notes::default());
+    observer.watch(pid, notes.clone());
+    wait_for(&notes, |fact| matches!(fact, Fact::Counters(it) if it.resident.is_some()));
+    let os_id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    observer.thread_started(pid, ThreadId(3), os_id);
+    wait_for(&notes, |fact| matches!(fact, Fact::ThreadName(it) if it.thread.0 == 3));
+}
+
+#[test]
+fn names_without_counters() {
+    let observer = ObserverHandle::start(None).unwrap();
+    let (pid, notes) = (rustix::process::getpid(), Notes::default());
+    observer.watch(pid, notes.clone());
+    let os_id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    observer.thread_started(pid, ThreadId(3), os_id);
+    wait_for(&notes, |fact| !matches!(fact, Fact::Counters(_)));
+}

@@ -1,0 +1,66 @@
+//! What the user wants of all traces of a recording, and how a trace says so.
+
+use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::ids::Timestamp;
+
+/// Known before the first session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Plan {
+    /// Nothing is sampled before.
+    pub(crate) sampling_from: Option<Timestamp>,
+    /// Greatest length of each trace, in bytes.
+    pub(crate) max_size: Option<u64>,
+}
+
+impl Plan {
+    /// Makes a trace begin when sampling does, so that whatever is divided by its duration is right,
+    /// and has it say what is special about it.
+    pub(crate) fn announce(&self, info: &mut TraceInfo) {
+        let mut remarks = Vec::new();
+        if let Some(from) = self.sampling_from.filter(|&from| from > info.start_time) {
+            let seconds = (from.0 - info.start_time.0) as f64 / 1e6;
+            remarks.push(format!("sampling began {seconds:.3} s after the program"));
+            info.start_time = from;
+        }
+        if let Some(bytes) = self.max_size {
+            remarks.push(format!("the trace ends before it is longer than {bytes} bytes"));
+        }
+        info.runtime_params.push_str(&remarks.join("; "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lifetrace_trace::ids::DomainId;
+
+    fn info(start_time: u64) -> TraceInfo {
+        TraceInfo {
+            sample_rate: 1.0,
+            word_bits: 64,
+            executable_name: String::new(),
+            host_name: String::new(),
+            runtime_params: String::new(),
+            pid: 1,
+            start_time: Timestamp(start_time),
+            initial_domain: DomainId(0),
+            context: None,
+        }
+    }
+
+    #[test]
+    fn a_trace_begins_when_sampling_does() {
+        let plan = Plan { sampling_from: Some(Timestamp(5_000_000)), max_size: Some(1000) };
+        let mut early = info(3_500_000);
+        plan.announce(&mut early);
+        assert_eq!(early.start_time, Timestamp(5_000_000));
+        assert_eq!(
+            early.runtime_params,
+            "sampling began 1.500 s after the program; the trace ends before it is longer than 1000 \
+             bytes"
+        );
+        let mut late = info(7_000_000);
+        Plan { max_size: None, ..plan }.announce(&mut late);
+        assert_eq!((late.start_time, &*late.runtime_params), (Timestamp(7_000_000), ""));
+    }
+}
