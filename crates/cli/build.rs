@@ -15,6 +15,7 @@ fn main() {
         println!("cargo:rerun-if-changed={}", crates.join(source).join("src").display());
         println!("cargo:rerun-if-changed={}", crates.join(source).join("Cargo.toml").display());
     }
+    println!("cargo:rerun-if-changed={}", crates.join("preload").join("build.rs").display());
     println!("cargo:rerun-if-changed=build.rs");
     let library = build(&crates.join("preload").join("Cargo.toml"));
     println!("cargo:rustc-env=LIFETRACE_PRELOAD_LIBRARY={}", library.display());

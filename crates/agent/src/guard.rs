@@ -248,7 +248,11 @@ impl Entered {
         let thread: &mut Thread = self;
         let Thread { id, head, backtraces, .. } = thread;
         let sent = sender::send(session, *id, head, body(backtraces.delta()));
-        if sent { backtraces.tell() } else { backtraces.forget() }
+        if sent {
+            backtraces.tell()
+        } else {
+            backtraces.forget()
+        }
         sent
     }
 
