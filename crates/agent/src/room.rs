@@ -7,12 +7,16 @@
 //! remembered per thread as one run of pages, so that a look at a known part of the stack is two
 //! comparisons; the rest costs a system call for each page.
 //!
+//! The main thread's stack grows into addresses that nobody has mapped yet. The kernel grows it for such
+//! a look too; where something else runs the program (valgrind) it does not, so within the limit that the
+//! stack had at the start no answer counts as a no.
+//!
 //! Below a signal stack there is often no guard page, but the program's data. So when a thread shows
 //! up on a stack that is new to it, the kernel is asked whether that is a signal stack, and where it
 //! ends; not in a sandbox, where such a question might be the last one.
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::sys;
 
@@ -38,7 +42,19 @@ pub enum Space {
 
 const PAGE: u64 = 4096;
 
+/// Where the main thread's stack may be, if it has a limit.
+static MAIN_START: AtomicU64 = AtomicU64::new(0);
+static MAIN_END: AtomicU64 = AtomicU64::new(0);
+
 static IN_SANDBOX: AtomicBool = AtomicBool::new(false);
+
+/// To be called when the process starts: finds out where the main thread's stack may be.
+pub fn take_note_of_main_stack() {
+    if let Some(stack) = sys::main_stack() {
+        MAIN_START.store(stack.start, Ordering::Relaxed);
+        MAIN_END.store(stack.end, Ordering::Relaxed);
+    }
+}
 
 /// To be called before this process enters a sandbox: signal stacks are not asked about any more.
 pub fn expect_sandbox() {
@@ -108,7 +124,8 @@ impl Room {
 
 /// Where the kernel cannot be asked, there is no reason to doubt.
 fn may_be_used(page: u64) -> bool {
-    sys::probe(page) != Some(false)
+    let main = MAIN_START.load(Ordering::Relaxed)..MAIN_END.load(Ordering::Relaxed);
+    sys::probe(page) != Some(false) || main.contains(&page)
 }
 
 /// The lowest address of the signal stack that holds `stack_pointer`, or 0 if that is on none.
@@ -144,6 +161,19 @@ mod tests {
             assert_eq!(room.below(stack.start + above), expected, "{above} bytes");
         }
         assert_eq!(room.known.start, stack.start);
+    }
+
+    #[test]
+    fn the_main_stack_is_where_the_kernel_says() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.ends_with("[stack]")).unwrap();
+        let (start, rest) = line.split_once('-').unwrap();
+        let bound = |text| u64::from_str_radix(text, 16).unwrap();
+        let (start, end) = (bound(start), bound(rest.split_once(' ').unwrap().0));
+        match sys::main_stack() {
+            Some(stack) => assert!(stack.end == end && stack.start <= start, "{stack:x?} {line}"),
+            None => std::eprintln!("the stack has no limit here"),
+        }
     }
 
     #[test]

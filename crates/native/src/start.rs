@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
-use lifetrace_agent::{lock, sys};
+use lifetrace_agent::{lock, room, sys};
 use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
 use lifetrace_transport::message::{Body, NoticeKind};
 
@@ -28,6 +28,7 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 pub fn start(start: Start) {
     if !RESOLVED.swap(true, Ordering::Relaxed) {
         executable::take_note();
+        room::take_note_of_main_stack();
         NEXT.resolve();
         cxx::resolve();
         sandbox::resolve();

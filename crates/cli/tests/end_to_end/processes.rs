@@ -122,9 +122,13 @@ fn a_prefork_server() {
     }
 }
 
-/// Nginx listens when its first process ends, and has written its process's id when it answers.
+/// Nginx listens when its first process ends, and has written its process's id when it answers. All its
+/// processes hold the pipe `ended` open, so that the script ends after them.
 const SERVE: &str = r#"
-trap 'kill -QUIT $(cat pid)' EXIT
+rm -f ended
+mkfifo ended
+exec 8<>ended 7<ended
+trap 'exec 8>&-; kill -QUIT $(cat pid); cat <&7' EXIT
 nginx -p "$PWD" -c nginx.conf
 perl -MIO::Socket::UNIX -e '
     for (1 .. 50) {
