@@ -63,7 +63,8 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     let is_other = |session: &&SessionReport| !std::ptr::eq(*session, main);
     let mut others: Vec<_> = outcome.sessions.iter().filter(is_other).collect();
     others.sort_by_key(|session| std::cmp::Reverse(session.samples));
-    let (shown, more) = others.split_at(others.len().min(SHOWN));
+    let with_samples = others.iter().filter(|other| other.samples > 0).count();
+    let (shown, more) = others.split_at(with_samples.min(SHOWN));
     for session in [main].iter().chain(shown) {
         terminal::complain(description(session));
     }
@@ -76,7 +77,8 @@ fn tell_traces(outcome: &Outcome, command: u32) {
             human::count((samples + outcome.others.samples) as f64)
         ));
     }
-    tell_next_step(main);
+    let best = others.first().filter(|best| main.samples == 0 && best.samples > 0);
+    tell_next_step(best.unwrap_or(&main));
 }
 
 fn tell_next_step(session: &SessionReport) {
