@@ -1,14 +1,15 @@
-//! Writes seeds for both targets, from the repository's root:
+//! Writes seeds for all targets, from the repository's root:
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`
 //!
 //! Small ones, since those mutate quickly: a synthetic trace with every kind of event for each version
 //! of the format, and the first bytes of each trace in `fixtures/traces`.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lifetrace_trace::event::{Location, Source, TraceInfo};
 use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
+use lifetrace_trace::lt::Listing;
 use lifetrace_trace::memtrace::{NewAllocation, Version, Writer};
 
 const HEAD: usize = 6000;
@@ -30,7 +31,43 @@ fn main() -> io::Result<()> {
             }
         }
     }
+    for path in traces_of_our_own(here)? {
+        let trace = std::fs::read(&path)?;
+        let name = path.file_stem().unwrap_or_default();
+        for (target, seed) in [
+            ("lt_read", trace[..trace.len().min(HEAD)].to_vec()),
+            ("lt_roundtrip", trace[..trace.len().min(HEAD)].to_vec()),
+            ("lt_columns", payloads(&trace)),
+        ] {
+            let corpus = here.join("corpus").join(target);
+            std::fs::create_dir_all(&corpus)?;
+            std::fs::write(corpus.join(name), seed)?;
+        }
+    }
     Ok(())
+}
+
+fn traces_of_our_own(here: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(here.join("../fixtures/traces"))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "lt"));
+    Ok(paths)
+}
+
+/// The first packets' payloads, as `lt_columns` takes them.
+fn payloads(trace: &[u8]) -> Vec<u8> {
+    let mut seed = Vec::new();
+    for packet in Listing::new(trace).map_while(Result::ok) {
+        let whole = &trace[packet.offset as usize..][..packet.len as usize];
+        let (kind, payload) = (whole[4], &whole[12..]);
+        if kind != 1 && seed.len() + payload.len() < 2 * HEAD {
+            seed.push(kind);
+            seed.extend((payload.len() as u16).to_le_bytes());
+            seed.extend(payload);
+        }
+    }
+    seed
 }
 
 fn synthetic(version: Version) -> io::Result<Vec<u8>> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{Bytes, ThreadId};
+use crate::ids::{AllocationId, Bytes, SamplerId, Size, ThreadId, Timestamp};
 
 /// Something that is so, or was at one moment. The moment is told with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +11,28 @@ pub enum Fact {
     Counters(Counters),
     /// What a thread is called, from now on.
     ThreadName(ThreadName),
-    /// An object file that backtraces run through.
+    /// An object file that backtraces run through. The first is module 0, and so on.
     Module(Module),
+    /// How blocks are sampled from now on.
+    Sampler(Sampler),
+    /// A garbage collector begins or ends a cycle.
+    Cycle(Cycle),
+    /// A block has another size from now on.
+    Resize(Resize),
+    /// What the user wants to be told of this trace.
+    Label(Label),
+    /// What the user wants to be told of this moment.
+    Marker(Arc<str>),
+    /// Events that were lost before they reached the trace.
+    Lost(Lost),
+    /// The traced process.
+    Process(Process),
+    /// The trace of the process that this one was forked from.
+    Parent(Parent),
+    /// How the process ended.
+    Exit(Exit),
+    /// What the wall clock showed at this moment; it may be set forward and back.
+    WallClock(Timestamp),
 }
 
 /// Figures of the whole process at one moment, as the system and the allocator give them; `None`
@@ -57,4 +77,126 @@ pub struct Module {
     pub build_id: Vec<u8>,
     /// As the loader knew it.
     pub path: Arc<str>,
+}
+
+/// One of the sources of samples: an allocator, a runtime's heap, a library's tokens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampler {
+    /// What allocations call it. 0 is the one that the trace's own sampling rate is of.
+    pub id: SamplerId,
+    /// For people: `malloc`, `ocaml`, `ruby`.
+    pub name: Arc<str>,
+    /// What is hit.
+    pub unit: SampledUnit,
+    /// Probability that a unit is hit, in (0, 1], from now on.
+    pub rate: f64,
+}
+
+impl Eq for Sampler {}
+
+/// What a sampler hits or misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SampledUnit {
+    /// Each byte of a block.
+    Byte,
+    /// Each word of a block.
+    Word,
+    /// A block as a whole.
+    Object,
+}
+
+/// A step of a garbage collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// Which part of the heap.
+    pub generation: Generation,
+    /// As the runtime counts them.
+    pub number: u64,
+    /// Whether it begins; else it ends.
+    pub begins: bool,
+}
+
+/// Which part of a heap a garbage collector goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Generation {
+    /// Young blocks.
+    Minor,
+    /// All blocks.
+    Major,
+    /// All blocks, which are moved together.
+    Compaction,
+}
+
+/// A block that realloc or truncation changed in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resize {
+    /// The block.
+    pub id: AllocationId,
+    /// Its new size.
+    pub size: Size,
+}
+
+/// `key=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// What it is called.
+    pub key: Arc<str>,
+    /// What it is.
+    pub value: Arc<str>,
+}
+
+/// Events that are not in the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Why, for people and programs: `ring-full`.
+    pub reason: Arc<str>,
+    /// How many since the last such fact with the same reason.
+    pub count: u64,
+}
+
+/// What is known of a process; empty or 0 where nobody says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its arguments, the program's name first.
+    pub arguments: Vec<Arc<str>>,
+    /// Path of the program.
+    pub executable: Arc<str>,
+    /// Its number.
+    pub pid: u64,
+    /// Its parent's number.
+    pub parent_pid: u64,
+    /// Machine.
+    pub host: Arc<str>,
+    /// The container it runs in.
+    pub container: Arc<str>,
+    /// `native`, `ocaml`, `ruby`.
+    pub runtime: Arc<str>,
+    /// The runtime's version.
+    pub runtime_version: Arc<str>,
+    /// The version of what watches it.
+    pub agent_version: Arc<str>,
+    /// When it began, by the wall clock.
+    pub start: Option<Timestamp>,
+}
+
+/// Where a forked process's blocks were born that have no birth in its own trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// The parent's number.
+    pub pid: u64,
+    /// The file name of its trace; empty if it has none.
+    pub trace: Arc<str>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this status.
+    Status(i32),
+    /// By a signal.
+    Signal(i32),
+    /// By becoming another program.
+    Exec,
+    /// Nobody saw it.
+    Unknown,
 }

@@ -31,3 +31,34 @@ pub struct Bytes(pub u64);
 /// A thread, numbered within a trace and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId(pub u32);
+
+/// One of a trace's sources of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SamplerId(pub u8);
+
+/// A length, in the unit in which it is known exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// Of a runtime that counts in words.
+    Words(Words),
+    /// Of one that counts in bytes.
+    Bytes(Bytes),
+}
+
+impl Size {
+    /// In words of so many bits, rounded up.
+    pub fn words(self, word_bits: u8) -> Words {
+        match self {
+            Self::Words(words) => words,
+            Self::Bytes(Bytes(bytes)) => Words(bytes.div_ceil(u64::from(word_bits / 8).max(1))),
+        }
+    }
+
+    /// In bytes, of words of so many bits.
+    pub fn bytes(self, word_bits: u8) -> Bytes {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Words(Words(words)) => Bytes(words.saturating_mul((word_bits / 8).into())),
+        }
+    }
+}

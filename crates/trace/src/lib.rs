@@ -3,5 +3,7 @@
 
 pub mod event;
 pub mod fact;
+pub mod frame;
 pub mod ids;
+pub mod lt;
 pub mod memtrace;

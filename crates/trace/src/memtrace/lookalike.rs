@@ -33,7 +33,7 @@ const SIGNATURES: [(&[u8], Lookalike); 6] = [
 ];
 
 impl Lookalike {
-    pub(super) fn guess(start: &[u8]) -> Self {
+    pub(crate) fn guess(start: &[u8]) -> Self {
         if let Some((_, found)) = SIGNATURES.iter().find(|(bytes, _)| start.starts_with(bytes)) {
             return *found;
         }

@@ -1,0 +1,71 @@
+//! Our own format: `docs/format.md` has every bit of it, `docs/internals.md` why it is as it is.
+//!
+//! A trace is a sequence of packets, each with a mark, a length and a checksum. Data packets hold
+//! four columns, each a stream of its own: events, their backtraces, the frames in these, and facts.
+//! A stream is a sequence of binary decisions; for each a model says how likely it is, and learns
+//! from the answer; an entropy coder spends as many bits as it was surprised by. What models have
+//! learnt lasts from one checkpoint to the next. A checkpoint tells all that a reader must know to
+//! go on from there: what comes before it may be damaged, or not be there at all.
+//!
+//! ```text
+//! header header | checkpoint data data … | checkpoint data … | … | index end
+//!
+//! Writer -> segment (models) -> draft (encoders) -> data, packet -> Write
+//! Reader <- segment (models) <- current (decoders) <- data, packet <- scan <- Read
+//!
+//! models    events (live), backtraces (candidates, stacks), frames (text), facts (fact_codec)
+//! beneath   number, probability, mixer -> coder
+//! ```
+//!
+//! Both sides run the same code: each model takes a coder, gives it the answer, and gets it back;
+//! when reading, what it gives means nothing.
+//!
+//! Memory is bounded on both sides, whatever the input: the models of one segment, one packet, 64
+//! backtraces, 65 536 living blocks; in the writer the frames of one segment, in the reader all frames.
+//! A packet tells of no more than a multiple of its length.
+
+mod backtraces;
+mod candidates;
+mod checkpoint;
+mod class;
+mod coder;
+mod copy;
+mod current;
+mod damages;
+mod data;
+mod dictionary;
+mod draft;
+mod error;
+mod events;
+mod fact_codec;
+mod facts;
+mod frames;
+mod header;
+mod index;
+mod listing;
+mod live;
+mod mixer;
+mod names;
+mod number;
+mod packet;
+mod probability;
+mod reader;
+mod scan;
+mod segment;
+mod stacks;
+mod text;
+mod varint;
+mod writer;
+
+pub use copy::{CopyError, Omitted, copy, from_memtrace, to_memtrace};
+pub use error::{Cause, Damage, Error};
+pub use index::{Index, Place, Summary};
+pub use listing::{ColumnSizes, Listing, PacketFacts, PacketKind};
+pub use reader::{BirthDetails, Item, Reader};
+pub use writer::{NewBirth, Writer};
+
+/// Readers of another major version cannot read a trace.
+pub const MAJOR: u64 = 1;
+
+/// Readers of an earlier minor version pass over what is new.
+pub const MINOR: u64 = 0;

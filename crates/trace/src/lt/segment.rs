@@ -1,0 +1,29 @@
+//! What both sides know between two checkpoints.
+
+use super::backtraces::Backtraces;
+use super::checkpoint::Checkpoint;
+use super::events::Events;
+use super::facts::Facts;
+use super::frames::Frames;
+use super::stacks::Stacks;
+
+/// The models of all columns. Each checkpoint begins anew.
+pub(super) struct Segment {
+    pub(super) events: Events,
+    pub(super) backtraces: Backtraces,
+    pub(super) frames: Frames,
+    pub(super) facts: Facts,
+    pub(super) stacks: Stacks,
+}
+
+impl Segment {
+    pub(super) fn new(checkpoint: &Checkpoint, is_writer: bool) -> Self {
+        Self {
+            events: checkpoint.events(is_writer),
+            backtraces: Backtraces::new(),
+            frames: Frames::new(),
+            facts: Facts::new(),
+            stacks: Stacks::default(),
+        }
+    }
+}

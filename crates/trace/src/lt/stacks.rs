@@ -1,0 +1,28 @@
+//! The last backtraces of those who do not act at the moment, so that each is coded against one of the
+//! same thread.
+
+use super::backtraces::Backtraces;
+use super::events::{ACTORS, Actor};
+
+/// So many of the outermost frames are kept.
+const KEPT: usize = 4096;
+
+/// Backtraces, the most recently left first.
+#[derive(Debug, Default)]
+pub(super) struct Stacks(Vec<(Actor, Vec<u32>)>);
+
+impl Stacks {
+    /// From here on `to` acts, no longer `from`.
+    pub(super) fn switch(&mut self, backtraces: &mut Backtraces, from: Actor, to: Actor) {
+        if from == to {
+            return;
+        }
+        let found = self.0.iter().position(|(actor, _)| *actor == to);
+        let stack = found.map(|index| self.0.remove(index).1).unwrap_or_default();
+        let mut left = backtraces.exchange(stack);
+        left.truncate(KEPT);
+        left.shrink_to(KEPT);
+        self.0.truncate(ACTORS - 1);
+        self.0.insert(0, (from, left));
+    }
+}

@@ -1,0 +1,100 @@
+//! Any sequence of events is read as it was written.
+
+use lifetrace_trace::event::{GROWTH, Source};
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::ids::{Bytes, LocationCode, Size, Timestamp, Words};
+use lifetrace_trace::lt::{Reader, Writer};
+use proptest::prelude::*;
+
+use crate::support::{Birth, START, Told, What, info, read_from, write_to};
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..4u64, 0..300u64, any::<u64>()]
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    let words = number().prop_map(|count| Size::Words(Words(count)));
+    prop_oneof![words, number().prop_map(|count| Size::Bytes(Bytes(count)))]
+}
+
+fn source() -> impl Strategy<Value = Source> {
+    prop_oneof![Just(Source::Minor), Just(Source::Major), Just(Source::External)]
+}
+
+/// Few frames, so that backtraces have something in common.
+fn backtrace() -> impl Strategy<Value = Vec<LocationCode>> {
+    let code = prop_oneof![0..5u64, 0..30u64, Just(u64::MAX)];
+    let frames = prop::collection::vec(code.prop_map(LocationCode), 0..30);
+    (frames, prop::bool::weighted(0.1)).prop_map(|(mut frames, is_growth)| {
+        frames.extend(is_growth.then_some(GROWTH));
+        frames
+    })
+}
+
+/// Ids mostly follow each other, deaths are mostly of blocks that live.
+fn what() -> impl Strategy<Value = What> {
+    let id = prop_oneof![9 => 0..40u64, 1 => any::<u64>()];
+    let birth = (
+        (id.clone(), size(), prop_oneof![4 => Just(1), 1 => number()]),
+        (source(), 0..3u8, prop::bool::weighted(0.1), backtrace()),
+    );
+    let birth =
+        birth.prop_map(|((id, size, samples), (source, sampler, is_truncated, backtrace))| {
+            What::Birth(Birth { id, size, samples, source, sampler, is_truncated, backtrace })
+        });
+    prop_oneof![
+        4 => birth,
+        1 => id.clone().prop_map(What::Promotion),
+        3 => id.prop_map(What::Collection),
+        1 => ".{0,8}".prop_map(|text| What::Fact(Fact::Marker(text.into()))),
+    ]
+}
+
+fn told() -> impl Strategy<Value = Told> {
+    let thread = prop_oneof![5 => Just(0u32), 2 => 0..100u32, 1 => any::<u32>()];
+    let domain = prop_oneof![5 => Just(0u16), 1 => any::<u16>()];
+    let time = prop_oneof![3 => 0..100u64, 1 => 0..1u64 << 40];
+    (time, thread, domain, what()).prop_map(|(time, thread, domain, what)| Told {
+        time: START.0 + time,
+        thread,
+        domain,
+        what,
+    })
+}
+
+/// What happens between two events.
+#[derive(Clone, Copy, Debug)]
+enum Pause {
+    None,
+    Flush,
+    Checkpoint,
+}
+
+fn pause() -> impl Strategy<Value = Pause> {
+    prop_oneof![20 => Just(Pause::None), 1 => Just(Pause::Flush), 1 => Just(Pause::Checkpoint)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn any_events_are_read(all in prop::collection::vec((told(), pause()), 0..300)) {
+        let mut writer = Writer::new(Vec::new(), &info()).unwrap();
+        for (told, pause) in &all {
+            write_to(&mut writer, told).unwrap();
+            match pause {
+                Pause::None => {}
+                Pause::Flush => writer.flush(Timestamp(told.time)).unwrap(),
+                Pause::Checkpoint => writer.checkpoint().unwrap(),
+            }
+        }
+        let trace = writer.finish().unwrap();
+        let mut reader = Reader::open(&trace[..]).unwrap();
+        let read = read_from(&mut reader);
+        prop_assert!(reader.is_complete());
+        prop_assert_eq!(reader.damages(), &[]);
+        prop_assert_eq!(read.len(), all.len());
+        for (read, (written, _)) in read.iter().zip(&all) {
+            prop_assert_eq!(read, written);
+        }
+    }
+}
