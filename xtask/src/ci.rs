@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{arrows, shell, tools};
+use crate::{arrows, checkers, shell, tools};
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
 const ALL_BUT_PRELOAD: &str = "--workspace --exclude lifetrace-preload";
@@ -21,6 +21,7 @@ pub fn ci() -> Result<()> {
     clippy()?;
     no_std()?;
     documentation()?;
+    checkers::loom()?;
     test()
 }
 

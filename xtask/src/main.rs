@@ -6,9 +6,11 @@
 
 mod arrows;
 mod bench;
+mod checkers;
 mod ci;
 mod fuzz;
 mod shell;
+mod soak;
 mod tools;
 
 use anyhow::{Result, bail};
@@ -31,6 +33,10 @@ usage: cargo xtask COMMAND
   bench sample    cost of a sample and of a frame; appends to benchmarks/record/sample
   bench trace [FILE]
                   speed of reading and writing a trace; appends to benchmarks/record/trace
+  loom            model checking of the ring and of the agent's phases
+  miri            Miri on the transport crate, where a toolchain has it
+  soak NAME       a long run that must pass: cpython [TEST]..., sqlite, stress [--minutes N], kills;
+                  see docs/verification.md
   fuzz [SECONDS]  coverage-guided fuzzing of the trace reader, 60 seconds by default";
 
 fn main() -> Result<()> {
@@ -49,6 +55,9 @@ fn main() -> Result<()> {
         ["bench", "pair"] => bench::pair::run(),
         ["bench", "trace"] => bench::trace::run(None),
         ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),
+        ["loom"] => checkers::loom(),
+        ["miri"] => checkers::miri(),
+        ["soak", ref words @ ..] => soak::run(words),
         ["fuzz"] => fuzz::run(60),
         ["fuzz", seconds] => fuzz::run(seconds.parse()?),
         [] | ["help" | "--help" | "-h"] => {

@@ -19,6 +19,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("nginx", "nginx-light"),
     ("node", "nodejs"),
     ("gdb", "gdb"),
+    ("valgrind", "valgrind"),
     ("strace", "strace"),
     ("musl-gcc", "musl-tools"),
     ("setpriv", "util-linux"),

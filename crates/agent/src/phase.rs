@@ -4,30 +4,18 @@
 //! [`on_fork_in_child`]; and a page that the kernel wipes in any child, however it was made, tells
 //! the rest (a raw `clone`, `_Fork`). A vfork child shares our memory and is its parent to us.
 
+pub mod machine;
+
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use lifetrace_transport::handshake::Origin;
 
+use self::machine::Machine;
+pub use self::machine::Phase;
 use crate::session::{self, Session};
 use crate::{sender, sys, thread, tls};
 
-/// See the drawing in the crate's comment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Phase {
-    /// Nobody has looked for a recorder yet.
-    Unborn = 0,
-    /// A thread is doing so.
-    Starting = 1,
-    /// A session is open.
-    Recording = 2,
-    /// A fork of a recorded process, which has not looked for the recorder yet.
-    Forked = 3,
-    /// As if we were not there.
-    Off = 4,
-}
-
-static PHASE: AtomicU32 = AtomicU32::new(Phase::Unborn as u32);
+static MACHINE: Machine = Machine::new(AtomicU32::new(Phase::Unborn as u32));
 static FORK_MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
 static NEXT_SAMPLE: AtomicU64 = AtomicU64::new(0);
 static FIRST_SAMPLE: AtomicU64 = AtomicU64::new(0);
@@ -41,10 +29,12 @@ pub struct Start {
 /// The phase now.
 #[inline]
 pub fn current() -> Phase {
-    let phase = load();
+    let phase = MACHINE.phase();
     if phase == Phase::Recording && forked_unnoticed() {
-        on_fork_in_child();
-        return load();
+        if MACHINE.claim_fork(forked_unnoticed) {
+            leave_parent();
+        }
+        return MACHINE.phase();
     }
     phase
 }
@@ -53,7 +43,7 @@ pub fn current() -> Phase {
 pub(crate) fn recording() -> Option<&'static Session> {
     let session = session::current()?;
     if session.header.stopped() {
-        store(Phase::Off);
+        MACHINE.end();
         return None;
     }
     Some(session)
@@ -61,13 +51,7 @@ pub(crate) fn recording() -> Option<&'static Session> {
 
 /// Takes the right to start, if this is the time for it.
 pub fn claim_start() -> Option<Start> {
-    for (from, origin) in [(Phase::Unborn, Origin::Exec), (Phase::Forked, Origin::Fork)] {
-        let (from, to) = (from as u32, Phase::Starting as u32);
-        if PHASE.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            return Some(Start { origin });
-        }
-    }
-    None
+    MACHINE.claim_start().map(|origin| Start { origin })
 }
 
 impl Start {
@@ -87,12 +71,12 @@ impl Start {
 
     /// Ends the start, one way or the other.
     pub fn finish(self, recorded: bool) {
-        store(if recorded { Phase::Recording } else { Phase::Off });
+        MACHINE.settle(if recorded { Phase::Recording } else { Phase::Off });
     }
 
     /// It is too early to tell: somebody else will try again.
     pub fn postpone(self) {
-        store(match self.origin {
+        MACHINE.settle(match self.origin {
             Origin::Exec => Phase::Unborn,
             Origin::Fork => Phase::Forked,
         });
@@ -111,10 +95,15 @@ pub fn of_this_session(sample: u64) -> bool {
 
 /// To be called in the child of a fork, by its only thread, before it does anything else.
 pub fn on_fork_in_child() {
-    let phase = load();
-    if phase == Phase::Off || phase == Phase::Unborn {
-        return;
+    let phase = MACHINE.phase();
+    if phase != Phase::Off && phase != Phase::Unborn {
+        leave_parent();
     }
+}
+
+/// Lets go of all that is the parent's. Nobody else uses it meanwhile: this is the only thread, or
+/// has claimed the fork.
+fn leave_parent() {
     // Without a session the parent was itself a fork, and one that is followed.
     let session = session::current();
     let follow = session.is_none_or(|it| it.header.settings().follow_children != 0);
@@ -124,7 +113,7 @@ pub fn on_fork_in_child() {
     FORK_MARK.store(core::ptr::null_mut(), Ordering::Relaxed);
     tls::set_state(0);
     tls::set_countdown(0);
-    store(if follow { Phase::Forked } else { Phase::Off });
+    MACHINE.settle(if follow { Phase::Forked } else { Phase::Off });
 }
 
 fn forked_unnoticed() -> bool {
@@ -149,18 +138,4 @@ fn watch_for_forks() {
         // SAFETY: nobody knows the page.
         unsafe { sys::unmap(page, PAGE) };
     }
-}
-
-fn load() -> Phase {
-    match PHASE.load(Ordering::Acquire) {
-        0 => Phase::Unborn,
-        1 => Phase::Starting,
-        2 => Phase::Recording,
-        3 => Phase::Forked,
-        _ => Phase::Off,
-    }
-}
-
-fn store(phase: Phase) {
-    PHASE.store(phase as u32, Ordering::Release);
 }

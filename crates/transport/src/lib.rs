@@ -36,6 +36,10 @@
 
 pub mod codec;
 pub mod handshake;
+#[cfg(not(loom))]
+mod memory;
+#[cfg(loom)]
+pub mod memory;
 pub mod message;
 pub mod ring;
 pub mod segment;

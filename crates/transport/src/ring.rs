@@ -15,7 +15,8 @@
 //! that cannot be is [`Damaged`], and the ring is not read further.
 
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::memory::{self, AtomicU64, Ordering};
 
 /// The two positions, each on a cache line of its own.
 #[repr(C, align(128))]
@@ -141,8 +142,8 @@ impl<'a> Ring<'a> {
         let (at, first) = self.split(position, count);
         // SAFETY: both pieces lie inside `capacity` by construction of `split`.
         unsafe {
-            core::ptr::copy_nonoverlapping(from, self.data.add(at), first);
-            core::ptr::copy_nonoverlapping(from.add(first), self.data, count as usize - first);
+            memory::copy_in(self.data, at, from, first);
+            memory::copy_in(self.data, 0, from.add(first), count as usize - first);
         }
     }
 
@@ -153,8 +154,8 @@ impl<'a> Ring<'a> {
         let (at, first) = self.split(position, count);
         // SAFETY: both pieces lie inside `capacity` by construction of `split`.
         unsafe {
-            core::ptr::copy_nonoverlapping(self.data.add(at), to, first);
-            core::ptr::copy_nonoverlapping(self.data, to.add(first), count as usize - first);
+            memory::copy_out(self.data, at, to, first);
+            memory::copy_out(self.data, 0, to.add(first), count as usize - first);
         }
     }
 

@@ -167,7 +167,7 @@ proptest! {
 
 #[test]
 fn two_threads_agree_on_every_record() {
-    const COUNT: u64 = 100_000;
+    const COUNT: u64 = if cfg!(miri) { 200 } else { 100_000 };
     let mut memory = Memory::new(CAPACITY);
     let ring = memory.ring();
     let contents = |number: u64| vec![number; 1 + number as usize % 7];

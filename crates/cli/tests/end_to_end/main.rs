@@ -16,6 +16,7 @@ mod processes;
 mod real_programs;
 mod record_options;
 mod record_refusals;
+mod sanitizers;
 mod stacks;
 mod strangers;
 mod support;

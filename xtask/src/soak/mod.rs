@@ -1,0 +1,35 @@
+//! Long runs that must pass: `cargo xtask soak` and a name.
+//!
+//! Each is a program that does much, run bare and recorded, or killed over and over, with a rule that
+//! says what counts as a failure, and figures at the end. What is kept of a run lies in the folder
+//! `soak` of cargo's target folder until the next run of the same name. The latest results are in
+//! `docs/verification.md`.
+
+mod compare;
+mod cpython;
+mod junit;
+mod kills;
+mod package;
+mod random;
+mod smaps;
+mod sqlite;
+mod stress;
+mod twice;
+mod workshop;
+
+use anyhow::{Context, Result, bail};
+
+/// Runs the soak of that name; only `stress` can be told how long.
+///
+/// # Errors
+/// If it fails, or cannot be run.
+pub fn run(words: &[&str]) -> Result<()> {
+    match *words {
+        ["cpython", ref tests @ ..] => cpython::run(tests),
+        ["sqlite"] => sqlite::run(),
+        ["stress"] => stress::run(10),
+        ["stress", "--minutes", minutes] => stress::run(minutes.parse().context("--minutes N")?),
+        ["kills"] => kills::run(),
+        _ => bail!("soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills"),
+    }
+}
