@@ -1,9 +1,10 @@
 //! The thread that drains all rings.
 //!
-//! It sleeps in proportion to the silence: not at all while a ring is filling, a millisecond while
-//! anything comes, up to [`LONGEST_SLEEP`] when nothing does; the end of a process and a new
-//! session wake it. A sleeping receiver costs nothing, and a ring holds what a target says
-//! meanwhile.
+//! It sleeps until there is something worth waking up for: not at all while a ring is filling, longer
+//! and longer, up to [`LONGEST_SLEEP`], while a ring could hold many times of what it finds; the end of
+//! a process and a new session wake it. A sleeping receiver costs nothing, and one that wakes often
+//! takes the processor from the target that it listens to, again and again. A ring holds what a target
+//! says meanwhile.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -101,11 +102,7 @@ impl Receiver {
     pub(crate) fn run(mut self) {
         let mut sleep = SHORTEST_SLEEP;
         while self.welcome() || !self.sessions.is_empty() {
-            sleep = match self.pass() {
-                Flow::Silent => (sleep * 2).clamp(SHORTEST_SLEEP, LONGEST_SLEEP),
-                Flow::Steady => SHORTEST_SLEEP,
-                Flow::Torrent => Duration::ZERO,
-            };
+            sleep = next_sleep(sleep, self.pass());
             self.sleep(sleep);
         }
     }
@@ -148,7 +145,7 @@ impl Receiver {
             session.set_paused(is_paused);
             session.pass(buffer)
         });
-        let flow = flows.max().unwrap_or(Flow::Silent);
+        let flow = flows.max().unwrap_or(Flow::Trickle);
         self.sessions.retain(|session| !session.is_over());
         flow
     }
@@ -182,5 +179,31 @@ impl Receiver {
             }
         }
         self.is_stopping |= ready.next() == Some(true);
+    }
+}
+
+fn next_sleep(last: Duration, flow: Flow) -> Duration {
+    match flow {
+        Flow::Trickle => (last * 2).clamp(SHORTEST_SLEEP, LONGEST_SLEEP),
+        Flow::Steady => last.max(SHORTEST_SLEEP),
+        Flow::Torrent => Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_receiver_wakes_as_often_as_the_flow_is_worth() {
+        let mut sleep = SHORTEST_SLEEP;
+        for _ in 0..10 {
+            sleep = next_sleep(sleep, Flow::Trickle);
+        }
+        assert_eq!(sleep, LONGEST_SLEEP);
+        assert_eq!(next_sleep(sleep, Flow::Steady), LONGEST_SLEEP);
+        sleep = next_sleep(sleep, Flow::Torrent);
+        assert_eq!(sleep, Duration::ZERO);
+        assert_eq!(next_sleep(sleep, Flow::Steady), SHORTEST_SLEEP);
     }
 }

@@ -33,9 +33,9 @@ pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
 /// How much a pass over the rings has found, in growing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flow {
-    /// Nothing.
-    Silent,
-    /// Something; or the session's thread has no time for us.
+    /// Nothing, or so little that a ring holds many times as much.
+    Trickle,
+    /// As much as one would like to find; or the session's thread has no time for us.
     Steady,
     /// So much that the next pass should follow at once.
     Torrent,
@@ -144,7 +144,7 @@ impl Session {
         }
         match drained.bytes {
             _ if drained.rest_from.is_some() => Flow::Torrent,
-            0 => Flow::Silent,
+            bytes if bytes < self.segment.ring_bytes() / 64 => Flow::Trickle,
             bytes if bytes < self.segment.ring_bytes() / 8 => Flow::Steady,
             _ => Flow::Torrent,
         }
