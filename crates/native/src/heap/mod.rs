@@ -9,7 +9,7 @@
 //!
 //! The range is as long as what was in use at once, give or take fragments: what is freed merges
 //! with its neighbours and serves any size. A freed piece's memory stays for the next ones within a
-//! [budget](budget); beyond it the memory (not the address) goes back to the kernel, in bulk.
+//! [budget]; beyond it the memory (not the address) goes back to the kernel, in bulk.
 //!
 //! A release never waits: when the lock is taken, the piece goes on a lock-free stack, which the
 //! next holder of the lock empties whole (so there is no ABA problem). An allocation waits for a
