@@ -64,13 +64,12 @@ impl Backtraces {
     /// stack, if it has this address. `sp` never decreases between calls.
     #[inline]
     pub fn meet(&mut self, address: u64, sp: u64) -> Option<usize> {
-        let parts = self.store.parts();
-        while let Some(note) = parts.stack_notes[..self.unmet].last() {
+        while let Some(place) = self.unmet.checked_sub(1) {
+            let (known, note) = self.store.stack_frame(place)?;
             if note.sp >= sp {
-                let place = self.unmet - 1;
-                return (note.sp == sp && parts.stack[place] == address).then_some(place);
+                return (note.sp == sp && known == address).then_some(place);
             }
-            self.unmet -= 1;
+            self.unmet = place;
         }
         None
     }
@@ -85,15 +84,11 @@ impl Backtraces {
     /// Adds the next outer frame; false when there is no room for it.
     #[inline]
     pub fn push(&mut self, address: u64, note: Note) -> bool {
-        if self.new == self.store.capacity() && !self.store.grow() {
-            self.truncated = true;
-            return false;
-        }
-        let parts = self.store.parts();
-        parts.new[self.new] = address;
-        parts.new_notes[self.new] = note;
-        self.new += 1;
-        true
+        let has_room = self.store.write_new(self.new, address, note)
+            || self.store.grow() && self.store.write_new(self.new, address, note);
+        self.new += usize::from(has_room);
+        self.truncated |= !has_room;
+        has_room
     }
 
     /// Adds the frames that were met from the place `inner` out to `outer`; false when there is no

@@ -86,6 +86,31 @@ impl FrameStore {
         unsafe { NonNull::slice_from_raw_parts(start.cast(), self.capacity).as_ref() }
     }
 
+    /// A frame of the stack, counted from the outermost.
+    #[inline]
+    pub fn stack_frame(&self, place: usize) -> Option<(u64, Note)> {
+        let start = self.start.filter(|_| place < self.capacity)?.cast::<u64>();
+        // SAFETY: the place is inside the first part and the third; see `parts`.
+        unsafe {
+            let notes = start.add(2 * self.capacity).cast::<Note>();
+            Some((start.add(place).read(), notes.add(place).read()))
+        }
+    }
+
+    /// Writes a new frame, counted from the innermost; false when there is no room for it.
+    #[inline]
+    pub fn write_new(&mut self, place: usize, address: u64, note: Note) -> bool {
+        let Some(start) = self.start.filter(|_| place < self.capacity) else { return false };
+        let start = start.cast::<u64>();
+        // SAFETY: the place is inside the second part and the fourth; see `parts`.
+        unsafe {
+            let notes = start.add(2 * self.capacity).cast::<Note>();
+            start.add(self.capacity + place).write(address);
+            notes.add(self.capacity + place).write(note);
+        }
+        true
+    }
+
     /// Makes room for more frames, and keeps those there are; false at the greatest depth, or when
     /// there is no memory.
     #[cold]
@@ -134,13 +159,17 @@ mod tests {
         parts.stack[FIRST - 1] = 1;
         parts.new[0] = 2;
         parts.stack_notes[0] = Note { sp: 3, rule: 4 };
-        parts.new_notes[FIRST - 1] = Note { sp: 5, rule: 6 };
+        assert!(store.write_new(FIRST - 1, 7, Note { sp: 5, rule: 6 }));
+        assert!(!store.write_new(FIRST, 7, Note { sp: 5, rule: 6 }));
         while store.grow() {}
         assert_eq!(store.capacity(), MAX_FRAMES);
         let parts = store.parts();
-        assert_eq!((parts.stack[FIRST - 1], parts.new[0]), (1, 2));
+        assert_eq!((parts.stack[FIRST - 1], parts.new[0], parts.new[FIRST - 1]), (1, 2, 7));
         assert_eq!(parts.stack_notes[0], Note { sp: 3, rule: 4 });
         assert_eq!(parts.new_notes[FIRST - 1], Note { sp: 5, rule: 6 });
         assert_eq!(parts.new_notes[MAX_FRAMES - 1], Note { sp: 0, rule: 0 });
+        assert_eq!(store.stack_frame(0), Some((0, Note { sp: 3, rule: 4 })));
+        assert_eq!(store.stack_frame(FIRST - 1), Some((1, Note { sp: 0, rule: 0 })));
+        assert_eq!(store.stack_frame(MAX_FRAMES), None);
     }
 }
