@@ -1,4 +1,8 @@
 //! The heap beside a naive twin: a list of what is alive, each block filled with a mark of its own.
+//!
+//! SAFETY, of every `unsafe` here: what is released, resized, read or written is a piece that the heap
+//! has just given out to this test, which holds it alone, and at a place inside it. Where a test writes
+//! into a piece after its release, that is the fault whose harmlessness it shows.
 
 use std::vec::Vec;
 
