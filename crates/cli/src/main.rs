@@ -17,6 +17,8 @@ mod cmd;
 mod damage;
 mod embedded;
 mod human;
+#[expect(dead_code, reason = "verbs are to read from it")]
+mod input;
 mod open;
 mod report;
 mod summary;
