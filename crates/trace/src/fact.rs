@@ -11,7 +11,7 @@ pub enum Fact {
     Counters(Counters),
     /// What a thread is called, from now on.
     ThreadName(ThreadName),
-    /// An object file that backtraces run through. The first is module 0, and so on.
+    /// An object file that backtraces run through.
     Module(Module),
     /// How blocks are sampled from now on.
     Sampler(Sampler),
@@ -67,6 +67,8 @@ pub struct ThreadName {
 /// An object file, as it was mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
+    /// What frames call it. The first is 0, and so on; one that is mapped anew has a new number.
+    pub number: u32,
     /// First address of its text.
     pub start: u64,
     /// One past the last address of its text.

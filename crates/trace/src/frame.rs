@@ -10,8 +10,7 @@ pub struct Frame {
     pub locations: Vec<Location>,
     /// Whose code it is.
     pub kind: FrameKind,
-    /// Number of the object file it is in, in the order in which the trace tells its
-    /// [modules](crate::fact::Module), from 0.
+    /// Number of the [object file](crate::fact::Module) that it is in.
     pub module: Option<u32>,
 }
 

@@ -181,6 +181,7 @@ impl FactCodec {
     }
 
     fn put_module(&mut self, module: &Module, out: &mut Vec<u8>) {
+        out.put_varint(module.number.into());
         out.put_signed(module.start.wrapping_sub(self.module) as i64);
         out.put_varint(module.end.wrapping_sub(module.start));
         out.put_signed(module.start.wrapping_sub(module.bias) as i64);
@@ -190,9 +191,11 @@ impl FactCodec {
     }
 
     fn module(&mut self, plain: &mut Plain<'_>) -> Result<Module, Fault> {
+        let number = plain.small()?;
         let start = self.module.wrapping_add(plain.signed()? as u64);
         self.module = start;
         Ok(Module {
+            number,
             start,
             end: start.wrapping_add(plain.varint()?),
             bias: start.wrapping_sub(plain.signed()? as u64),

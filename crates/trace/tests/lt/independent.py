@@ -609,9 +609,10 @@ class Facts:
         if tag == 2:
             return ["thread", varint(), varint(), string()]
         if tag == 3:
+            number = varint()
             start = self.module = (self.module + signed()) & M64
             end, bias = (start + varint()) & M64, (start - signed()) & M64
-            return ["module", start, end, bias, plain.take(varint()).hex(), string()]
+            return ["module", number, start, end, bias, plain.take(varint()).hex(), string()]
         if tag == 4:
             return ["sampler", byte(), byte(), plain.u64(), string()]
         if tag == 5:

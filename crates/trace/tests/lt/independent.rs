@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use lifetrace_trace::event::{Event, GROWTH, Source};
-use lifetrace_trace::fact::{Exit, Fact};
+use lifetrace_trace::fact::{Exit, Fact, Module};
 use lifetrace_trace::ids::{LocationCode, Size};
 use lifetrace_trace::lt::{Item, Reader};
 
@@ -128,7 +128,8 @@ fn fact_fields(fact: &Fact) -> String {
         Fact::ThreadName(it) => format!("thread\t{}\t{}\t{}", it.thread.0, it.os_id, it.name),
         Fact::Module(it) => {
             let build_id: String = it.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("module\t{}\t{}\t{}\t{build_id}\t{}", it.start, it.end, it.bias, it.path)
+            let Module { number, start, end, bias, path, .. } = it;
+            format!("module\t{number}\t{start}\t{end}\t{bias}\t{build_id}\t{path}")
         }
         Fact::Sampler(it) => {
             let (unit, rate) = (it.unit as u32, it.rate.to_bits());

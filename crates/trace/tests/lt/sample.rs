@@ -136,6 +136,7 @@ pub fn facts_of_a_start(time: u64) -> Vec<Told> {
         sampler(1, "malloc", SampledUnit::Byte, 1.0 / 512.0),
         sampler(2, "pool", SampledUnit::Object, 1.0),
         Fact::Module(Module {
+            number: 0,
             start: 0x7f00_0000_1000,
             end: 0x7f00_0003_0000,
             bias: 0x7f00_0000_0000,
