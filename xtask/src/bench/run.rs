@@ -21,6 +21,7 @@ pub struct Runner {
     folder: PathBuf,
     launcher: Launcher,
     lifetrace: PathBuf,
+    floor: PathBuf,
 }
 
 /// What one run has used and left.
@@ -42,7 +43,8 @@ impl Runner {
     /// If something cannot be built.
     pub fn build(folder: &Path) -> Result<Runner> {
         let lifetrace = program::lifetrace()?;
-        Ok(Runner { folder: folder.into(), launcher: Launcher::build(folder)?, lifetrace })
+        let floor = program::c_with(folder, "floor", &["-O2", "-shared", "-fPIC"])?;
+        Ok(Runner { folder: folder.into(), launcher: Launcher::build(folder)?, lifetrace, floor })
     }
 
     /// The command that records.
@@ -67,6 +69,10 @@ impl Runner {
     fn words(&self, command: &[OsString], variant: &Variant, output: &Path) -> Vec<OsString> {
         match variant.means {
             Means::Settings(settings) => self.launcher.words(&self.inner(), settings, command),
+            Means::Floor => {
+                let setting = format!("LD_PRELOAD={}", self.floor.display());
+                self.launcher.words(&self.inner(), &[&setting], command)
+            }
             Means::Lifetrace(arguments) => {
                 let target = self.launcher.words(&self.inner(), &[], command);
                 let mut words = vec![self.lifetrace.clone().into(), "record".into(), "-q".into()];
@@ -125,7 +131,7 @@ impl Runner {
 
     fn gather(&self, variant: &Variant, output: &Path) -> Result<Run> {
         let target = launch::usage(&self.inner())?;
-        let recorded = !matches!(variant.means, Means::Settings(_));
+        let recorded = !matches!(variant.means, Means::Settings(_) | Means::Floor);
         let outer = recorded.then(|| launch::usage(&self.outer())).transpose()?;
         Ok(Run {
             target,
@@ -137,7 +143,7 @@ impl Runner {
 
     fn left(&self, variant: &Variant, output: &Path) -> Result<Left> {
         match variant.means {
-            Means::Settings(_) => left::profile(output),
+            Means::Settings(_) | Means::Floor => left::profile(output),
             Means::Lifetrace(_) => left::traces(&self.lifetrace, output, &self.said()?),
             Means::Heaptrack => left::of_heaptrack(output),
         }

@@ -18,6 +18,7 @@ const END: &str = "<!-- end of the table -->\n";
 /// A column of the first table: its head, and the variant that it shows.
 const RATIOS: &[(&str, &str)] = &[
     ("bare again", "bare-again"),
+    ("floor", "floor"),
     ("512 KiB", "512KiB"),
     ("64 KiB", "64KiB"),
     ("exact", "exact"),
@@ -78,7 +79,8 @@ fn caption(latest: &Latest) -> String {
     format!(
         "Processor time of the program and its children, as a multiple of the bare run's: the median of \
          {rounds} rounds (lower and upper quartile), a third of the rounds for exact and heaptrack.\n\
-         `bare again` compares the bare program with itself: that much is noise.\n\
+         `bare again` compares the bare program with itself: that much is noise. `floor` is a preloaded library that \
+         passes all calls on and does nothing: the least that any can cost.\n\
          The last two columns are profilers inside allocators, compared with the same allocator that \
          does not sample; after the slash, with glibc's.\n\
          Measured {} at commit {} on {} cores of {}.",
@@ -159,8 +161,7 @@ mod tests {
                       d,c,p,2,perl,heaptrack,bare,3,5,3.61,3.5,3.7,3.61\n\
                       d,c,p,2,perl,jemalloc-prof,jemalloc,9,1.5,1.021,1.01,1.03,0.98\n";
         let text = render(record).unwrap();
-        let line =
-            "| perl | 1.50 s | – | – | – | – | 3.6 (3.5–3.7) | 1.021 (1.010–1.030) / 0.98 | – |";
+        let line = "| perl | 1.50 s | – | – | – | – | – | 3.6 (3.5–3.7) | 1.021 (1.010–1.030) / 0.98 | – |";
         assert!(text.lines().any(|one| one == line), "{text}");
     }
 

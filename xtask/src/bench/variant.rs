@@ -34,6 +34,8 @@ pub enum Means {
     Lifetrace(&'static [&'static str]),
     /// With heaptrack's library and interpreter.
     Heaptrack,
+    /// With a preloaded library that does nothing: the least that any can cost.
+    Floor,
 }
 
 const JEMALLOC: &[Need] = &[("libjemalloc.so.2", "libjemalloc2")];
@@ -44,6 +46,7 @@ const HEAPTRACK: &[Need] = &[("heaptrack", "heaptrack"), ("zstd", "zstd")];
 pub const VARIANTS: &[Variant] = &[
     plain(BARE, BARE, &[], &[]),
     plain("bare-again", BARE, &[], &[]),
+    Variant { means: Means::Floor, ..plain("floor", BARE, &[], &[]) },
     lifetrace("512KiB", &["--interval", "512KiB"]),
     lifetrace("64KiB", &["--interval", "64KiB"]),
     Variant { slow: true, ..lifetrace("exact", &["--rate", "1"]) },

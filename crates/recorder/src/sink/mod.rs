@@ -1,0 +1,79 @@
+//! Where a trace goes: the seam between what happened and a format for it.
+//!
+//! [`open`] is the one place that chooses a format; everybody else knows a [`Sink`].
+
+mod lt;
+mod memtrace;
+
+use std::io;
+
+use lifetrace_trace::event::{Source, TraceInfo};
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::frame::Frame;
+use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, ThreadId, Timestamp};
+
+use crate::format::Format;
+use crate::trace_file::TraceFile;
+pub(crate) use lt::Lt;
+pub(crate) use memtrace::Memtrace;
+
+/// The birth of a sampled block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth<'a> {
+    /// As the program asked for it; of a growth, what was added.
+    pub(crate) size: Bytes,
+    pub(crate) samples: u64,
+    pub(crate) source: Source,
+    /// Whether outermost frames are missing; a frame that says so is in their place.
+    pub(crate) is_truncated: bool,
+    /// Outermost frame first; the last is [`GROWTH`](lifetrace_trace::event::GROWTH) if these are
+    /// bytes added to a block.
+    pub(crate) backtrace: &'a [LocationCode],
+    /// So many leading frames are those of the last birth's backtrace.
+    pub(crate) common_prefix: usize,
+}
+
+/// A trace being written. Times never decrease. After an error, nothing more can be written, but for
+/// [`is_limit`](crate::trace_file::is_limit)'s: then it can still be finished.
+pub(crate) trait Sink {
+    /// Says whose events follow.
+    fn switch(&mut self, thread: ThreadId);
+
+    /// Writes a birth and names it. `locate` is asked what a frame stands for when a reader would
+    /// not know.
+    fn allocation(
+        &mut self,
+        time: Timestamp,
+        birth: &Birth<'_>,
+        locate: &mut dyn FnMut(LocationCode) -> Frame,
+    ) -> io::Result<AllocationId>;
+
+    /// Writes that a block moved to the major heap.
+    fn promotion(&mut self, time: Timestamp, id: AllocationId) -> io::Result<()>;
+
+    /// Writes that a block died.
+    fn collection(&mut self, time: Timestamp, id: AllocationId) -> io::Result<()>;
+
+    /// Writes a fact, if the format has room for facts.
+    fn fact(&mut self, time: Timestamp, fact: &Fact) -> io::Result<()>;
+
+    /// Puts into the file what has been said until `time`.
+    fn flush(&mut self, time: Timestamp) -> io::Result<()>;
+
+    /// Ends the trace at `time`.
+    fn finish(self: Box<Self>, time: Timestamp) -> io::Result<()>;
+}
+
+/// Begins a trace.
+///
+/// # Errors
+/// The file's.
+pub(crate) fn open(format: Format, file: TraceFile, info: &TraceInfo) -> io::Result<Box<dyn Sink>> {
+    Ok(match format {
+        Format::Lt => {
+            let limit = file.limit();
+            Box::new(Lt::begin(file, info, limit)?)
+        }
+        Format::Memtrace => Box::new(Memtrace::begin(file, info)?),
+    })
+}
