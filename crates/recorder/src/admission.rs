@@ -10,6 +10,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::fact::Parent;
 use lifetrace_trace::ids::{DomainId, Timestamp};
 use lifetrace_transport::segment::Settings;
 use rustix::net::UCred;
@@ -19,6 +20,7 @@ use rustix::system::uname;
 use crate::clock::{Anchor, monotonic_now};
 use crate::outcome::Refusal;
 use crate::output::{Names, OutputError};
+use crate::preface;
 use crate::process::{ProcessImage, parent_of};
 use crate::progress::Progress;
 use crate::queue::queue;
@@ -92,22 +94,29 @@ impl Admission {
         let (path, file) = self.names.create(&process.executable, &name)?;
         let failed = Arc::new(AtomicBool::new(false));
         let (queue, inbox) = queue();
+        let info = trace_info(&process, self.settings.rate_per_word, self.anchor.wall(begun));
+        let seat = self.progress.enter(pid, &path);
         let assignment = Assignment {
-            path,
             file,
-            info: trace_info(&process, self.settings.rate_per_word, self.anchor.wall(begun)),
+            parent: self.parent_of(&process),
+            info,
+            path,
             process,
             anchor: self.anchor,
             symbolizer: Arc::clone(&self.symbolizer),
             failed: Arc::clone(&failed),
         };
-        let seat = self.progress.enter(pid);
         std::thread::Builder::new()
             .name(format!("trace {name}"))
             .spawn(move || Scribe::run(assignment, &inbox, seat))?;
         let session = Session::new(pid, handle, segment, queue, failed);
         self.receiver.send(Arrival::Session(Box::new(session)));
         Ok(descriptor)
+    }
+
+    fn parent_of(&self, process: &ProcessImage) -> Option<Parent> {
+        let pid = Pid::from_raw(i32::try_from(process.parent).ok()?)?;
+        Some(preface::parent(process.parent, &self.progress.trace_of(pid)?))
     }
 }
 
@@ -129,6 +138,6 @@ fn trace_info(process: &ProcessImage, sample_rate: f64, start_time: Timestamp) -
         pid: process.pid.as_raw_nonzero().get() as u64,
         start_time,
         initial_domain: DomainId(0),
-        context: Some(process.command_line.clone()).filter(|line| !line.is_empty()),
+        context: Some(process.command_line()).filter(|line| !line.is_empty()),
     }
 }

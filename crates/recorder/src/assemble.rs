@@ -22,7 +22,7 @@ use lifetrace_transport::message::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::clock::Anchor;
+use crate::clock::{Anchor, monotonic_now};
 use crate::places::Places;
 use crate::process::ProcessImage;
 use crate::sink::{Birth, Sink};
@@ -69,7 +69,7 @@ impl Assembler {
         Assembler {
             sink,
             anchor,
-            last_time: MonotonicNanos(0),
+            last_time: monotonic_now(),
             places: Places::new(symbolizer, process),
             stacks: Stacks::default(),
             last_thread: None,
@@ -86,6 +86,7 @@ impl Assembler {
     /// The sink's.
     pub(crate) fn apply(&mut self, message: &Message<'_>) -> io::Result<()> {
         self.last_time = message.time;
+        self.sink.switch(ids::ThreadId(message.thread.0));
         if self.places.are_many() {
             self.places.renew(self.stacks.codes_mut());
             self.last_thread = None;
@@ -109,8 +110,8 @@ impl Assembler {
                 }
             }
             Body::ModuleLoaded(module) => {
-                self.places.load(&module);
-                self.fact(message.time, &Fact::Module(module_fact(&module)))?;
+                let number = self.places.load(&module);
+                self.fact(message.time, &Fact::Module(module_fact(number, &module)))?;
             }
             Body::ModuleUnloaded { start } => self.places.unload(start),
             Body::ThreadStarted { .. } | Body::ThreadEnded => {
@@ -156,8 +157,7 @@ impl Assembler {
     /// The sink's.
     pub(crate) fn finish(mut self, time: MonotonicNanos) -> io::Result<()> {
         self.last_time = self.last_time.max(time);
-        self.flush()?;
-        self.sink.finish()
+        self.sink.finish(self.anchor.wall(self.last_time))
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -195,7 +195,7 @@ impl Assembler {
             size: Bytes(block.size),
             samples: block.samples,
             source: block.source,
-            thread: ids::ThreadId(message.thread.0),
+            is_truncated: stack.is_cut(),
             backtrace: stack.backtrace(),
             common_prefix,
         };
@@ -228,8 +228,9 @@ fn source_of(kind: SourceKind) -> Source {
     }
 }
 
-fn module_fact(module: &Module<'_>) -> fact::Module {
+fn module_fact(number: u32, module: &Module<'_>) -> fact::Module {
     fact::Module {
+        number,
         start: module.start,
         end: module.end,
         bias: module.bias,

@@ -25,6 +25,35 @@ impl Anchor {
     }
 }
 
+/// The wall clock, which may be set forward and back while a trace's own goes on.
+#[derive(Debug)]
+pub(crate) struct WallClock {
+    anchor: Anchor,
+    /// By how much it was ahead of the trace's clock when that was last told, in microseconds.
+    told: Option<i64>,
+}
+
+/// Differences below this are not told, in microseconds.
+const WORTH_TELLING: u64 = 100_000;
+
+impl WallClock {
+    pub(crate) fn new(anchor: Anchor) -> WallClock {
+        WallClock { anchor, told: None }
+    }
+
+    /// What it shows now, if that was never told or it has been set meanwhile.
+    pub(crate) fn news(&mut self) -> Option<(MonotonicNanos, Timestamp)> {
+        let (now, wall) = (monotonic_now(), nanos(clock_gettime(ClockId::Realtime)) / 1000);
+        let ahead = wall.wrapping_sub(self.anchor.wall(now).0) as i64;
+        let is_known = self.told.is_some_and(|told| told.abs_diff(ahead) < WORTH_TELLING);
+        if is_known {
+            return None;
+        }
+        self.told = Some(ahead);
+        Some((now, Timestamp(wall)))
+    }
+}
+
 /// `delay` later.
 pub(crate) fn after(time: MonotonicNanos, delay: Duration) -> MonotonicNanos {
     let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
@@ -50,6 +79,16 @@ mod tests {
         assert_eq!(anchor.wall(MonotonicNanos(5_000_000)), Timestamp(9_000));
         assert_eq!(anchor.wall(MonotonicNanos(7_001_999)), Timestamp(11_001));
         assert_eq!(anchor.wall(MonotonicNanos(1_000_000)), Timestamp(5_000));
+    }
+
+    #[test]
+    fn the_wall_clock_is_told_once_and_when_it_was_set() {
+        let mut clock = WallClock::new(Anchor::now());
+        let (now, wall) = clock.news().unwrap();
+        assert!(wall.0.abs_diff(clock.anchor.wall(now).0) < 1000);
+        assert_eq!(clock.news(), None);
+        clock.anchor.wall_nanos += 3_600_000_000_000;
+        assert!(clock.news().is_some() && clock.news().is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use lifetrace_trace::fact::{Exit, Label};
 use lifetrace_transport::codec::MAX_LEN;
 use lifetrace_transport::segment::{Settings, segment_bytes};
 use rustix::process::{Pid, Resource, getrlimit, setrlimit};
@@ -14,6 +15,7 @@ use rustix::process::{Pid, Resource, getrlimit, setrlimit};
 use crate::admission::Admission;
 use crate::clock::{Anchor, after, monotonic_now};
 use crate::door::Door;
+use crate::format::Format;
 use crate::observe::ObserverHandle;
 use crate::outcome::{Figures, Outcome};
 use crate::output::{Names, OutputError, Template};
@@ -38,9 +40,11 @@ const EXACT_RING_BYTES: u32 = 4 << 20;
 /// How to trace, and where to.
 #[derive(Clone, Debug)]
 pub struct CollectorOptions {
-    /// Template of the traces' names; see the placeholders of
-    /// [`DEFAULT_TEMPLATE`](crate::DEFAULT_TEMPLATE).
+    /// Template of the traces' names: `%p` is the process id, `%e` the program's base name, `%%` a
+    /// percent sign.
     pub output: std::ffi::OsString,
+    /// What the traces are written in.
+    pub format: Format,
     /// Whether existing files may be overwritten.
     pub overwrite: bool,
     /// How densely to sample.
@@ -55,6 +59,8 @@ pub struct CollectorOptions {
     pub max_size: Option<u64>,
     /// How often the processes' memory is noted; `None` for never.
     pub counters: Option<Duration>,
+    /// Keys and values for each trace to tell.
+    pub labels: Vec<(String, String)>,
 }
 
 /// A running collector. It goes on until [`finish`](Self::finish).
@@ -83,7 +89,16 @@ impl CollectorOptions {
     fn plan(&self, anchor: Anchor) -> Plan {
         let delay = Some(self.schedule.delay).filter(|delay| !delay.is_zero());
         let sampling_from = delay.map(|delay| anchor.wall(after(monotonic_now(), delay)));
-        Plan { sampling_from, max_size: self.max_size }
+        let labels = self
+            .labels
+            .iter()
+            .map(|(key, value)| Label { key: key.as_str().into(), value: value.as_str().into() });
+        Plan {
+            sampling_from,
+            max_size: self.max_size,
+            format: self.format,
+            labels: labels.collect(),
+        }
     }
 
     fn settings(&self) -> Settings {
@@ -203,6 +218,11 @@ impl Collector {
         }
     }
 
+    /// Notes how the command has ended, before anybody is told who asks the system.
+    pub(crate) fn command_has_ended(&self, pid: Pid, exit: Exit) {
+        self.progress.command_has_ended(pid, exit);
+    }
+
     /// Number of traced processes that have not ended.
     pub fn living_processes(&self) -> usize {
         self.progress.living_processes()
@@ -255,5 +275,7 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
+#[cfg(test)]
+mod lt_tests;
 #[cfg(test)]
 mod tests;

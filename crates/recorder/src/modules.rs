@@ -37,7 +37,7 @@ struct Mapping {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loaded {
     New(ModuleId),
-    Again,
+    Again(ModuleId),
 }
 
 impl AddressSpace {
@@ -90,7 +90,7 @@ impl AddressSpace {
     fn identify(&mut self, module: &Module<'_>) -> (ModuleId, Loaded) {
         let key = (module.path.to_vec(), module.build_id.to_vec());
         if let Some(&id) = self.known.get(&key).filter(|_| !module.build_id.is_empty()) {
-            return (id, Loaded::Again);
+            return (id, Loaded::Again(id));
         }
         let id = ModuleId(self.count);
         self.count += 1;
@@ -135,7 +135,7 @@ mod tests {
         let mut space = AddressSpace::default();
         space.load(&module(0x1000, 0x2000, b"a", "liba"));
         space.unload(0x1000);
-        assert_eq!(space.load(&module(0x7000, 0x8000, b"a", "liba")), Loaded::Again);
+        assert_eq!(space.load(&module(0x7000, 0x8000, b"a", "liba")), Loaded::Again(ModuleId(0)));
         assert_eq!(space.find(0x7000), Some((ModuleId(0), FileAddress(0x100))));
     }
 
@@ -167,7 +167,7 @@ mod tests {
         space.unload(0x3000);
         let kept = space.mapped().collect();
         space.forget_others(&kept);
-        assert_eq!(space.load(&module(0x5000, 0x6000, b"a", "liba")), Loaded::Again);
+        assert_eq!(space.load(&module(0x5000, 0x6000, b"a", "liba")), Loaded::Again(ModuleId(0)));
         assert_eq!(space.load(&module(0x7000, 0x8000, b"b", "libb")), Loaded::New(ModuleId(2)));
     }
 

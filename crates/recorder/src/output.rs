@@ -15,9 +15,6 @@ use std::path::{Path, PathBuf};
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use rustix::fs::{Access, access};
 
-/// Name of a trace when the user gives none.
-pub const DEFAULT_TEMPLATE: &str = "lifetrace.%e.%p.ctf";
-
 /// Why no trace can be written under a name.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
@@ -220,6 +217,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::Format;
 
     fn names(directory: &Path, template: &str, overwrite: bool) -> Names {
         let template = Template::parse(directory.join(template).as_os_str()).unwrap();
@@ -229,7 +227,7 @@ mod tests {
     #[test]
     fn placeholders() {
         for (template, expected) in [
-            (DEFAULT_TEMPLATE, "lifetrace.sort.7.ctf"),
+            (Format::Lt.default_template(), "lifetrace.sort.7.lt"),
             ("x", "x"),
             ("%%%p%%", "%7%"),
             ("%e%e/%p", "sortsort/7"),

@@ -9,7 +9,8 @@
 
 use std::sync::Arc;
 
-use lifetrace_trace::event::{GROWTH, Location, growth_location};
+use lifetrace_trace::event::{GROWTH, growth_location};
+use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,6 +33,10 @@ const MOST_OBJECTS: usize = 1024;
 pub(crate) struct Places {
     space: AddressSpace,
     objects: FxHashMap<ModuleId, Arc<ObjectFile>>,
+    /// What the trace calls a module that is mapped, or was.
+    told: FxHashMap<ModuleId, u32>,
+    /// Mappings so far.
+    mappings: u32,
     /// The code of a return address, while the address space stays as it is.
     codes: FxHashMap<u64, LocationCode>,
     numbers: FxHashMap<Place, LocationCode>,
@@ -61,6 +66,8 @@ impl Places {
         Places {
             space: AddressSpace::default(),
             objects: FxHashMap::default(),
+            told: FxHashMap::default(),
+            mappings: 0,
             codes: FxHashMap::default(),
             numbers: FxHashMap::default(),
             places: Vec::new(),
@@ -71,13 +78,22 @@ impl Places {
         }
     }
 
-    pub(crate) fn load(&mut self, module: &Module<'_>) {
+    /// Notes a mapping, and says what number the trace has for it.
+    pub(crate) fn load(&mut self, module: &Module<'_>) -> u32 {
         // It may have replaced others, and made known what was anonymous.
         self.codes.clear();
-        if let Loaded::New(id) = self.space.load(module) {
-            let object = self.symbolizer.object(module.path, module.build_id, &self.process);
-            self.objects.insert(id, object);
-        }
+        let id = match self.space.load(module) {
+            Loaded::Again(id) => id,
+            Loaded::New(id) => {
+                let object = self.symbolizer.object(module.path, module.build_id, &self.process);
+                self.objects.insert(id, object);
+                id
+            }
+        };
+        let number = self.mappings;
+        self.mappings += 1;
+        self.told.insert(id, number);
+        number
     }
 
     pub(crate) fn unload(&mut self, start: u64) {
@@ -133,6 +149,7 @@ impl Places {
         let kept: FxHashSet<ModuleId> = named.chain(self.space.mapped()).collect();
         self.space.forget_others(&kept);
         self.objects.retain(|id, _| kept.contains(id));
+        self.told.retain(|id, _| kept.contains(id));
     }
 
     fn number(&mut self, place: Place) -> LocationCode {
@@ -143,18 +160,20 @@ impl Places {
         })
     }
 
-    /// What a code stands for: a function, then what is inlined into it.
-    pub(crate) fn locate(&self, code: LocationCode) -> Vec<Location> {
+    /// What a code stands for.
+    pub(crate) fn locate(&self, code: LocationCode) -> Frame {
         if code == GROWTH {
-            return vec![growth_location()];
+            return vec![growth_location()].into();
         }
         let place = code.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize));
         match place {
-            Some(Place::InModule(module, address)) => {
-                self.symbolizer.locations(&self.objects[module], *address).to_vec()
-            }
-            Some(Place::Anonymous(address)) => vec![symbolizer::anonymous(*address)],
-            None => vec![symbolizer::truncated()],
+            Some(Place::InModule(module, address)) => Frame {
+                locations: self.symbolizer.locations(&self.objects[module], *address).to_vec(),
+                kind: FrameKind::Native,
+                module: self.told.get(module).copied(),
+            },
+            Some(Place::Anonymous(address)) => vec![symbolizer::anonymous(*address)].into(),
+            None => vec![symbolizer::truncated()].into(),
         }
     }
 }
@@ -169,7 +188,7 @@ mod tests {
     }
 
     fn name(places: &Places, code: LocationCode) -> String {
-        places.locate(code)[0].defname.to_string()
+        places.locate(code).locations[0].defname.to_string()
     }
 
     fn module(number: u64) -> Module<'static> {

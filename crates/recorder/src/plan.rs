@@ -1,15 +1,21 @@
 //! What the user wants of all traces of a recording, and how a trace says so.
 
 use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::fact::Label;
 use lifetrace_trace::ids::Timestamp;
 
+use crate::format::Format;
+
 /// Known before the first session.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     /// Nothing is sampled before.
     pub(crate) sampling_from: Option<Timestamp>,
     /// Greatest length of each trace, in bytes.
     pub(crate) max_size: Option<u64>,
+    pub(crate) format: Format,
+    /// Said in each trace.
+    pub(crate) labels: Vec<Label>,
 }
 
 impl Plan {
@@ -50,7 +56,8 @@ mod tests {
 
     #[test]
     fn a_trace_begins_when_sampling_does() {
-        let plan = Plan { sampling_from: Some(Timestamp(5_000_000)), max_size: Some(1000) };
+        let from = Some(Timestamp(5_000_000));
+        let plan = Plan { sampling_from: from, max_size: Some(1000), ..Plan::default() };
         let mut early = info(3_500_000);
         plan.announce(&mut early);
         assert_eq!(early.start_time, Timestamp(5_000_000));

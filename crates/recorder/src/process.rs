@@ -4,8 +4,12 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::Pid;
+
+use crate::container;
+use crate::stat::Stat;
 
 /// A process image at the moment of its hello. Whatever `/proc` would not tell is empty.
 #[derive(Debug)]
@@ -15,8 +19,12 @@ pub(crate) struct ProcessImage {
     pub(crate) executable: PathBuf,
     /// Open for reading even if the path is removed or replaced later.
     pub(crate) executable_file: Option<File>,
-    /// Arguments joined by spaces, quoted where a shell would need it.
-    pub(crate) command_line: String,
+    /// The program's name first.
+    pub(crate) arguments: Vec<String>,
+    /// Id of its container.
+    pub(crate) container: String,
+    /// Time since its start.
+    pub(crate) age: Option<Duration>,
 }
 
 impl ProcessImage {
@@ -27,8 +35,16 @@ impl ProcessImage {
             parent: parent(&directory).unwrap_or(0),
             executable: executable(&directory),
             executable_file: File::open(directory.join("exe")).ok(),
-            command_line: command_line(&directory),
+            arguments: arguments(&directory),
+            container: container(&directory),
+            age: Stat::read(pid).and_then(|stat| stat.age()),
         }
+    }
+
+    /// The arguments joined by spaces, quoted where a shell would need it.
+    pub(crate) fn command_line(&self) -> String {
+        let quoted: Vec<String> = self.arguments.iter().map(|word| quote(word)).collect();
+        quoted.join(" ")
     }
 }
 
@@ -55,14 +71,21 @@ fn parent(directory: &Path) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
-fn command_line(directory: &Path) -> String {
+fn arguments(directory: &Path) -> Vec<String> {
     let arguments = fs::read(directory.join("cmdline")).unwrap_or_default();
+    if arguments.is_empty() {
+        return Vec::new();
+    }
     let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
-    let quoted: Vec<String> = arguments
+    arguments
         .split(|&byte| byte == 0)
-        .map(|word| quote(&String::from_utf8_lossy(word)))
-        .collect();
-    quoted.join(" ")
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+fn container(directory: &Path) -> String {
+    let groups = fs::read_to_string(directory.join("cgroup")).unwrap_or_default();
+    container::id(&groups).to_owned()
 }
 
 fn quote(word: &str) -> String {
@@ -87,7 +110,7 @@ mod tests {
             Some(image.parent),
             rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
         );
-        assert!(image.command_line.contains("recorder"), "{}", image.command_line);
+        assert!(image.command_line().contains("recorder"), "{}", image.command_line());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Which sessions live, how they go, and what the others came to: the one thing that all threads share.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lifetrace_trace::fact::Exit;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -34,11 +36,13 @@ struct State {
     others: Others,
     refusals: Vec<Refusal>,
     stopping: bool,
+    command_end: Option<(Pid, Exit)>,
 }
 
 #[derive(Debug)]
 struct Live {
     pid: Pid,
+    trace: PathBuf,
     figures: Figures,
 }
 
@@ -78,11 +82,13 @@ impl Progress {
         Progress { plan, ..Progress::default() }
     }
 
-    pub(crate) fn enter(self: &Arc<Self>, pid: Pid) -> Seat {
+    pub(crate) fn enter(self: &Arc<Self>, pid: Pid, trace: &Path) -> Seat {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
-        state.live.insert(number, Live { pid, figures: Figures::default() });
+        state
+            .live
+            .insert(number, Live { pid, trace: trace.to_owned(), figures: Figures::default() });
         Seat { progress: Arc::clone(self), number }
     }
 
@@ -95,6 +101,17 @@ impl Progress {
 
     pub(crate) fn has_session(&self, pid: Pid) -> bool {
         self.state().live.values().any(|live| live.pid == pid)
+    }
+
+    /// Where the trace of a process is being written.
+    pub(crate) fn trace_of(&self, pid: Pid) -> Option<PathBuf> {
+        let state = self.state();
+        state.live.values().rev().find(|live| live.pid == pid).map(|live| live.trace.clone())
+    }
+
+    /// Notes how the command has ended, before anybody is told who asks the system.
+    pub(crate) fn command_has_ended(&self, pid: Pid, exit: Exit) {
+        self.state().command_end = Some((pid, exit));
     }
 
     /// Waits until `pid` has no live session; false when that took longer than `patience`.
@@ -179,6 +196,12 @@ impl Seat {
         &self.progress.plan
     }
 
+    /// How a process has ended, if it is the command and has been waited for.
+    pub(crate) fn end_of_command(&self, pid: Pid) -> Option<Exit> {
+        let (command, exit) = self.progress.state().command_end?;
+        (command == pid).then_some(exit)
+    }
+
     /// How the session goes.
     pub(crate) fn tell(&self, figures: Figures) {
         if let Some(live) = self.progress.state().live.get_mut(&self.number) {
@@ -234,7 +257,7 @@ mod tests {
         const COUNT: u64 = 100_000;
         let progress = Arc::new(Progress::default());
         for samples in 1..=COUNT {
-            progress.enter(rustix::process::getpid()).leave(Some(report(samples)));
+            progress.enter(rustix::process::getpid(), Path::new("t")).leave(Some(report(samples)));
         }
         let outcome = progress.outcome();
         let kept: Vec<u64> = outcome.sessions.iter().map(|session| session.samples).collect();
@@ -250,7 +273,8 @@ mod tests {
     fn silence_comes_when_the_last_one_leaves() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let (first, second) = (progress.enter(pid), progress.enter(pid));
+        let (first, second) =
+            (progress.enter(pid, Path::new("t")), progress.enter(pid, Path::new("u")));
         let soon = || Some(Instant::now() + Duration::from_millis(1));
         first.leave(None);
         assert!(!progress.wait_for_silence(soon()));
@@ -265,7 +289,8 @@ mod tests {
     fn figures_are_of_all_sessions() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let (first, second) = (progress.enter(pid), progress.enter(pid));
+        let (first, second) =
+            (progress.enter(pid, Path::new("t")), progress.enter(pid, Path::new("u")));
         first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
         second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
         first.leave(None);
@@ -276,7 +301,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let progress = Arc::new(Progress::default());
-        let _seat = progress.enter(rustix::process::getpid());
+        let _seat = progress.enter(rustix::process::getpid(), Path::new("t"));
         progress.stop();
         assert!(progress.wait_for_silence(None));
         assert_eq!(progress.live_count(), 1);
@@ -285,7 +310,7 @@ mod tests {
     #[test]
     fn a_thread_that_panics_leaves_its_seat() {
         let progress = Arc::new(Progress::default());
-        let seat = progress.enter(rustix::process::getpid());
+        let seat = progress.enter(rustix::process::getpid(), Path::new("t"));
         drop(seat);
         progress.wait_for_all();
         assert!(progress.outcome().sessions.is_empty());

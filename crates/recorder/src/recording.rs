@@ -6,10 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
+use lifetrace_trace::fact::Exit;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open,
+    pidfd_send_signal, waitid, waitpid,
 };
 
 use crate::collector::{Collector, CollectorError, CollectorOptions};
@@ -118,14 +120,25 @@ impl Recording {
         let process = PollFd::new(&*self.control.process, PollFlags::IN);
         let mut polled = [process, PollFd::from_borrowed_fd(stopped, PollFlags::IN)];
         while poll(&mut polled, None) == Err(Errno::INTR) {}
-        match waitpid(Some(self.pid), WaitOptions::NOHANG) {
-            Ok(Some((_, status))) => match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => CommandEnd::Exited(code),
-                (None, Some(signal)) => CommandEnd::Killed(signal),
-                (None, None) => CommandEnd::Abandoned,
-            },
-            _ => CommandEnd::Abandoned,
+        let end = self.end_of_command().unwrap_or(CommandEnd::Abandoned);
+        if end != CommandEnd::Abandoned {
+            // Until now whoever looked at the process could see for himself.
+            let _ = waitpid(Some(self.pid), WaitOptions::NOHANG);
         }
+        end
+    }
+
+    /// How the command has ended, which the trace is to say, too.
+    fn end_of_command(&self) -> Option<CommandEnd> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(self.pid), options).ok()??;
+        let (end, exit) = match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => (CommandEnd::Exited(code), Exit::Status(code)),
+            (None, Some(signal)) => (CommandEnd::Killed(signal), Exit::Signal(signal)),
+            (None, None) => return None,
+        };
+        self.control.collector.command_has_ended(self.pid, exit);
+        Some(end)
     }
 
     /// Waits until no process is being traced and all traces are written, or until

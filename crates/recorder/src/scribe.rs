@@ -9,14 +9,17 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
-use lifetrace_trace::fact::Fact;
+use lifetrace_trace::fact::{Exit, Fact, Parent};
+use lifetrace_transport::message::MonotonicNanos;
 
 use crate::assemble::Assembler;
-use crate::clock::{Anchor, monotonic_now};
+use crate::clock::{Anchor, WallClock, monotonic_now};
+use crate::losses::Losses;
 use crate::notes::Note;
 use crate::order::{Batch, Item};
 use crate::outcome::{Figures, SessionEnd, SessionReport};
 use crate::plan::Plan;
+use crate::preface;
 use crate::process::ProcessImage;
 use crate::progress::Seat;
 use crate::queue::{Ending, Work, WorkReceiver};
@@ -24,8 +27,12 @@ use crate::sink;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
 
-/// Events wait no longer than this before they are in the file.
-const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+/// Events wait no longer than this before they are in the file. A packet has its price, some thirty
+/// bytes, which counts where there are few events.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Said where a trace ends before its process does.
+const FULL: &str = "the trace has its greatest size";
 
 /// What a trace is to be about, and where it goes.
 pub(crate) struct Assignment {
@@ -33,6 +40,7 @@ pub(crate) struct Assignment {
     pub(crate) file: File,
     pub(crate) info: TraceInfo,
     pub(crate) process: ProcessImage,
+    pub(crate) parent: Option<Parent>,
     pub(crate) anchor: Anchor,
     pub(crate) symbolizer: Arc<Symbolizer>,
     /// Set here when the trace cannot be written any more.
@@ -48,20 +56,29 @@ pub(crate) struct Scribe {
     flushed: Instant,
     has_pending: bool,
     resident: u64,
+    clock: WallClock,
+    lost: Losses,
     report: SessionReport,
 }
 
 impl Scribe {
     /// Runs until the session's end, and leaves the report of how it went in `seat`.
     pub(crate) fn run(assignment: Assignment, inbox: &WorkReceiver, seat: Seat) {
+        let pid = assignment.process.pid;
         let mut scribe = Scribe::begin(assignment, seat.plan());
-        let ending = scribe.follow(inbox, &seat);
-        scribe.finish(ending);
+        let mut ending = scribe.follow(inbox, &seat);
+        if ending.end == SessionEnd::Died {
+            ending.exit = ending.exit.or_else(|| seat.end_of_command(pid));
+        }
+        scribe.finish(&ending);
         seat.leave(scribe.into_report());
     }
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
-        let Assignment { path, file, mut info, process, anchor, symbolizer, failed } = assignment;
+        let Assignment { path, file, mut info, process, parent, anchor, symbolizer, failed } =
+            assignment;
+        let now = monotonic_now();
+        let facts = preface::facts(&process, parent, &plan.labels, &info, anchor.wall(now));
         plan.announce(&mut info);
         let file = TraceFile::new(file, plan.max_size);
         let mut scribe = Scribe {
@@ -71,12 +88,16 @@ impl Scribe {
             flushed: Instant::now(),
             has_pending: false,
             resident: 0,
+            clock: WallClock::new(anchor),
+            lost: Losses::default(),
             report: blank_report(path, &process, &info),
         };
-        match sink::open(file, &info) {
+        match sink::open(plan.format, file, &info) {
             Ok(sink) => scribe.trace = Some(Assembler::new(sink, anchor, symbolizer, process)),
             Err(error) => scribe.fail(error),
         }
+        scribe
+            .attempt(|trace| facts.iter().try_for_each(|fact| trace.fact(MonotonicNanos(0), fact)));
         scribe
     }
 
@@ -85,13 +106,14 @@ impl Scribe {
             match inbox.receive(self.patience()) {
                 Ok(Work::Events { batch, lost }) => {
                     self.write(&batch);
-                    seat.tell(self.figures(lost));
+                    self.tell_losses(lost);
+                    seat.tell(self.figures(lost.total()));
                 }
                 Ok(Work::End(ending)) => return ending,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let (end, time) = (SessionEnd::Stopped, monotonic_now());
-                    return Ending { end, time, lost: Vec::new() };
+                    return Ending { end, time, lost: self.lost, exit: None };
                 }
             }
             self.flush_if_due();
@@ -138,6 +160,7 @@ impl Scribe {
 
     fn flush_if_due(&mut self) {
         if self.has_pending && self.flushed.elapsed() >= FLUSH_INTERVAL {
+            self.tell_clock();
             self.attempt(Assembler::flush);
             self.has_pending = false;
         }
@@ -151,15 +174,38 @@ impl Scribe {
         }
     }
 
+    fn tell_losses(&mut self, lost: Losses) {
+        let before = std::mem::replace(&mut self.lost, lost);
+        let mut facts = lost.facts_since(&before);
+        self.attempt(|trace| facts.try_for_each(|fact| trace.fact(MonotonicNanos(0), &fact)));
+    }
+
+    fn tell_clock(&mut self) {
+        if let Some((time, wall)) = self.clock.news() {
+            self.attempt(|trace| trace.fact(time, &Fact::WallClock(wall)));
+        }
+    }
+
+    /// A trace that has its greatest size is finished, and says why it goes no further.
     fn fail(&mut self, error: io::Error) {
         self.note_progress();
-        self.trace = None;
         self.report.is_full = is_limit(&error);
+        if let Some(mut trace) = self.trace.take().filter(|_| is_limit(&error)) {
+            // Some formats leave no room for more.
+            let _ = trace
+                .fact(monotonic_now(), &Fact::Marker(FULL.into()))
+                .and_then(|()| trace.finish(MonotonicNanos(0)));
+        }
         self.report.error = Some(error).filter(|error| !is_limit(error));
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    fn finish(&mut self, ending: Ending) {
+    fn finish(&mut self, ending: &Ending) {
+        self.tell_losses(ending.lost);
+        if let Some(exit) = exit_of(ending) {
+            self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));
+        }
+        self.tell_clock();
         self.attempt(Assembler::flush);
         self.note_progress();
         if let Some(trace) = self.trace.take()
@@ -169,7 +215,7 @@ impl Scribe {
         }
         self.report.bytes = self.length.get();
         self.report.end = ending.end;
-        self.report.lost = ending.lost;
+        self.report.lost = ending.lost.by_reason();
     }
 
     fn note_progress(&mut self) {
@@ -188,6 +234,15 @@ impl Scribe {
         let says_nothing = report.end == SessionEnd::Exec && report.samples == 0;
         let is_removed = says_nothing && report.path.is_file() && remove_file(&report.path).is_ok();
         (!is_removed).then_some(report)
+    }
+}
+
+/// None of a process that goes on.
+fn exit_of(ending: &Ending) -> Option<Exit> {
+    match ending.end {
+        SessionEnd::Died => Some(ending.exit.unwrap_or(Exit::Unknown)),
+        SessionEnd::Exec => Some(Exit::Exec),
+        SessionEnd::Stopped | SessionEnd::Damaged => None,
     }
 }
 

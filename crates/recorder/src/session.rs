@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lifetrace_trace::fact::Exit;
 use lifetrace_transport::codec::MAX_LEN;
 use lifetrace_transport::message::{Body, Message, MonotonicNanos};
 use lifetrace_transport::ring::Damaged;
-use lifetrace_transport::segment::LostReason;
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
+use crate::losses::Losses;
 use crate::notes::Notes;
 use crate::observe::ObserverHandle;
 use crate::order::Reorder;
 use crate::outcome::SessionEnd;
 use crate::queue::{Ending, Work, WorkSender};
 use crate::shm::Segment;
+use crate::stat::Stat;
 
 /// A pass takes no more than this from each ring, in bytes, so that a batch is small beside what may
 /// wait in the queues.
@@ -58,6 +60,7 @@ pub(crate) struct Session {
     /// Set by the session's thread when the trace cannot be written any more.
     failed: Arc<AtomicBool>,
     end: Option<SessionEnd>,
+    exit: Option<Exit>,
     handed_over: bool,
 }
 
@@ -80,6 +83,7 @@ impl Session {
             taken: (0, Instant::now()),
             failed,
             end: None,
+            exit: None,
             handed_over: false,
         }
     }
@@ -98,6 +102,9 @@ impl Session {
     /// Nothing new will come; what is in the rings still counts.
     pub(crate) fn close(&mut self, end: SessionEnd) {
         self.segment.header().stop();
+        if self.end.is_none() && end == SessionEnd::Died {
+            self.exit = Stat::read(self.pid).and_then(|stat| stat.exit());
+        }
         self.end.get_or_insert(end);
     }
 
@@ -135,10 +142,10 @@ impl Session {
         let mut batch = self.reorder.release((!is_last).then_some(until));
         batch.notes = notes;
         if !batch.is_empty() {
-            self.send(Work::Events { batch, lost: self.lost_so_far() });
+            self.send(Work::Events { batch, lost: self.lost() });
         }
         if let Some(end) = self.end.filter(|_| is_last) {
-            let ending = Ending { end, time: now, lost: self.lost() };
+            let ending = Ending { end, time: now, lost: self.lost(), exit: self.exit };
             self.send(Work::End(ending));
             self.handed_over = true;
         }
@@ -195,14 +202,8 @@ impl Session {
         Ok(Drained { bytes, rest_from: last.filter(|_| bytes < waiting) })
     }
 
-    fn lost_so_far(&self) -> u64 {
-        LostReason::ALL.iter().map(|&reason| self.segment.header().lost(reason)).sum()
-    }
-
-    fn lost(&self) -> Vec<(LostReason, u64)> {
-        let header = self.segment.header();
-        let counts = LostReason::ALL.map(|reason| (reason, header.lost(reason)));
-        counts.into_iter().filter(|&(_, count)| count > 0).collect()
+    fn lost(&self) -> Losses {
+        Losses::read(self.segment.header())
     }
 }
 

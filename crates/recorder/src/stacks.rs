@@ -93,7 +93,8 @@ impl Stack {
         &mut self.codes
     }
 
-    fn is_cut(&self) -> bool {
+    /// Whether outermost frames are missing.
+    pub(crate) fn is_cut(&self) -> bool {
         self.truncated || self.missing > 0
     }
 

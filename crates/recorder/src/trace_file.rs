@@ -29,6 +29,11 @@ impl TraceFile {
         TraceFile { file, limit: limit.unwrap_or(u64::MAX), length: Length::default() }
     }
 
+    /// Greatest length, in bytes.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Follows what is written.
     pub(crate) fn length(&self) -> Length {
         self.length.clone()

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lifetrace_recorder::{Collector, CollectorOptions, Rate, Schedule, Socket};
+use lifetrace_recorder::{Collector, CollectorOptions, Format, Rate, Schedule, Socket};
 use lifetrace_transport::message::{
     BacktraceDelta, Body, Frames, Module, SampleId, SourceKind, ThreadId,
 };
@@ -81,6 +81,8 @@ fn days_of_recording_fit_into_64_mib() {
 fn options() -> CollectorOptions {
     CollectorOptions {
         output: Path::new("/dev/null").into(),
+        format: Format::Lt,
+        labels: Vec::new(),
         overwrite: false,
         rate: Rate::from_interval(512 << 10).unwrap(),
         seed: 1,

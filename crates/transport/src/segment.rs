@@ -74,6 +74,18 @@ impl LostReason {
         LostReason::NoStack,
     ];
 
+    /// For programs.
+    pub fn code(self) -> &'static str {
+        match self {
+            LostReason::RingFull => "ring-full",
+            LostReason::RingBusy => "ring-busy",
+            LostReason::Reentrant => "reentrant",
+            LostReason::RegionFull => "region-full",
+            LostReason::NoThreadRecord => "no-thread-record",
+            LostReason::NoStack => "no-stack",
+        }
+    }
+
     /// For people: "lost 12 events: ring full".
     pub fn description(self) -> &'static str {
         match self {

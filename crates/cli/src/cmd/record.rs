@@ -1,5 +1,6 @@
 //! `lifetrace record`
 
+mod format;
 mod progress;
 mod quantity;
 mod sampling;
@@ -11,8 +12,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use lifetrace_recorder::{
-    CollectorOptions, CommandEnd, Config, DEFAULT_TEMPLATE, LaunchError, Outcome, Rate, Recording,
-    Schedule, StartError,
+    CollectorOptions, CommandEnd, Config, Format, LaunchError, Outcome, Rate, Recording, Schedule,
+    StartError,
 };
 
 use crate::{embedded, terminal};
@@ -24,9 +25,16 @@ use signals::{Attended, Signals};
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     /// Trace file; %p is the process id, %e the program, %% a percent sign. Where a name is needed
-    /// twice, .2, .3 and so on is put before its suffix
-    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_TEMPLATE)]
-    output: OsString,
+    /// twice, .2, .3 and so on is put before its suffix [default: lifetrace.%e.%p.ctf]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<OsString>,
+    /// What to write traces in: lt, or memtrace for OCaml Memtrace's tools. By default the suffix of
+    /// the trace file decides, .ctf for memtrace
+    #[arg(long, value_name = "FORMAT", value_parser = format::format)]
+    format: Option<Format>,
+    /// Have each trace say this; may be given several times
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = format::label)]
+    labels: Vec<(String, String)>,
     /// Overwrite trace files that exist
     #[arg(short, long)]
     force: bool,
@@ -135,8 +143,12 @@ impl Args {
     }
 
     fn into_config(self) -> Config {
+        let named = self.output.as_deref().and_then(Format::of_name);
+        let format = self.format.or(named).unwrap_or(Format::Memtrace);
         let options = CollectorOptions {
-            output: self.output,
+            output: self.output.unwrap_or_else(|| format.default_template().into()),
+            format,
+            labels: self.labels,
             overwrite: self.force,
             rate: self.rate.unwrap_or(self.interval),
             seed: self.seed.unwrap_or_else(sampling::random_seed),

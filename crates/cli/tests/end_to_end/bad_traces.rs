@@ -40,7 +40,8 @@ fn file_of(folder: &TempDir, bytes: &[u8]) -> PathBuf {
 
 /// A good trace of some packets.
 fn good() -> Vec<u8> {
-    let recording = Target::new(&[&fixture::cpp("exceptions")]).record(&["--rate", "1"]);
+    let recording = Target::new(&[&fixture::cpp("exceptions")])
+        .record(&["--rate", "1", "--format", "memtrace"]);
     fs::read(recording.trace_of("exceptions")).unwrap()
 }
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lifetrace_recorder::{CollectorOptions, CommandEnd, Config, Rate, Recording, Schedule};
+use lifetrace_recorder::{CollectorOptions, CommandEnd, Config, Format, Rate, Recording, Schedule};
+use lifetrace_trace::lt::{self, Item};
 use lifetrace_trace::memtrace::Reader;
 
 use crate::support::profile::{assert_complete, read_through};
@@ -24,11 +25,13 @@ fn flood(count: &str) -> Target {
 
 /// The events of a trace that may still be written to, and the time of the last one.
 fn events_so_far(bytes: &[u8]) -> (u64, Option<SystemTime>) {
-    let mut reader = Reader::open(bytes).unwrap();
+    let mut reader = lt::Reader::open(bytes).unwrap();
     let (mut count, mut last) = (0, None);
-    while let Ok(Some((time, _))) = reader.next() {
-        count += 1;
-        last = Some(UNIX_EPOCH + Duration::from_micros(time.0));
+    while let Ok(Some((time, item))) = reader.next() {
+        if let Item::Event(_) = item {
+            count += 1;
+            last = Some(UNIX_EPOCH + Duration::from_micros(time.0));
+        }
     }
     (count, last)
 }
@@ -50,7 +53,7 @@ fn a_delayed_trace_begins_when_sampling_does() {
     let summary = read_through(&trace);
     assert!(summary.samples > 0);
     assert!(summary.duration < Duration::from_millis(1500), "{:?}", summary.duration);
-    let reader = Reader::open(File::open(&trace).unwrap()).unwrap();
+    let reader = lt::Reader::open(File::open(&trace).unwrap()).unwrap();
     assert!(reader.info().runtime_params.starts_with("sampling began 0."), "{:?}", reader.info());
 }
 
@@ -107,7 +110,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
         command: vec![program, "60000".into()],
         preload: include_bytes!(env!("LIFETRACE_PRELOAD_LIBRARY")),
         options: CollectorOptions {
-            output: folder.path().join("x.ctf").into_os_string(),
+            output: folder.path().join("x.lt").into_os_string(),
             overwrite: false,
             rate: Rate::EXACT,
             seed: 1,
@@ -115,6 +118,8 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             schedule: Schedule::default(),
             max_size: None,
             counters: Some(Duration::from_millis(10)),
+            format: Format::Lt,
+            labels: Vec::new(),
         },
     })
     .unwrap();
@@ -135,7 +140,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
     assert_eq!(recording.wait_for_command(), CommandEnd::Killed(9));
     let outcome = recording.finish();
     assert!(outcome.sessions[0].lost.is_empty(), "{outcome:?}");
-    assert_complete(&folder.path().join("x.ctf"));
+    assert_complete(&folder.path().join("x.lt"));
 }
 
 fn until(mut condition: impl FnMut() -> bool) {

@@ -9,6 +9,7 @@ mod bad_traces;
 mod control;
 mod debuggers;
 mod environments;
+mod facts;
 mod fast_path;
 mod hazards;
 mod leftovers;

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use lifetrace_trace::event::{Event, Location, TraceInfo, growth_location};
+use lifetrace_trace::event::{Event, TraceInfo, growth_location};
+use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
 use lifetrace_transport::message::{Frames, Module};
@@ -230,11 +231,13 @@ fn notices_are_kept_for_the_user() {
 struct Facts(Rc<RefCell<Vec<Fact>>>);
 
 impl Sink for Facts {
+    fn switch(&mut self, _thread: ids::ThreadId) {}
+
     fn allocation(
         &mut self,
         _time: Timestamp,
         _birth: &Birth<'_>,
-        _locate: &mut dyn FnMut(LocationCode) -> Vec<Location>,
+        _locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<AllocationId> {
         Ok(AllocationId(0))
     }
@@ -256,7 +259,7 @@ impl Sink for Facts {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> io::Result<()> {
+    fn finish(self: Box<Self>, _time: Timestamp) -> io::Result<()> {
         Ok(())
     }
 }
@@ -272,6 +275,7 @@ fn facts_reach_the_sink_and_counters_have_the_allocators_totals() {
     scene.say(1, Body::AllocatorTotals { in_use: 70, held: 90 });
     scene.assembler.fact(MonotonicNanos(scene.time), &Fact::Counters(counters)).unwrap();
     let module = fact::Module {
+        number: 0,
         start: 0x1000,
         end: 0x2000,
         bias: 0x1000,

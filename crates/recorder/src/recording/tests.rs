@@ -1,12 +1,15 @@
 //! Commands that are started without an agent: their ends, and what is refused before.
 
 use super::*;
+use crate::format::Format;
 use crate::rate::Rate;
 use crate::schedule::Schedule;
 
 fn options(directory: &tempfile::TempDir) -> CollectorOptions {
     CollectorOptions {
         output: directory.path().join("t.ctf").into_os_string(),
+        format: Format::Lt,
+        labels: Vec::new(),
         overwrite: false,
         rate: Rate::EXACT,
         seed: 1,

@@ -45,9 +45,14 @@ impl Allowance {
         self.always.saturating_add(len.saturating_mul(self.per_byte))
     }
 
+    /// How long a column must be for what it says.
+    pub(super) fn needed(self, said: usize) -> usize {
+        said.saturating_sub(self.always).div_ceil(self.per_byte)
+    }
+
     /// Makes a column long enough for what it says.
     pub(super) fn pad(self, column: &mut Vec<u8>, said: usize) {
-        let needed = said.saturating_sub(self.always).div_ceil(self.per_byte);
+        let needed = self.needed(said);
         if column.len() < needed {
             column.resize(needed, 0);
         }

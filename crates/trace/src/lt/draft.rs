@@ -2,6 +2,7 @@
 
 use super::coder::Encoder;
 use super::data::{Columns, FACTS, MAX_STEPS, PUSHED, STEPS, TOLD};
+use super::packet::HEAD;
 use crate::ids::Timestamp;
 
 /// A packet is closed when its columns have so many bytes.
@@ -85,6 +86,20 @@ impl Draft {
         PUSHED.pad(&mut columns.backtraces, self.pushed);
         FACTS.pad(&mut columns.facts, self.fact_bytes);
         columns.encode(sequence, self.steps, self.frame_count)
+    }
+
+    /// Length of the packet, or a little more.
+    pub(super) fn longest(&self) -> usize {
+        /// What the end of a stream adds, and a column's length before it.
+        const COLUMN: usize = 16;
+        const FIELDS: usize = 64;
+        let columns = [
+            self.frames.len().max(TOLD.needed(self.told)),
+            self.events.len().max(STEPS.needed(self.steps as usize)),
+            self.backtraces.len().max(PUSHED.needed(self.pushed)),
+            self.facts.len().max(FACTS.needed(self.fact_bytes)),
+        ];
+        HEAD + FIELDS + columns.iter().map(|column| column + COLUMN).sum::<usize>()
     }
 
     fn len(&self) -> usize {

@@ -83,6 +83,13 @@ impl Index {
         Ok(payload.and_then(|payload| Self::decode(&payload).ok()))
     }
 
+    /// Length of the end of a trace with so many checkpoints, or a little more.
+    pub(super) fn longest(checkpoints: usize) -> u64 {
+        const VARINT: u64 = 10;
+        const FIELDS: u64 = 9;
+        HEAD as u64 + END_LEN + VARINT * (FIELDS + 2 * checkpoints as u64)
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut payload = Vec::new();
         let mut summary = self.summary;

@@ -302,6 +302,12 @@ impl<W: Write> Writer<W> {
         self.output.written
     }
 
+    /// Length of the trace in bytes if it were finished now, or a little more.
+    pub fn finished_len(&self) -> u64 {
+        let index = Index::longest(self.index.checkpoints.len());
+        self.output.written + self.draft.longest() as u64 + index
+    }
+
     fn change(&mut self, time: Timestamp, id: AllocationId, is_promotion: bool) -> io::Result<()> {
         self.begin_step(time, 0)?;
         let wait = self.wait(time);

@@ -158,3 +158,32 @@ fn a_rate_that_cannot_be_is_refused() {
         assert!(Writer::new(Vec::new(), &wrong).is_err());
     }
 }
+
+/// Who must not exceed a length asks before each event.
+#[test]
+fn the_length_of_a_finished_trace_is_known_before() {
+    for count in (0..40).map(|power| power * power * 5) {
+        let mut writer = Writer::new(Vec::new(), &info()).unwrap();
+        for number in 0..count {
+            let backtrace = [scrambled(number) % 50, 1 + number % 3].map(LocationCode);
+            let name = |code: LocationCode| {
+                Frame::from(vec![Location {
+                    filename: "f".into(),
+                    line: 1,
+                    start_char: 0,
+                    end_char: 0,
+                    defname: format!("function {}", code.0).into(),
+                }])
+            };
+            let time = Timestamp(START.0 + number * 50);
+            writer.birth(time, &birth(&backtrace), &mut |code| name(code)).unwrap();
+            if number % 1000 == 999 {
+                writer.checkpoint().unwrap();
+            }
+        }
+        let expected = writer.finished_len();
+        let trace = writer.finish().unwrap();
+        let actual = trace.len() as u64;
+        assert!(actual <= expected && expected <= actual + 400, "{actual} {expected}");
+    }
+}

@@ -1,13 +1,13 @@
 //! The blocks of an exact trace, one by one.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 use std::rc::Rc;
 
 use lifetrace_trace::event::{Allocation, Event, Location};
 use lifetrace_trace::ids::{AllocationId, LocationCode};
-use lifetrace_trace::memtrace::Reader;
+
+use super::reader::Reader;
 
 /// The innermost frame of what a realloc added to a block.
 const GROWTH: &str = "[realloc growth]";
@@ -28,12 +28,12 @@ pub struct Block {
 /// # Panics
 /// If the trace is damaged, or is not one in which everything was sampled.
 pub fn of(trace: &Path) -> Vec<Block> {
-    let fail = |error| -> ! { panic!("{}: {error}", trace.display()) };
-    let mut reader = Reader::open(File::open(trace).unwrap()).unwrap_or_else(|error| fail(error));
+    let mut reader = Reader::open(trace);
     assert_eq!(reader.info().sample_rate, 1.0, "{}", trace.display());
     let mut blocks = Blocks::default();
     let mut names = Names::default();
-    while let Some((_, event)) = reader.next().unwrap_or_else(|error| fail(error)) {
+    while let Some(step) = reader.next() {
+        let Some((_, event)) = step else { continue };
         match event {
             Event::Collection(id) => blocks.collect(id),
             Event::Promotion(id) => panic!("{id:?} has been promoted"),

@@ -6,5 +6,6 @@ pub mod fixture;
 pub mod hazard;
 pub mod ledger;
 pub mod profile;
+pub mod reader;
 pub mod root;
 pub mod run;

@@ -1,36 +1,45 @@
 //! A trace, read as `report` reads it.
 
-use std::fs::File;
 use std::path::Path;
 
 use lifetrace_analysis::{Profile, Summary};
-use lifetrace_trace::memtrace::Reader;
+use lifetrace_trace::fact::Fact;
 
-/// The totals of a complete trace.
+use super::reader::Reader;
+
+/// The totals of a trace.
 ///
 /// # Panics
-/// If it is damaged or cut, or has an event about a block that did not live.
+/// If it is damaged, or has an event about a block that did not live.
 pub fn read_through(trace: &Path) -> Summary {
-    let file = File::open(trace).unwrap();
-    let fail = |error| -> ! { panic!("{}: {error}", trace.display()) };
-    let mut reader = Reader::open(file).unwrap_or_else(|error| fail(error));
+    read(trace).0
+}
+
+fn read(trace: &Path) -> (Summary, Reader) {
+    let mut reader = Reader::open(trace);
     let mut profile = Profile::new(reader.info()).unwrap();
-    loop {
-        match reader.next() {
-            Ok(Some((time, event))) => profile.record(time, &event),
-            Ok(None) => break,
-            Err(error) => fail(error),
+    while let Some(step) = reader.next() {
+        if let Some((time, event)) = step {
+            profile.record(time, &event);
         }
     }
     let summary = profile.summary();
     assert_eq!(summary.unmatched, 0, "{}", trace.display());
-    summary
+    (summary, reader)
+}
+
+/// What a trace tells beside events.
+///
+/// # Panics
+/// As [`read_through`].
+pub fn facts_of(trace: &Path) -> Vec<Fact> {
+    read(trace).1.facts
 }
 
 /// Reads a trace to its end.
 ///
 /// # Panics
-/// As [`read_through`].
+/// As [`read_through`], and if it was not finished.
 pub fn assert_complete(trace: &Path) {
-    read_through(trace);
+    assert!(read(trace).1.is_complete(), "{} was not finished", trace.display());
 }
