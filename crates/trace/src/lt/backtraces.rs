@@ -94,6 +94,11 @@ impl Backtraces {
         std::mem::replace(&mut self.stack, stack)
     }
 
+    /// The last backtrace, to be exchanged.
+    pub(super) fn stack(&self) -> &[u32] {
+        &self.stack
+    }
+
     /// How many new frames were coded since it was asked last.
     pub(super) fn take_pushed(&mut self) -> usize {
         std::mem::take(&mut self.pushed)

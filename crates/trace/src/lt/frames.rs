@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::coder::Coder;
 use super::error::Fault;
 use super::number::Number;
@@ -31,6 +33,8 @@ pub(super) struct Frames {
     files: Vec<File>,
     /// Indices of files, the last used first.
     recent: Vec<usize>,
+    /// Indices of files; in the writer alone.
+    by_name: FxHashMap<Arc<str>, usize>,
     last_code: u64,
     last_kind: FrameKind,
     last_module: Option<u32>,
@@ -43,6 +47,8 @@ struct File {
     functions: Vec<Function>,
     /// Indices of functions, the last used first.
     recent: Vec<usize>,
+    /// Indices of functions; in the writer alone.
+    by_name: FxHashMap<Arc<str>, usize>,
     last_line: i64,
     /// Codes of outermost locations.
     codes: BTreeMap<u32, u64>,
@@ -90,6 +96,7 @@ impl Frames {
         Self {
             files: Vec::new(),
             recent: Vec::new(),
+            by_name: FxHashMap::default(),
             last_code: 0,
             last_kind: FrameKind::Unknown,
             last_module: None,
@@ -175,8 +182,8 @@ impl Frames {
         coder: &mut C,
         location: Option<&Location>,
     ) -> Result<usize, Fault> {
-        let is_it = |&file: &usize| location.is_some_and(|it| self.files[file].name == it.filename);
-        let rank = self.recent.iter().position(is_it).map_or(0, |rank| rank + 1);
+        let known = location.and_then(|it| self.by_name.get(&it.filename));
+        let rank = known.map_or(0, |file| rank(&self.recent, *file));
         let rank = self.models.file.code(coder, rank as u64) as usize;
         if rank > 0 {
             return take(&mut self.recent, rank - 1)
@@ -185,11 +192,16 @@ impl Frames {
         let name = location.map_or("", |it| &it.filename);
         let example = self.recent.first().map_or(Example::NONE, |&last| self.files[last].example);
         let (name, example) = self.models.text.code(coder, FILE_NAME, name, example, MAX_NAME)?;
+        let name: Arc<str> = name.into();
+        if location.is_some() {
+            self.by_name.insert(name.clone(), self.files.len());
+        }
         self.files.push(File {
-            name: name.into(),
+            name,
             example,
             functions: Vec::new(),
             recent: Vec::new(),
+            by_name: FxHashMap::default(),
             last_line: 0,
             codes: BTreeMap::new(),
         });
@@ -209,8 +221,8 @@ impl Frames {
             None => self.last_function_example(),
         };
         let file = &mut self.files[file];
-        let is_it = |&at: &usize| location.is_some_and(|it| file.functions[at].name == it.defname);
-        let rank = file.recent.iter().position(is_it).map_or(0, |rank| rank + 1);
+        let known = location.and_then(|it| file.by_name.get(&it.defname));
+        let rank = known.map_or(0, |function| rank(&file.recent, *function));
         let is_new_file = usize::from(file.functions.is_empty());
         let rank = self.models.function[is_new_file].code(coder, rank as u64) as usize;
         if rank > 0 {
@@ -219,7 +231,11 @@ impl Frames {
         }
         let name = location.map_or("", |it| &it.defname);
         let (name, example) = self.models.text.code(coder, FUNCTION_NAME, name, last, MAX_NAME)?;
-        file.functions.push(Function { name: name.into(), example, last_line: 0 });
+        let name: Arc<str> = name.into();
+        if location.is_some() {
+            file.by_name.insert(name.clone(), file.functions.len());
+        }
+        file.functions.push(Function { name, example, last_line: 0 });
         file.recent.insert(0, file.functions.len() - 1);
         Ok((file.functions.len() - 1, false))
     }
@@ -248,8 +264,7 @@ impl Frames {
             found = (base >> 2).wrapping_add(distance as u64) << 2 | low as u64;
         }
         self.last_code = found;
-        if let (Some(location), Some(&file)) = (location, self.recent.first()) {
-            let _ = file;
+        if let Some(location) = location {
             self.place(location, found);
         }
         LocationCode(found)
@@ -283,6 +298,11 @@ impl Frames {
     fn index_of(&self, location: &Location) -> Option<usize> {
         self.recent.iter().copied().find(|&index| self.files[index].name == location.filename)
     }
+}
+
+/// 1 for what was used last, and so on.
+fn rank(recent: &[usize], index: usize) -> usize {
+    recent.iter().position(|&other| other == index).map_or(0, |place| place + 1)
 }
 
 /// Moves what has a rank to the front.

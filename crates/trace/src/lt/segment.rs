@@ -26,4 +26,14 @@ impl Segment {
             stacks: Stacks::default(),
         }
     }
+
+    /// Begins anew, one part after the other: at no time is there memory for two segments.
+    pub(super) fn renew(&mut self, checkpoint: &Checkpoint, is_writer: bool) {
+        let Self { events, backtraces, frames, facts, stacks } = self;
+        *stacks = Stacks::default();
+        *facts = Facts::new();
+        *frames = Frames::new();
+        *backtraces = Backtraces::new();
+        *events = checkpoint.events(is_writer);
+    }
 }

@@ -1,5 +1,6 @@
 //! The last backtraces of those who do not act at the moment, so that each is coded against one of the
-//! same thread.
+//! same thread. One that is not kept begins with what the thread before has: threads have roots in
+//! common, and often more.
 
 use super::backtraces::Backtraces;
 use super::events::{ACTORS, Actor};
@@ -18,8 +19,10 @@ impl Stacks {
             return;
         }
         let found = self.0.iter().position(|(actor, _)| *actor == to);
-        let stack = found.map(|index| self.0.remove(index).1).unwrap_or_default();
-        let mut left = backtraces.exchange(stack);
+        let mut left = match found {
+            Some(index) => backtraces.exchange(self.0.remove(index).1),
+            None => backtraces.stack().to_vec(),
+        };
         left.truncate(KEPT);
         left.shrink_to(KEPT);
         self.0.truncate(ACTORS - 1);

@@ -31,7 +31,7 @@ const WORTHWHILE_SEGMENT: u64 = 16 << 10;
 const OLD_SEGMENT: u64 = 5_000_000;
 
 /// Or more frames than this have been told, so that memory stays bounded.
-const MANY_FRAMES: usize = 1 << 17;
+const MANY_FRAMES: usize = 1 << 15;
 
 /// Places of checkpoints that are kept for the index; of more, every other one is left out.
 const MAX_PLACES: usize = 1 << 16;
@@ -441,7 +441,7 @@ impl<W: Write> Writer<W> {
             actor: self.events().actor(),
             living: self.events().living().collect(),
         };
-        self.segment = Segment::new(&checkpoint, true);
+        self.segment.renew(&checkpoint, true);
         self.stack.clear();
         self.last_born_by = None;
         self.write_checkpoint(&checkpoint)

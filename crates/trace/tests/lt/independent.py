@@ -375,7 +375,7 @@ class Backtraces:
         found = [it for it in self.parked if it[0] == after]
         self.parked = [it for it in self.parked if it[0] != after]
         self.parked = [(before, self.stack[:4096])] + self.parked[:63]
-        self.stack = found[0][1] if found else []
+        self.stack = found[0][1] if found else list(self.stack)
 
     def code(self, decoder, size):
         size = min(size, M32)
