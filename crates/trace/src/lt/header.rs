@@ -26,9 +26,11 @@ pub(super) fn encode(info: &TraceInfo) -> Vec<u8> {
     payload
 }
 
+/// What the trace says, and its minor version.
+///
 /// # Errors
 /// If it is of a later major version; a fault if it makes no sense.
-pub(super) fn decode(payload: &[u8]) -> Result<Result<TraceInfo, Error>, Fault> {
+pub(super) fn decode(payload: &[u8]) -> Result<Result<(TraceInfo, u64), Error>, Fault> {
     let mut plain = Plain(payload);
     let (major, minor) = (plain.varint()?, plain.varint()?);
     if major != MAJOR {
@@ -40,7 +42,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Result<TraceInfo, Error>, Fault> 
     if !is_valid(sample_rate, word_bits) {
         return Err(Fault::Unexpected("a sampling rate and a length of words"));
     }
-    Ok(Ok(TraceInfo {
+    let info = TraceInfo {
         sample_rate,
         word_bits,
         start_time,
@@ -53,7 +55,8 @@ pub(super) fn decode(payload: &[u8]) -> Result<Result<TraceInfo, Error>, Fault> 
             0 => None,
             _ => Some(plain.string()?),
         },
-    }))
+    };
+    Ok(Ok((info, minor)))
 }
 
 /// What a reader insists on.

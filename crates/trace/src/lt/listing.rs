@@ -70,6 +70,12 @@ impl<R: Read> Listing<R> {
         Self { scanner: Scanner::new(input), is_finished: false }
     }
 
+    /// How many bytes have been looked at: at the end, all. What lies between the last packet and that
+    /// is none.
+    pub fn position(&self) -> u64 {
+        self.scanner.offset()
+    }
+
     fn describe(&self, found: &Found) -> PacketFacts {
         let kind = match found.kind {
             Kind::HEADER => PacketKind::Header,

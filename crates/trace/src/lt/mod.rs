@@ -61,7 +61,7 @@ pub use copy::{CopyError, Omitted, copy, from_memtrace, to_memtrace};
 pub use error::{Cause, Damage, Error};
 pub use index::{Index, Place, Summary};
 pub use listing::{ColumnSizes, Listing, PacketFacts, PacketKind};
-pub use reader::{BirthDetails, Item, Reader};
+pub use reader::{BirthDetails, Item, Passed, Reader};
 pub use writer::{NewBirth, Writer};
 
 /// Readers of another major version cannot read a trace.

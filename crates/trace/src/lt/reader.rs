@@ -10,7 +10,7 @@ use super::data::Layout;
 use super::error::{Cause, Damage, Error, Fault};
 use super::events::{Actor, Class, Step};
 use super::header;
-use super::index::{Index, Summary};
+use super::index::{Index, Place, Summary};
 use super::names::Names;
 use super::packet::Kind;
 use super::scan::{Found, Next, Scanner};
@@ -71,6 +71,7 @@ pub struct BirthDetails {
 pub struct Reader<R> {
     scanner: Scanner<R>,
     info: TraceInfo,
+    minor: u64,
     with_backtraces: bool,
     names: Names,
     /// None where the state that the next packet builds on was lost.
@@ -93,9 +94,21 @@ pub struct Reader<R> {
     /// The id that was due when the state was lost.
     due_id: AllocationId,
     damages: Damages,
+    passed: Passed,
     index: Option<Index>,
     is_complete: bool,
     is_finished: bool,
+}
+
+/// What a reader has come past, to be compared with what an index says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Checkpoints that could be read, in the order of the file.
+    pub checkpoints: Vec<Place>,
+    /// Checkpoints and data packets, whether they could be read or not.
+    pub packets: u64,
+    /// Frames in the data packets that could be read.
+    pub frames: u64,
 }
 
 /// An event without what the reader keeps.
@@ -125,7 +138,7 @@ impl<R: Read> Reader<R> {
                 None => return Err(Error::NotATrace(lookalike)),
             }
         };
-        let info = match header::decode(scanner.payload(&found)) {
+        let (info, minor) = match header::decode(scanner.payload(&found)) {
             Ok(outcome) => outcome?,
             Err(_) => return Err(Error::NotATrace(lookalike)),
         };
@@ -133,6 +146,7 @@ impl<R: Read> Reader<R> {
         Ok(Self {
             scanner,
             info,
+            minor,
             with_backtraces: true,
             names: Names::new(),
             segment: None,
@@ -148,6 +162,7 @@ impl<R: Read> Reader<R> {
             fact: None,
             due_id: AllocationId(0),
             damages,
+            passed: Passed::default(),
             index: None,
             is_complete: false,
             is_finished: false,
@@ -163,6 +178,11 @@ impl<R: Read> Reader<R> {
     /// What the trace says about itself.
     pub fn info(&self) -> &TraceInfo {
         &self.info
+    }
+
+    /// The format's minor version; its major one is [`MAJOR`](super::MAJOR).
+    pub fn minor_version(&self) -> u64 {
+        self.minor
     }
 
     /// What comes next and its time, or `None` at the end.
@@ -240,6 +260,11 @@ impl<R: Read> Reader<R> {
         self.is_complete
     }
 
+    /// What has been come past so far.
+    pub fn passed(&self) -> &Passed {
+        &self.passed
+    }
+
     /// At the end of a trace that was finished: its index.
     pub fn index(&self) -> Option<&Index> {
         self.index.as_ref()
@@ -276,6 +301,7 @@ impl<R: Read> Reader<R> {
 
     /// True if it is one of events.
     fn take_packet(&mut self, found: &Found) -> Result<bool, Fault> {
+        self.passed.packets += u64::from(matches!(found.kind, Kind::CHECKPOINT | Kind::DATA));
         match found.kind {
             Kind::CHECKPOINT => self.take_checkpoint(found).map(|()| false),
             Kind::DATA => self.take_data(found),
@@ -308,6 +334,7 @@ impl<R: Read> Reader<R> {
         }
         self.damages.close(checkpoint.next_id.0.checked_sub(due.0));
         self.segment = Some(Segment::new(&checkpoint, false));
+        self.passed.checkpoints.push(Place { offset: found.offset, time: checkpoint.time });
         self.names.forget_numbers();
         self.sequence = checkpoint.sequence.wrapping_add(1);
         self.actor = checkpoint.actor;
@@ -319,6 +346,7 @@ impl<R: Read> Reader<R> {
     fn take_data(&mut self, found: &Found) -> Result<bool, Fault> {
         let payload = self.scanner.payload(found);
         let layout = Layout::decode(payload)?;
+        let frame_count = layout.frame_count;
         let is_next = layout.sequence == self.sequence;
         self.sequence = layout.sequence.wrapping_add(1);
         if self.segment.is_none() || !is_next {
@@ -327,6 +355,7 @@ impl<R: Read> Reader<R> {
         }
         let current = Current::new(payload.to_vec(), layout);
         let Some(segment) = &mut self.segment else { return Ok(false) };
+        self.passed.frames += frame_count;
         self.damages.close(Some(0));
         if self.with_backtraces {
             current.tell(segment, &mut self.names)?;

@@ -89,6 +89,19 @@ fn births_that_are_missing_are_counted() {
 }
 
 #[test]
+fn a_listing_tells_of_all_bytes() {
+    let trace = sample::trace();
+    let mut damaged = trace.clone();
+    for at in [100, 1000, trace.len() - 1] {
+        damaged[at] ^= 1;
+    }
+    let mut listing = Listing::new(&damaged[..]);
+    let told: u64 = listing.by_ref().map(Result::unwrap).map(|it| it.skipped + it.len).sum();
+    let at_the_end = listing.position() - told;
+    assert_eq!((listing.position(), at_the_end), (trace.len() as u64, 20));
+}
+
+#[test]
 fn packets_of_later_versions_are_passed_over() {
     let (trace, parts) = (sample::trace(), sample::parts());
     let mut mixed = Vec::new();

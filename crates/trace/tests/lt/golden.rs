@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use lifetrace_trace::lt::Reader;
+use lifetrace_trace::lt::{Reader, Summary};
 
 use crate::copies::converted;
 use crate::sample;
@@ -44,5 +44,10 @@ fn all_golden_files_are_whole() {
         let mut reader = Reader::open(&bytes[..]).unwrap();
         assert!(read_from(&mut reader).len() > 400);
         assert!(reader.is_complete() && reader.damages().is_empty(), "{}", path.display());
+        assert_eq!(reader.minor_version(), 0);
+        let (index, passed) = (reader.index().unwrap(), reader.passed());
+        assert_eq!(index.checkpoints, passed.checkpoints);
+        let Summary { packets, frames, .. } = index.summary;
+        assert_eq!((packets, frames), (passed.packets, passed.frames), "{}", path.display());
     }
 }

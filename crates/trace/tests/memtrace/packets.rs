@@ -2,7 +2,7 @@
 
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::ids::DomainId;
-use lifetrace_trace::memtrace::{Error, Reader, Version, Writer};
+use lifetrace_trace::memtrace::{Error, Listing, Reader, Version, Writer};
 
 use crate::support::{
     START, allocation, at, codes, id, info, nowhere, packet_starts, read_rest, read_whole, times,
@@ -140,4 +140,26 @@ fn after_a_failed_write_there_are_no_more() {
     assert_eq!(writer.written(), info_len);
     assert!(writer.collection(at(101), id(1)).is_err());
     assert!(writer.flush(at(102)).is_err());
+}
+
+#[test]
+fn packets_are_listed_as_they_lie_in_the_file() {
+    let mut writer = writer();
+    for number in 0..20_000 {
+        writer.allocation(at(number), &allocation(&codes(&[number % 7])), &mut nowhere).unwrap();
+    }
+    let trace = writer.finish().unwrap();
+    let listed: Vec<_> = Listing::new(&trace[..]).map(Result::unwrap).collect();
+    let starts: Vec<_> = listed.iter().map(|packet| packet.offset as usize).collect();
+    assert_eq!(starts, packet_starts(&trace));
+    assert_eq!(listed.iter().map(|packet| packet.len).sum::<u64>(), trace.len() as u64);
+    let (first, last) = (&listed[0], &listed[listed.len() - 1]);
+    assert_eq!((first.version, first.begin, first.pid), (Version::V3, START, info().pid));
+    assert_eq!((last.end, last.ids.end), (at(19_999), 20_000));
+
+    let mut cut = Listing::new(&trace[..trace.len() - 1]);
+    assert_eq!(cut.by_ref().take_while(Result::is_ok).count(), listed.len() - 1);
+    assert!(cut.next().is_none());
+    let error = Listing::new(&trace[..trace.len() - 1]).find_map(Result::err).unwrap();
+    assert!(matches!(error, Error::Truncated { what: "a packet", .. }), "{error}");
 }
