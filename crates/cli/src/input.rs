@@ -1,15 +1,25 @@
 //! Where a trace is read from, and which format it has: told by its first bytes, so that names don't
 //! matter. `-` is standard input.
+//!
+//! Where these are no format's, since the file is damaged there or no trace at all, a `.lt` trace is
+//! looked for in the first megabyte: both of its headers are at the very beginning.
 
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use lifetrace_trace::lt::{Listing, PacketKind};
+
+/// As messages call standard input.
+pub const STDIN: &str = "<stdin>";
 
 /// How a trace in Memtrace's format begins, and one in ours.
 const MEMTRACE: [u8; 4] = [0xc1, 0x1f, 0xfc, 0xc1];
 const LT: [u8; 4] = [0xf5, b'L', b'T', 0x1a];
+
+/// So far an intact header is looked for, in bytes.
+const SEARCHED: u64 = 1 << 20;
 
 /// Which format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +53,8 @@ pub enum Source {
     File(File),
     /// Cannot.
     Stdin(io::Stdin),
+    /// Not worth looking at, since there was no trace where one begins.
+    Nothing,
 }
 
 impl Input {
@@ -53,7 +65,7 @@ impl Input {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             let source = Source::Stdin(io::stdin());
-            return Self::begin(PathBuf::from("<stdin>"), None, source);
+            return Self::begin(PathBuf::from(STDIN), None, source);
         }
         let name = path.display();
         let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
@@ -67,10 +79,25 @@ impl Input {
 
     fn begin(path: PathBuf, bytes: Option<u64>, mut source: Source) -> anyhow::Result<Self> {
         let mut beginning = Vec::new();
-        let read = (&mut source).take(LT.len() as u64).read_to_end(&mut beginning);
-        read.with_context(|| format!("{}: cannot be read", path.display()))?;
-        let kind = kind_of(&beginning, &path);
+        let mut read = |wanted: u64, beginning: &mut Vec<u8>| {
+            let outcome = (&mut source).take(wanted).read_to_end(beginning);
+            outcome.with_context(|| format!("{}: cannot be read", path.display()))
+        };
+        read(LT.len() as u64, &mut beginning)?;
+        let mut kind = kind_of(&beginning, &path);
+        if !beginning.starts_with(&LT) && !beginning.starts_with(&MEMTRACE) {
+            read(SEARCHED, &mut beginning)?;
+            match has_header(&beginning) {
+                true => kind = Kind::Lt,
+                false => source = Source::Nothing,
+            }
+        }
         Ok(Self { path, bytes, kind, beginning, source })
+    }
+
+    /// What has been read to find out what it is: if that is nothing, all that is to be said of it.
+    pub fn beginning(&self) -> &[u8] {
+        &self.beginning
     }
 
     /// From the first byte to the last.
@@ -84,6 +111,7 @@ impl Read for Source {
         match self {
             Self::File(file) => file.read(buffer),
             Self::Stdin(stdin) => stdin.read(buffer),
+            Self::Nothing => Ok(0),
         }
     }
 }
@@ -99,6 +127,11 @@ fn kind_of(beginning: &[u8], path: &Path) -> Kind {
     }
 }
 
+/// Whether a `.lt` trace is in there, whose beginning is damaged.
+fn has_header(beginning: &[u8]) -> bool {
+    Listing::new(beginning).flatten().any(|packet| packet.kind == PacketKind::Header)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +142,24 @@ mod tests {
         assert_eq!(kind_of(&MEMTRACE, Path::new("t.lt")), Kind::Memtrace);
         assert_eq!(kind_of(b"\0\0\0\0", Path::new("t.lt")), Kind::Lt);
         assert_eq!(kind_of(b"", Path::new("t.ctf")), Kind::Memtrace);
+    }
+
+    #[test]
+    fn a_damaged_beginning_does_not_hide_a_trace() {
+        let whole = include_bytes!("../../../fixtures/traces/sample-v1.0.lt");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t");
+        let check = |bytes: &[u8], kind: Kind, len: usize| {
+            std::fs::write(&path, bytes).unwrap();
+            let input = Input::open(&path).unwrap();
+            assert_eq!(input.kind, kind);
+            assert_eq!(io::copy(&mut input.into_bytes(), &mut io::sink()).unwrap(), len as u64);
+        };
+        let mut damaged = whole.to_vec();
+        damaged[1] ^= 1;
+        check(&damaged, Kind::Lt, whole.len());
+        let late = [&[7; SEARCHED as usize + 100][..], whole].concat();
+        check(&late, Kind::Memtrace, SEARCHED as usize + LT.len());
     }
 
     #[test]

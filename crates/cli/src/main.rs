@@ -7,7 +7,9 @@
 //! ```text
 //! cmd/*      what may be typed, and what is done then
 //! report/    a read trace as a page of text, or as JSON
-//! summary    a file read into a profile      open, damage   the file itself
+//! summary    a trace read into a profile     glance         its head and its end only
+//! open       a trace of either format        input          where it is read from
+//! damage(s)  what is wrong with it           facts          what it tells beside events
 //! human, calendar, terminal                  numbers, dates, and where text goes
 //! ```
 #![forbid(unsafe_code)]
@@ -15,9 +17,11 @@
 mod calendar;
 mod cmd;
 mod damage;
+mod damages;
 mod embedded;
+mod facts;
+mod glance;
 mod human;
-#[expect(dead_code, reason = "verbs are to read from it")]
 mod input;
 mod open;
 mod report;
@@ -47,6 +51,8 @@ enum Verb {
     Info(cmd::info::Args),
     /// Write all events as text, one per line
     Dump(cmd::dump::Args),
+    /// Verify traces: whether everything in them can be read
+    Check(cmd::check::Args),
     /// Rewrite a trace in another version of its format
     Convert(cmd::convert::Args),
     /// Write a shell's completions of this command
@@ -89,6 +95,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Report(args) => cmd::report::run(args),
         Verb::Info(args) => cmd::info::run(args),
         Verb::Dump(args) => cmd::dump::run(args),
+        Verb::Check(args) => cmd::check::run(args),
         Verb::Convert(args) => cmd::convert::run(args),
         Verb::Completions(args) => cmd::completions::run(&args, &mut Cli::command()),
     }

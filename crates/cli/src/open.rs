@@ -1,15 +1,17 @@
 //! Opens a trace of whatever format, by content. The only place that knows which formats there are.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use lifetrace_analysis::Names;
-use lifetrace_trace::event::{Event, Location, TraceInfo};
-use lifetrace_trace::ids::{LocationCode, Timestamp};
+use lifetrace_trace::event::{Location, TraceInfo};
+use lifetrace_trace::ids::{LocationCode, ThreadId, Timestamp};
+use lifetrace_trace::lt::{self, BirthDetails, Index, Item, Passed};
 use lifetrace_trace::memtrace;
 
-use crate::damage::{Damage, Extent};
+use crate::damage::{Damage, Extent, Problem};
+use crate::damages::Damages;
+use crate::input::{Bytes, Input, Kind};
 
 /// Whether a reader wants backtraces, which cost most of the time where they are deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +22,18 @@ pub enum Backtraces {
 
 /// A trace being read.
 pub struct Trace {
+    /// As messages call it.
     pub path: PathBuf,
-    /// Length of the file, in bytes.
-    pub file_bytes: u64,
+    /// Length of the file in bytes, if it is one.
+    pub file_bytes: Option<u64>,
     reader: Reader,
+    /// Why it cannot be read any further.
+    stop: Option<Problem>,
 }
 
 enum Reader {
-    Memtrace(Box<memtrace::Reader<File>>),
+    Memtrace(Box<memtrace::Reader<Bytes>>),
+    Lt(Box<lt::Reader<Bytes>>),
 }
 
 /// Name and version of a trace's format.
@@ -37,7 +43,9 @@ pub struct Format {
     pub name: &'static str,
     /// As `--json` calls it.
     pub id: &'static str,
-    pub version: u16,
+    pub version: u64,
+    /// Where versions have two numbers.
+    pub minor: Option<u64>,
 }
 
 /// What a trace has that its writer should not have made.
@@ -50,49 +58,110 @@ pub struct Oddities {
 }
 
 impl Trace {
-    /// Opens a trace and reads what it says about itself.
+    /// Opens a trace and reads what it says about itself; `-` is standard input.
     ///
     /// # Errors
     /// If it cannot be read, or is no trace of a format that is known.
     pub fn open(path: &Path, backtraces: Backtraces) -> anyhow::Result<Self> {
-        let (file, file_bytes) = open_file(path)?;
-        let reader = match memtrace::Reader::open(file) {
+        Self::read(Input::open(path)?, backtraces)
+    }
+
+    /// The same of an input that is open already.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no trace of a format that is known.
+    pub fn read(input: Input, backtraces: Backtraces) -> anyhow::Result<Self> {
+        let (path, file_bytes) = (input.path.clone(), input.bytes);
+        let reader = match Reader::open(input) {
             Ok(reader) => reader,
-            Err(error) => bail!("{}", Damage::new(path, error).message(Extent::Nothing)),
+            Err(problem) => bail!("{}", Damage::new(&path, problem).message(Extent::Nothing)),
         };
         let reader = match backtraces {
             Backtraces::Read => reader,
             Backtraces::Skip => reader.without_backtraces(),
         };
-        let reader = Reader::Memtrace(Box::new(reader));
-        Ok(Self { path: path.to_owned(), file_bytes, reader })
+        Ok(Self { path, file_bytes, reader, stop: None })
     }
 
     /// What the trace says about itself.
     pub fn info(&self) -> &TraceInfo {
         match &self.reader {
             Reader::Memtrace(reader) => reader.info(),
+            Reader::Lt(reader) => reader.info(),
         }
     }
 
     /// What it is.
     pub fn format(&self) -> Format {
         match &self.reader {
-            Reader::Memtrace(reader) => {
-                Format { name: "Memtrace", id: "memtrace", version: reader.version().number() }
-            }
+            Reader::Memtrace(reader) => Format {
+                name: "Memtrace",
+                id: "memtrace",
+                version: reader.version().number().into(),
+                minor: None,
+            },
+            Reader::Lt(reader) => Format::lt(reader.minor_version()),
         }
     }
 
-    /// The next event, or nothing at the end.
-    ///
-    /// # Errors
-    /// If the rest cannot be read; there are no events after that.
-    pub fn next(&mut self) -> Result<Option<(Timestamp, Event<'_>)>, Damage> {
-        match &mut self.reader {
-            Reader::Memtrace(reader) => {
-                reader.next().map_err(|error| Damage::new(&self.path, error))
-            }
+    /// What comes next, or nothing where reading ends; [`damages`](Self::damages) tells why it does.
+    #[inline]
+    pub fn next(&mut self) -> Option<(Timestamp, Item<'_>)> {
+        let outcome = match &mut self.reader {
+            Reader::Lt(reader) => reader.next().map_err(Problem::from),
+            Reader::Memtrace(reader) => match reader.next() {
+                Ok(next) => Ok(next.map(|(time, event)| (time, Item::Event(event)))),
+                Err(error) => Err(Problem::from(error)),
+            },
+        };
+        outcome.unwrap_or_else(|problem| {
+            self.stop = Some(problem);
+            None
+        })
+    }
+
+    /// What is known of the last birth beside its event, where the format has room for it.
+    pub fn birth(&self) -> Option<&BirthDetails> {
+        match &self.reader {
+            Reader::Memtrace(_) => None,
+            Reader::Lt(reader) => reader.birth(),
+        }
+    }
+
+    /// In which thread the last event happened, where the format has room for it.
+    pub fn thread(&self) -> Option<ThreadId> {
+        match &self.reader {
+            Reader::Memtrace(_) => None,
+            Reader::Lt(reader) => Some(reader.thread()),
+        }
+    }
+
+    /// Whether the format has room for facts.
+    pub fn has_facts(&self) -> bool {
+        matches!(self.reader, Reader::Lt(_))
+    }
+
+    /// At the end of a trace that has one: its index.
+    pub fn index(&self) -> Option<&Index> {
+        match &self.reader {
+            Reader::Memtrace(_) => None,
+            Reader::Lt(reader) => reader.index(),
+        }
+    }
+
+    /// What has been come past, where the format has an index to compare it with.
+    pub fn passed(&self) -> Option<&Passed> {
+        match &self.reader {
+            Reader::Memtrace(_) => None,
+            Reader::Lt(reader) => Some(reader.passed()),
+        }
+    }
+
+    /// At the end: whether the trace was finished by who wrote it, where the format tells.
+    pub fn is_complete(&self) -> Option<bool> {
+        match &self.reader {
+            Reader::Memtrace(_) => None,
+            Reader::Lt(reader) => Some(reader.is_complete()),
         }
     }
 
@@ -100,6 +169,7 @@ impl Trace {
     pub fn end_time(&self) -> Timestamp {
         match &self.reader {
             Reader::Memtrace(reader) => reader.end_time(),
+            Reader::Lt(reader) => reader.end_time(),
         }
     }
 
@@ -110,13 +180,55 @@ impl Trace {
                 foreign_packets: reader.foreign_packets(),
                 clock_steps: reader.clock_steps(),
             },
+            Reader::Lt(_) => Oddities::default(),
         }
     }
 
-    /// The reader of a trace in Memtrace's format.
-    pub fn into_memtrace(self) -> memtrace::Reader<File> {
+    /// What was wrong with the trace; to be asked when there is [nothing more](Self::next).
+    pub fn damages(&mut self) -> Damages {
+        let stop = self.stop.take().map(|problem| Damage::new(&self.path, problem));
+        let Reader::Lt(reader) = &self.reader else {
+            let count = u64::from(stop.is_some());
+            return Damages { listed: Vec::from_iter(stop), count, unfinished: None };
+        };
+        let stretches = reader.damages();
+        // Damage at the end says enough.
+        let is_told = stop.is_some()
+            || stretches.last().is_some_and(|it| it.offset + it.bytes >= reader.position());
+        let unfinished = (!reader.is_complete() && !is_told).then(|| self.path.clone());
+        let count = reader.damage_count() + u64::from(stop.is_some());
+        let stretches = stretches.iter().map(|stretch| Damage::new(&self.path, *stretch));
+        Damages { listed: stretches.chain(stop).collect(), count, unfinished }
+    }
+
+    /// The reader of a trace in Memtrace's format; nothing for other formats.
+    pub fn into_memtrace(self) -> Option<memtrace::Reader<Bytes>> {
         match self.reader {
-            Reader::Memtrace(reader) => *reader,
+            Reader::Memtrace(reader) => Some(*reader),
+            Reader::Lt(_) => None,
+        }
+    }
+}
+
+impl Format {
+    /// Ours, of this minor version.
+    pub fn lt(minor: u64) -> Self {
+        Self { name: "Lifetrace", id: "lt", version: lt::MAJOR, minor: Some(minor) }
+    }
+}
+
+impl Reader {
+    fn open(input: Input) -> Result<Self, Problem> {
+        Ok(match input.kind {
+            Kind::Memtrace => Self::Memtrace(Box::new(memtrace::Reader::open(input.into_bytes())?)),
+            Kind::Lt => Self::Lt(Box::new(lt::Reader::open(input.into_bytes())?)),
+        })
+    }
+
+    fn without_backtraces(self) -> Self {
+        match self {
+            Self::Memtrace(reader) => Self::Memtrace(Box::new(reader.without_backtraces())),
+            Self::Lt(reader) => Self::Lt(Box::new(reader.without_backtraces())),
         }
     }
 }
@@ -125,16 +237,7 @@ impl Names for Trace {
     fn locations(&self, code: LocationCode) -> &[Location] {
         match &self.reader {
             Reader::Memtrace(reader) => reader.locations(code),
+            Reader::Lt(reader) => reader.locations(code),
         }
     }
-}
-
-fn open_file(path: &Path) -> anyhow::Result<(File, u64)> {
-    let name = path.display();
-    let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
-    let metadata = file.metadata().with_context(|| format!("{name}: cannot be read"))?;
-    if metadata.is_dir() {
-        bail!("{name}: is a directory\n  name one of the trace files in it");
-    }
-    Ok((file, metadata.len()))
 }

@@ -4,17 +4,49 @@ use std::path::Path;
 
 use anyhow::Context;
 use lifetrace_analysis::{Profile, Summary};
+use lifetrace_trace::event::Event;
+use lifetrace_trace::lt::Item;
 
-use crate::damage::Damage;
+use crate::damages::Damages;
+use crate::facts::Facts;
 use crate::open::{Backtraces, Trace};
+use crate::report::{Counts, Coverage, Known, Told};
 
 /// A trace that has been read to its end, or as far as possible.
 pub struct Reading {
     /// Still knows the names of frames.
     pub trace: Trace,
     pub profile: Profile,
-    /// Why it was not read to its end.
-    pub damage: Option<Damage>,
+    pub facts: Facts,
+    /// What of it could not be read.
+    pub damages: Damages,
+}
+
+impl Reading {
+    /// What is known of the trace itself.
+    pub fn known(&self) -> Known<'_> {
+        let summary = self.profile.summary();
+        let facts = self.trace.has_facts().then(|| Told::new(&self.facts, Coverage::All));
+        Known {
+            path: &self.trace.path,
+            file_bytes: self.trace.file_bytes,
+            format: self.trace.format(),
+            info: self.trace.info(),
+            sampling: summary.sampling,
+            duration: summary.duration,
+            counts: Counts {
+                samples: summary.samples,
+                hits: summary.hits,
+                promotions: summary.promotions,
+                collections: summary.collections,
+                unmatched: Some(summary.unmatched),
+            },
+            oddities: self.trace.oddities(),
+            is_complete: self.trace.is_complete(),
+            index: self.trace.index(),
+            facts,
+        }
+    }
 }
 
 /// Reads a trace.
@@ -25,18 +57,24 @@ pub fn read(path: &Path, backtraces: Backtraces) -> anyhow::Result<Reading> {
     let mut trace = Trace::open(path, backtraces)?;
     let profile = Profile::new(trace.info());
     let mut profile = profile.with_context(|| format!("{}: cannot be analysed", path.display()))?;
-    let damage = loop {
-        match trace.next() {
-            Ok(Some((time, event))) => profile.record(time, &event),
-            Ok(None) => break None,
-            Err(damage) => break Some(damage),
+    let mut facts = Facts::default();
+    while let Some((time, item)) = trace.next() {
+        match item {
+            Item::Fact(fact) => facts.take(fact),
+            Item::Event(event) => {
+                profile.record(time, &event);
+                if matches!(event, Event::Allocation(_)) {
+                    facts.note_birth(trace.birth());
+                }
+            }
         }
-    };
+    }
     profile.finish(trace.end_time());
-    Ok(Reading { trace, profile, damage })
+    let damages = trace.damages();
+    Ok(Reading { trace, profile, facts, damages })
 }
 
-/// The totals of a trace; those of the events before the damage if it is damaged.
+/// The totals of a trace; those of the events outside the damage if it is damaged.
 ///
 /// # Errors
 /// If it cannot be opened, or its samples mean nothing.

@@ -96,7 +96,7 @@ impl Workshop {
     /// If it is no trace.
     pub fn info_so_far(&self, trace: &Path) -> Result<(Info, Option<String>)> {
         let mut command = Command::new(self.lifetrace());
-        let output = command.args(["info", "--json"]).arg(trace).output()?;
+        let output = command.args(["info", "--all", "--json"]).arg(trace).output()?;
         let json: serde_json::Value = serde_json::from_slice(&output.stdout)
             .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
         let number = |field: &str| json["trace"][field].as_u64().context("info lacks a field");

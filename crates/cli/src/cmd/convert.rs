@@ -3,7 +3,7 @@
 //! The result appears under its name only when it is complete as far as the input goes; until then it
 //! is a temporary file beside it. (A device or a pipe is written directly.)
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use lifetrace_trace::memtrace::{self, CopyError, Version, Writer};
 use tempfile::NamedTempFile;
 
 use crate::damage::Damage;
+use crate::damages::Damages;
 use crate::open::{Backtraces, Trace};
 
 /// What may be typed.
@@ -44,7 +45,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             convert(trace, stream, &args)?
         }
     };
-    Ok(super::conclude(damage.as_ref()))
+    let count = u64::from(damage.is_some());
+    let listed = Vec::from_iter(damage);
+    Ok(super::conclude(&Damages { listed, count, unfinished: None }))
 }
 
 enum Target {
@@ -93,7 +96,9 @@ fn convert_to_file(trace: Trace, args: &Args) -> anyhow::Result<Option<Damage>> 
 
 /// Copies all events; gives back the damage that was met in the input.
 fn convert(trace: Trace, output: impl Write, args: &Args) -> anyhow::Result<Option<Damage>> {
-    let mut reader: memtrace::Reader<File> = trace.into_memtrace();
+    let Some(mut reader) = trace.into_memtrace() else {
+        bail!("{}: is no trace in Memtrace's format", name(&args.input));
+    };
     let failed = |error: io::Error, written: u64| {
         anyhow::Error::new(error).context(format!("{}: after {written} bytes", name(&args.output)))
     };

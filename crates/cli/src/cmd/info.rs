@@ -1,20 +1,27 @@
 //! `lifetrace info`
+//!
+//! A finished `.lt` trace has an index, which says the numbers in an instant, whatever the trace's
+//! length; all others are read from the first event to the last.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::damages::Damages;
+use crate::glance::{Glance, Look};
 use crate::open::Backtraces;
-use crate::report::{Flaw, Subject, to_json};
-use crate::summary::Reading;
+use crate::report::{Flaws, Known, Subject, to_json};
 use crate::{summary, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The trace
+    /// The trace; - is standard input
     trace: PathBuf,
+    /// Read all of the trace, for the facts between its start and its end, and to find damage
+    #[arg(long)]
+    all: bool,
     /// Write JSON (see docs/json.md)
     #[arg(long)]
     json: bool,
@@ -23,24 +30,29 @@ pub struct Args {
 #[derive(Serialize)]
 struct Document<'a> {
     trace: Subject<'a>,
-    damage: Option<Flaw>,
+    #[serde(flatten)]
+    flaws: Flaws,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let look = if args.all { Look::NotWorthwhile } else { Glance::at(&args.trace)? };
+    if let Look::Glance(glance) = look {
+        return tell(glance.known(), &Damages::default(), args.json);
+    }
     let reading = summary::read(&args.trace, Backtraces::Skip)?;
-    let text = if args.json { json(&reading)? } else { text(&reading) };
+    if matches!(look, Look::NoIndex) && reading.damages.unfinished.is_none() {
+        let trace = args.trace.display();
+        terminal::complain(format_args!("{trace}: has no index: all of it was read"));
+    }
+    tell(reading.known(), &reading.damages, args.json)
+}
+
+fn tell(known: Known<'_>, damages: &Damages, as_json: bool) -> anyhow::Result<ExitCode> {
+    let subject = Subject::new(known);
+    let text = match as_json {
+        true => to_json(&Document { trace: subject, flaws: Flaws::new(damages) })?,
+        false => subject.facts().join("\n") + "\n",
+    };
     terminal::print(&text)?;
-    Ok(super::conclude(reading.damage.as_ref()))
-}
-
-fn text(reading: &Reading) -> String {
-    let subject = Subject::new(reading, &reading.profile.summary());
-    subject.facts().join("\n") + "\n"
-}
-
-fn json(reading: &Reading) -> serde_json::Result<String> {
-    to_json(&Document {
-        trace: Subject::new(reading, &reading.profile.summary()),
-        damage: reading.damage.as_ref().map(Flaw::new),
-    })
+    Ok(super::conclude(damages))
 }

@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use crate::damage::{Damage, Extent};
+use crate::damages::Damages;
 use crate::terminal;
 
+pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod dump;
@@ -12,13 +13,8 @@ pub mod info;
 pub mod record;
 pub mod report;
 
-/// Success, or the complaint about damage that was met after some events.
-fn conclude(damage: Option<&Damage>) -> ExitCode {
-    match damage {
-        None => ExitCode::SUCCESS,
-        Some(damage) => {
-            terminal::complain(damage.message(Extent::Events));
-            ExitCode::FAILURE
-        }
-    }
+/// Success, or the complaint about damage that was met. A trace that was not finished is no failure.
+fn conclude(damages: &Damages) -> ExitCode {
+    damages.messages().iter().for_each(terminal::complain);
+    if damages.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

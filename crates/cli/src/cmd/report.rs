@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use lifetrace_analysis::SortBy;
 
 use crate::damage::Damage;
+use crate::damages::Damages;
 use crate::open::Backtraces;
 use crate::report::Report;
 use crate::{summary, terminal};
@@ -13,7 +14,7 @@ use crate::{summary, terminal};
 /// What may be typed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The trace
+    /// The trace; - is standard input
     trace: PathBuf,
     /// Show so many callsites
     #[arg(long, value_name = "N", default_value_t = Options::default().top)]
@@ -57,21 +58,23 @@ impl Default for Options {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { top: args.top, sort: args.sort.into(), json: args.json };
-    let damage = print(&args.trace, &options)?;
-    Ok(super::conclude(damage.as_ref()))
+    Ok(super::conclude(&write(&args.trace, &options)?))
 }
 
-/// Writes the report of a trace to stdout. Gives back what was wrong with the trace after the events
-/// that the report is made of.
+/// Writes the report of a trace to stdout. Gives back the first thing that was wrong with the trace.
 ///
 /// # Errors
 /// If the trace cannot be opened, or stdout not be written.
 pub fn print(path: &Path, options: &Options) -> anyhow::Result<Option<Damage>> {
+    Ok(write(path, options)?.into_first())
+}
+
+fn write(path: &Path, options: &Options) -> anyhow::Result<Damages> {
     let reading = summary::read(path, Backtraces::Read)?;
     let report = Report::new(&reading, options);
     let text = if options.json { report.json()? } else { report.text(terminal::width()) };
     terminal::print(&text)?;
-    Ok(reading.damage)
+    Ok(reading.damages)
 }
 
 impl From<Order> for SortBy {

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Report, Subject};
 use crate::damage::Damage;
+use crate::damages::Damages;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -13,7 +14,8 @@ struct Document<'a> {
     sort: &'static str,
     callsites_total: usize,
     callsites: Vec<Site<'a>>,
-    damage: Option<Flaw>,
+    #[serde(flatten)]
+    flaws: Flaws,
 }
 
 #[derive(Serialize)]
@@ -76,10 +78,20 @@ struct PlaceFields<'a> {
     line: Option<u32>,
 }
 
-/// What was wrong with a trace.
+/// What was wrong with a trace: fields of its documents.
 #[derive(Serialize)]
-pub struct Flaw {
+pub struct Flaws {
+    damage: Option<Flaw>,
+    damages: Vec<Flaw>,
+    damages_total: u64,
+}
+
+#[derive(Clone, Serialize)]
+struct Flaw {
     offset: u64,
+    /// Nothing if all to the end is lost.
+    bytes: Option<u64>,
+    allocations_missing: Option<u64>,
     reason: String,
 }
 
@@ -92,7 +104,7 @@ impl Report<'_> {
             quantity: Quantity::new(&summary.peak.amount),
         };
         to_json(&Document {
-            trace: Subject::new(self.reading, summary),
+            trace: Subject::new(self.reading.known()),
             totals: Totals {
                 allocated: Quantity::new(&summary.allocated),
                 promoted: Quantity::new(&summary.promoted),
@@ -102,7 +114,7 @@ impl Report<'_> {
             sort: sort_name(self.sort),
             callsites_total: callsites.len(),
             callsites: callsites.iter().take(self.top).map(|site| self.site(site)).collect(),
-            damage: self.reading.damage.as_ref().map(Flaw::new),
+            flaws: Flaws::new(&self.reading.damages),
         })
     }
 
@@ -155,9 +167,22 @@ impl<'a> PlaceFields<'a> {
     }
 }
 
+impl Flaws {
+    pub fn new(damages: &Damages) -> Self {
+        let listed: Vec<_> = damages.listed.iter().map(Flaw::new).collect();
+        Self { damage: listed.first().cloned(), damages: listed, damages_total: damages.count }
+    }
+}
+
 impl Flaw {
-    pub fn new(damage: &Damage) -> Self {
-        Self { offset: damage.offset(), reason: damage.reason() }
+    fn new(damage: &Damage) -> Self {
+        let stretch = damage.stretch();
+        Self {
+            offset: damage.offset(),
+            bytes: stretch.map(|stretch| stretch.bytes),
+            allocations_missing: stretch.and_then(|stretch| stretch.births),
+            reason: damage.reason(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod ranking;
 mod shorten;
 mod subject;
 mod text;
+mod told;
 
 use lifetrace_analysis::{Callsites, SortBy, Summary};
 
@@ -16,8 +17,9 @@ use crate::cmd::report::Options;
 use crate::open::Trace;
 use crate::summary::Reading;
 
-pub use json::{Flaw, to_json};
-pub use subject::Subject;
+pub use json::{Flaws, to_json};
+pub use subject::{Counts, Known, Subject};
+pub use told::{Coverage, Told, unit_name};
 
 /// A report, not yet in words.
 pub struct Report<'a> {

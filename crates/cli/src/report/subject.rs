@@ -1,30 +1,65 @@
 //! What a trace is of: the head of every report.
 
+use std::path::Path;
 use std::time::Duration;
 
-use lifetrace_analysis::Summary;
+use lifetrace_analysis::Sampling;
+use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::ids::Timestamp;
+use lifetrace_trace::lt::{Index, Summary};
 use serde::Serialize;
 
 use super::json::number;
-use crate::open::{Oddities, Trace};
-use crate::summary::Reading;
+use super::told::Told;
+use crate::open::{Format, Oddities};
 use crate::terminal::{FAINT, styled};
 use crate::{calendar, human};
+
+/// What is known of a trace, however it was read.
+pub struct Known<'a> {
+    pub path: &'a Path,
+    pub file_bytes: Option<u64>,
+    pub format: Format,
+    pub info: &'a TraceInfo,
+    pub sampling: Sampling,
+    pub duration: Duration,
+    pub counts: Counts,
+    pub oddities: Oddities,
+    /// Whether it was finished by who wrote it, where the format tells.
+    pub is_complete: Option<bool>,
+    pub index: Option<&'a Index>,
+    pub facts: Option<Told<'a>>,
+}
+
+/// How many events there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    pub samples: u64,
+    /// Words or bytes hit in these.
+    pub hits: u64,
+    pub promotions: u64,
+    pub collections: u64,
+    /// About blocks that did not live; known only if all events were read.
+    pub unmatched: Option<u64>,
+}
 
 /// The program, the run, and how it was sampled. Its fields are those of `--json`.
 #[derive(Serialize)]
 pub struct Subject<'a> {
     file: String,
-    file_bytes: u64,
+    file_bytes: Option<u64>,
     format: &'static str,
-    format_version: u16,
-    command: Option<&'a str>,
+    format_version: u64,
+    format_minor_version: Option<u64>,
+    complete: Option<bool>,
+    command: Option<String>,
     executable: &'a str,
     pid: u64,
     host: &'a str,
     runtime_parameters: &'a str,
     start_time: String,
     start_time_us: u64,
+    end_time: String,
     duration_us: u64,
     word_bytes: u8,
     sample_rate: f64,
@@ -35,52 +70,73 @@ pub struct Subject<'a> {
     sampled_words: u64,
     promotions: u64,
     collections: u64,
-    unmatched_events: u64,
+    unmatched_events: Option<u64>,
     foreign_packets: u64,
     clock_steps: u64,
+    contents: Option<Contents>,
+    facts: Option<Told<'a>>,
     #[serde(skip)]
     format_name: &'static str,
     #[serde(skip)]
     start_readable: String,
+    #[serde(skip)]
+    end_readable: String,
+}
+
+/// What is in a trace beside its events, as its index has it.
+#[derive(Serialize)]
+struct Contents {
+    facts: u64,
+    frames: u64,
+    checkpoints: usize,
+    packets: u64,
 }
 
 impl<'a> Subject<'a> {
-    pub fn new(reading: &'a Reading, summary: &Summary) -> Self {
-        let trace: &Trace = &reading.trace;
-        let (info, format) = (trace.info(), trace.format());
-        let Oddities { foreign_packets, clock_steps } = trace.oddities();
+    pub fn new(known: Known<'a>) -> Self {
+        let Known { info, format, counts, facts, .. } = known;
+        let Oddities { foreign_packets, clock_steps } = known.oddities;
+        let duration_us = known.duration.as_micros() as u64;
+        let end = Timestamp(info.start_time.0.saturating_add(duration_us));
+        let context = info.context.clone().filter(|context| !context.is_empty());
         Self {
-            file: trace.path.display().to_string(),
-            file_bytes: trace.file_bytes,
+            file: known.path.display().to_string(),
+            file_bytes: known.file_bytes,
             format: format.id,
             format_version: format.version,
-            command: info.context.as_deref().filter(|context| !context.is_empty()),
+            format_minor_version: format.minor,
+            complete: known.is_complete,
+            command: context.or_else(|| facts.as_ref()?.command()),
             executable: &info.executable_name,
             pid: info.pid,
             host: &info.host_name,
             runtime_parameters: &info.runtime_params,
             start_time: calendar::rfc3339(info.start_time),
             start_time_us: info.start_time.0,
-            duration_us: summary.duration.as_micros() as u64,
+            end_time: calendar::rfc3339(end),
+            duration_us,
             word_bytes: info.word_bits / 8,
             sample_rate: info.sample_rate,
-            sample_interval_bytes: summary.sampling.interval_bytes(),
-            exact: summary.sampling.is_exact(),
-            samples: summary.samples,
-            sampled_words: summary.hits,
-            promotions: summary.promotions,
-            collections: summary.collections,
-            unmatched_events: summary.unmatched,
+            sample_interval_bytes: known.sampling.interval_bytes(),
+            exact: known.sampling.is_exact(),
+            samples: counts.samples,
+            sampled_words: counts.hits,
+            promotions: counts.promotions,
+            collections: counts.collections,
+            unmatched_events: counts.unmatched,
             foreign_packets,
             clock_steps,
+            contents: known.index.map(Contents::new),
+            facts,
             format_name: format.name,
             start_readable: calendar::readable(info.start_time),
+            end_readable: calendar::readable(end),
         }
     }
 
     /// What was run, as far as the trace tells.
     pub fn command(&self) -> &str {
-        self.command.unwrap_or(self.executable)
+        self.command.as_deref().unwrap_or(self.executable)
     }
 
     /// The few lines that a report begins with, after the command.
@@ -92,22 +148,21 @@ impl<'a> Subject<'a> {
 
     /// Everything, a fact a line.
     pub fn facts(&self) -> Vec<String> {
-        let mut facts = vec![
-            ("file", format!("{}, {}", self.file, human::exact_bytes(self.file_bytes as f64))),
-            ("format", format!("{} version {}", self.format_name, self.format_version)),
-        ];
-        facts.extend(self.command.map(|command| ("command", command.to_owned())));
+        let mut facts = vec![("file", self.file()), ("format", self.format())];
+        facts.extend(self.command.clone().map(|command| ("command", command)));
+        facts.extend([("executable", self.executable.to_owned()), ("process", self.process())]);
+        facts.extend(self.facts.iter().flat_map(Told::of_the_process));
         facts.extend([
-            ("executable", self.executable.to_owned()),
-            ("process", format!("{} on {}", self.pid, self.host)),
             ("start", self.start_readable.clone()),
+            ("end", self.end_readable.clone()),
             ("duration", self.duration()),
             ("sampling", self.sampling()),
-            ("samples", self.samples()),
         ]);
-        if !self.runtime_parameters.is_empty() {
-            facts.push(("runtime", self.runtime_parameters.to_owned()));
-        }
+        facts.extend(self.facts.iter().flat_map(Told::samplers));
+        facts.push(("samples", self.samples()));
+        facts.extend(self.contents.as_ref().map(|contents| ("contents", contents.text())));
+        facts.extend(self.runtime().map(|runtime| ("runtime", runtime)));
+        facts.extend(self.facts.iter().flat_map(Told::of_the_trace));
         facts.extend(self.oddities().map(|oddity| ("note", oddity)));
         let line = |(name, fact): (&str, String)| {
             format!("{} {}", styled(FAINT, format_args!("{name:<11}")), human::printable(&fact))
@@ -130,12 +185,38 @@ impl<'a> Subject<'a> {
                 "times the clock was set back; times before and after do not compare",
             ),
             note(
-                self.unmatched_events,
-                "events about blocks that were never allocated are left out",
+                self.unmatched_events.unwrap_or(0),
+                "events about blocks whose allocation is not in the trace are left out",
             ),
         ]
         .into_iter()
         .flatten()
+        .chain(self.facts.iter().flat_map(Told::shortcomings))
+    }
+
+    fn file(&self) -> String {
+        let bytes = self.file_bytes.map(|bytes| human::exact_bytes(bytes as f64));
+        [Some(self.file.clone()), bytes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn format(&self) -> String {
+        let minor = self.format_minor_version.map(|minor| format!(".{minor}")).unwrap_or_default();
+        let unfinished = if self.complete == Some(false) { ", not finished" } else { "" };
+        format!("{} version {}{minor}{unfinished}", self.format_name, self.format_version)
+    }
+
+    fn process(&self) -> String {
+        let parent = self.facts.as_ref().and_then(Told::parent_pid);
+        let parent = parent.map(|pid| format!(", child of {pid}")).unwrap_or_default();
+        format!("{} on {}{parent}", self.pid, self.host)
+    }
+
+    /// Name, version and parameters, as far as they are known.
+    fn runtime(&self) -> Option<String> {
+        let name = self.facts.as_ref().and_then(Told::runtime);
+        let parameters = Some(self.runtime_parameters.to_owned()).filter(|text| !text.is_empty());
+        let parts: Vec<_> = [name, parameters].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     fn duration(&self) -> String {
@@ -167,11 +248,30 @@ impl<'a> Subject<'a> {
     }
 }
 
+impl Contents {
+    fn new(index: &Index) -> Self {
+        let Summary { facts, frames, packets, .. } = index.summary;
+        Self { facts, frames, checkpoints: index.checkpoints.len(), packets }
+    }
+
+    fn text(&self) -> String {
+        let count = |count: u64| human::count(count as f64);
+        format!(
+            "{} facts, {} frames, {} checkpoints, {} packets",
+            count(self.facts),
+            count(self.frames),
+            count(self.checkpoints as u64),
+            count(self.packets)
+        )
+    }
+}
+
 /// Four significant digits, and no more zeros than needed.
-fn short_rate(rate: f64) -> String {
+pub fn short_rate(rate: f64) -> String {
     let text = format!("{rate:.3e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    if exponent == "0" { digits.to_owned() } else { format!("{digits}e{exponent}") }
 }
 
 #[cfg(test)]
@@ -183,5 +283,6 @@ mod tests {
         assert_eq!(short_rate(1e-4), "1e-4");
         assert_eq!(short_rate(1.0 / 65_536.0), "1.526e-5");
         assert_eq!(short_rate(0.5), "5e-1");
+        assert_eq!(short_rate(1.0), "1");
     }
 }

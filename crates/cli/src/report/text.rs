@@ -11,7 +11,7 @@ impl Report<'_> {
     /// The page, for a terminal of so many columns.
     pub fn text(&self, width: usize) -> String {
         let mut page = Page::new(width);
-        let subject = Subject::new(self.reading, &self.summary);
+        let subject = Subject::new(self.reading.known());
         page.wrapped("", STRONG, &human::printable(subject.command()));
         subject.brief().iter().for_each(|line| page.prose("", PLAIN, line));
         page.line("");
@@ -43,11 +43,29 @@ impl Report<'_> {
     }
 
     fn notes(&self, subject: &Subject<'_>) -> Vec<String> {
-        let damage = self.reading.damage.as_ref();
-        let damage = damage.map(|damage| {
-            format!("the trace is damaged, this is what came before: {}", damage.reason())
+        let damages = &self.reading.damages;
+        let damage = damages.listed.first().map(|first| match (first.stretch(), damages.count) {
+            (None, _) => {
+                format!("the trace is damaged, this is what came before: {}", first.reason())
+            }
+            (Some(_), 1) => {
+                format!("the trace is damaged, this is what is left: {}", first.reason())
+            }
+            (Some(_), count) => format!(
+                "the trace is damaged, this is what is left; {} stretches are lost, the first: {}",
+                human::count(count as f64),
+                first.reason()
+            ),
         });
-        subject.oddities().chain(damage).map(|note| format!("Note: {note}")).collect()
+        let unfinished = damages.unfinished.as_ref();
+        let unfinished =
+            unfinished.map(|_| "the trace was not finished: it may end early".to_owned());
+        subject
+            .oddities()
+            .chain(damage)
+            .chain(unfinished)
+            .map(|note| format!("Note: {note}"))
+            .collect()
     }
 
     fn bytes(&self, amount: &Amount) -> String {

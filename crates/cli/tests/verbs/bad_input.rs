@@ -22,6 +22,8 @@ fn check_refused(path: &str, complaints: &[&str]) {
         &["report", path][..],
         &["info", path],
         &["dump", path],
+        &["dump", "--packets", path],
+        &["check", path],
         &["convert", path, argument(&copy)],
     ] {
         let output = run(arguments);
@@ -44,6 +46,7 @@ fn no_trace_at_all() {
     check_unreadable(b"\x7fELF\x02\x01\x01\0", &["ELF executable", "lifetrace record -- "]);
     check_unreadable(b"\x1f\x8b\x08\0\0\0\0\0", &["compressed by gzip", "gzip -d"]);
     check_unreadable(b"heaptrack 1.4\nx\n", &["text file"]);
+    check_unreadable(b"\xf5LT\x1a\x01\x09", &["begins as a trace", "cut or damaged"]);
     check_unreadable(b"LIFETRACE\xff\x00\x01", &["begins with the bytes 4c 49 46 45"]);
 }
 

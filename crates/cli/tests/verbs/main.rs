@@ -4,18 +4,27 @@
 //! them anew.
 
 mod bad_input;
+mod check;
 mod conversion;
 mod facts;
+mod glance;
+mod ours;
+mod packets;
 mod pages;
 mod streams;
+mod stretches;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use lifetrace_trace::lt::{Listing, PacketFacts};
 use serde_json::Value;
 
 const SMALL: &str = "reference-ocamlopt.ctf";
+
+/// One of everything, in three segments of four packets.
+const SAMPLE: &str = "sample-v1.0.lt";
 
 /// The command, in the folder of the traces, where the environment decides nothing.
 fn lifetrace(arguments: &[&str]) -> Command {
@@ -33,6 +42,37 @@ fn traces() -> PathBuf {
 
 fn run(arguments: &[&str]) -> Output {
     lifetrace(arguments).output().unwrap()
+}
+
+/// The same with a file as its standard input.
+fn run_on(input: &Path, arguments: &[&str]) -> Output {
+    let input = Stdio::from(fs::File::open(input).unwrap());
+    lifetrace(arguments).stdin(input).output().unwrap()
+}
+
+fn packets_of(trace: &[u8]) -> Vec<PacketFacts> {
+    Listing::new(trace).map(Result::unwrap).collect()
+}
+
+/// A file that is gone after the test.
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    const NAME: &str = "scratch.lt";
+
+    fn new(contents: &[u8]) -> Self {
+        let scratch = Self(tempfile::TempDir::new().unwrap());
+        scratch.write(contents);
+        scratch
+    }
+
+    fn write(&self, contents: &[u8]) {
+        fs::write(self.path(), contents).unwrap();
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join(Self::NAME)
+    }
 }
 
 /// The stdout of a command that has no reason to complain.

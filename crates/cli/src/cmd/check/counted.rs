@@ -1,0 +1,120 @@
+//! What was counted in a trace, against what its index says.
+
+use lifetrace_trace::event::Event;
+use lifetrace_trace::lt::{Index, Item, Passed, Place, Summary};
+use serde::Serialize;
+
+use crate::human;
+
+/// What has been read. Its fields are those of `--json`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Counted {
+    allocations: u64,
+    /// Of all allocations.
+    #[serde(skip)]
+    samples: u64,
+    promotions: u64,
+    collections: u64,
+    facts: u64,
+}
+
+impl Counted {
+    pub(super) fn take(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Fact(_) => self.facts += 1,
+            Item::Event(Event::Promotion(_)) => self.promotions += 1,
+            Item::Event(Event::Collection(_)) => self.collections += 1,
+            Item::Event(Event::Allocation(allocation)) => {
+                self.allocations += 1;
+                self.samples = self.samples.saturating_add(allocation.samples);
+            }
+        }
+    }
+
+    /// `43 events, 2 facts, 7 packets`.
+    pub(super) fn text(&self, packets: Option<u64>) -> String {
+        let count = |count: u64, what: &str| format!("{} {what}", human::count(count as f64));
+        let events = count(self.allocations + self.promotions + self.collections, "events");
+        let facts = (self.facts > 0).then(|| count(self.facts, "facts"));
+        let packets = packets.map(|packets| count(packets, "packets"));
+        let parts = [Some(events), facts, packets];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the index says otherwise. `duration` is in microseconds.
+    pub(super) fn errors_of(&self, index: &Index, passed: &Passed, duration: u64) -> Vec<String> {
+        let Summary { allocations, samples, promotions, collections, .. } = index.summary;
+        let pairs = [
+            ("allocations", allocations, self.allocations),
+            ("samples", samples, self.samples),
+            ("promotions", promotions, self.promotions),
+            ("collections", collections, self.collections),
+            ("facts", index.summary.facts, self.facts),
+            ("frames", index.summary.frames, passed.frames),
+            ("packets", index.summary.packets, passed.packets),
+            ("microseconds from start to end", index.summary.duration, duration),
+        ];
+        let wrong = pairs.into_iter().filter(|(_, told, found)| told != found);
+        let mut errors: Vec<_> = wrong
+            .map(|(what, told, found)| format!("it says {told} {what}, there are {found}"))
+            .collect();
+        let nowhere = index.checkpoints.iter().filter(|place| !is_there(place, passed));
+        errors.extend(nowhere.take(1).map(|Place { offset, time }| {
+            format!("it says that a checkpoint of time {} is at byte {offset}", time.0)
+        }));
+        errors
+    }
+}
+
+fn is_there(place: &Place, passed: &Passed) -> bool {
+    let found = passed.checkpoints.binary_search_by_key(&place.offset, |other| other.offset);
+    found.is_ok_and(|at| passed.checkpoints[at] == *place)
+}
+
+#[cfg(test)]
+mod tests {
+    use lifetrace_trace::ids::{AllocationId, Timestamp};
+
+    use super::*;
+
+    fn place(offset: u64) -> Place {
+        Place { offset, time: Timestamp(1000 + offset) }
+    }
+
+    /// Three deaths and a fact, in two segments.
+    fn sound() -> (Counted, Index, Passed) {
+        let mut counted = Counted::default();
+        (0..3).for_each(|id| counted.take(&Item::Event(Event::Collection(AllocationId(id)))));
+        counted.take(&Item::Fact(lifetrace_trace::fact::Fact::Marker("here".into())));
+        let summary =
+            Summary { collections: 3, facts: 1, packets: 4, duration: 70, ..Summary::default() };
+        let index = Index { summary, checkpoints: vec![place(300)] };
+        let passed = Passed { checkpoints: vec![place(100), place(300)], packets: 4, frames: 0 };
+        (counted, index, passed)
+    }
+
+    #[test]
+    fn a_true_index_has_no_errors() {
+        let (counted, index, passed) = sound();
+        assert_eq!(counted.errors_of(&index, &passed, 70), Vec::<String>::new());
+        assert_eq!(counted.text(Some(passed.packets)), "3 events, 1 facts, 4 packets");
+        assert_eq!(counted.text(None), "3 events, 1 facts");
+    }
+
+    #[test]
+    fn each_error_is_named() {
+        let (counted, index, passed) = sound();
+        let errors = |change: fn(&mut Index)| {
+            let mut index = index.clone();
+            change(&mut index);
+            counted.errors_of(&index, &passed, 70)
+        };
+        assert_eq!(errors(|it| it.summary.samples = 9), ["it says 9 samples, there are 0"]);
+        assert_eq!(errors(|it| it.summary.facts = 0), ["it says 0 facts, there are 1"]);
+        assert_eq!(errors(|it| it.summary.packets = 5), ["it says 5 packets, there are 4"]);
+        let wrong_place = ["it says that a checkpoint of time 1300 is at byte 301"];
+        assert_eq!(errors(|it| it.checkpoints[0].offset += 1), wrong_place);
+        assert_eq!(errors(|it| it.checkpoints[0].time.0 += 1).len(), 1);
+        assert_eq!(counted.errors_of(&index, &passed, 71).len(), 1);
+    }
+}

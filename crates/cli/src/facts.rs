@@ -1,0 +1,92 @@
+//! What a trace tells beside the lives of blocks, added up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lifetrace_trace::fact::{Counters, Exit, Fact, Label, Lost, Parent, Process, Sampler};
+use lifetrace_trace::ids::{Bytes, SamplerId};
+use lifetrace_trace::lt::BirthDetails;
+
+/// Facts so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    pub process: Option<Process>,
+    pub parent: Option<Parent>,
+    pub exit: Option<Exit>,
+    /// The last value of each.
+    pub labels: BTreeMap<Arc<str>, Arc<str>>,
+    /// As they were set last.
+    pub samplers: BTreeMap<SamplerId, Sampler>,
+    /// Events that are not in the trace, by reason.
+    pub lost: BTreeMap<Arc<str>, u64>,
+    /// The most that was seen.
+    pub peak_resident: Option<Bytes>,
+    pub markers: u64,
+    pub modules: u64,
+    pub thread_names: u64,
+    /// Begins and ends of collections.
+    pub cycle_steps: u64,
+    /// Births whose backtraces lack outermost frames.
+    pub truncated_backtraces: u64,
+}
+
+impl Facts {
+    pub fn take(&mut self, fact: Fact) {
+        match fact {
+            Fact::Process(process) => self.process = Some(process),
+            Fact::Parent(parent) => self.parent = Some(parent),
+            Fact::Exit(exit) => self.exit = Some(exit),
+            Fact::Label(Label { key, value }) => drop(self.labels.insert(key, value)),
+            Fact::Sampler(sampler) => drop(self.samplers.insert(sampler.id, sampler)),
+            Fact::Lost(Lost { reason, count }) => {
+                let sum = self.lost.entry(reason).or_default();
+                *sum = sum.saturating_add(count);
+            }
+            Fact::Counters(Counters { resident, .. }) => {
+                self.peak_resident = self.peak_resident.max(resident);
+            }
+            Fact::Marker(_) => self.markers += 1,
+            Fact::Module(_) => self.modules += 1,
+            Fact::ThreadName(_) => self.thread_names += 1,
+            Fact::Cycle(_) => self.cycle_steps += 1,
+            Fact::Resize(_) | Fact::WallClock(_) => {}
+        }
+    }
+
+    /// To be called after each birth.
+    pub fn note_birth(&mut self, birth: Option<&BirthDetails>) {
+        self.truncated_backtraces += u64::from(birth.is_some_and(|birth| birth.is_truncated));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_add_up() {
+        let lost = |reason: &str, count| Fact::Lost(Lost { reason: reason.into(), count });
+        let label = |value: &str| Fact::Label(Label { key: "build".into(), value: value.into() });
+        let resident = |bytes| Fact::Counters(Counters { resident: bytes, ..Counters::default() });
+        let mut facts = Facts::default();
+        for fact in [
+            lost("ring-full", u64::MAX),
+            lost("ring-full", 2),
+            lost("no-memory", 3),
+            label("old"),
+            label("new"),
+            resident(Some(Bytes(7))),
+            resident(None),
+            resident(Some(Bytes(5))),
+            Fact::Marker("here".into()),
+            Fact::Exit(Exit::Status(0)),
+            Fact::Exit(Exit::Signal(9)),
+        ] {
+            facts.take(fact);
+        }
+        assert_eq!((facts.lost["ring-full"], facts.lost["no-memory"]), (u64::MAX, 3));
+        assert_eq!(&*facts.labels["build"], "new");
+        assert_eq!(facts.peak_resident, Some(Bytes(7)));
+        assert_eq!((facts.markers, facts.modules, facts.exit), (1, 0, Some(Exit::Signal(9))));
+    }
+}
