@@ -151,6 +151,14 @@ impl Assembler {
         self.sink.flush(self.anchor.wall(self.last_time))
     }
 
+    /// Says that nothing but the last facts follows.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn conclude(&mut self) -> io::Result<()> {
+        self.sink.conclude()
+    }
+
     /// Ends the trace at `time`, or at its last event if that is later.
     ///
     /// # Errors

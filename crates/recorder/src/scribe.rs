@@ -201,6 +201,7 @@ impl Scribe {
     }
 
     fn finish(&mut self, ending: &Ending) {
+        self.attempt(Assembler::conclude);
         self.tell_losses(ending.lost);
         if let Some(exit) = exit_of(ending) {
             self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));

@@ -25,7 +25,7 @@ use signals::{Attended, Signals};
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
     /// Trace file; %p is the process id, %e the program, %% a percent sign. Where a name is needed
-    /// twice, .2, .3 and so on is put before its suffix [default: lifetrace.%e.%p.ctf]
+    /// twice, .2, .3 and so on is put before its suffix [default: lifetrace.%e.%p.lt]
     #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
     /// What to write traces in: lt, or memtrace for OCaml Memtrace's tools. By default the suffix of
@@ -144,7 +144,7 @@ impl Args {
 
     fn into_config(self) -> Config {
         let named = self.output.as_deref().and_then(Format::of_name);
-        let format = self.format.or(named).unwrap_or(Format::Memtrace);
+        let format = self.format.or(named).unwrap_or_default();
         let options = CollectorOptions {
             output: self.output.unwrap_or_else(|| format.default_template().into()),
             format,

@@ -85,7 +85,7 @@ fn the_default_name_has_program_and_process() {
     let folder = tempfile::tempdir().unwrap();
     let outcome = Target::new(&["perl", "-e", "print $$"]).folder(folder.path()).record_as(&["-q"]);
     let names: Vec<String> = files(folder.path()).iter().map(|path| file_name(path)).collect();
-    assert_eq!(names, [format!("lifetrace.perl.{}.ctf", outcome.stdout_text())]);
+    assert_eq!(names, [format!("lifetrace.perl.{}.lt", outcome.stdout_text())]);
 }
 
 #[test]
