@@ -18,6 +18,7 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, Timestamp, Words};
 use lifetrace_trace::lt::{self, ColumnSizes, Listing, NewBirth, PacketKind};
 use lifetrace_trace::memtrace;
+use lifetrace_trace::transfer::{self, AnyReader, AnyWriter, Format};
 use rustix::time::{ClockId, clock_gettime};
 
 const ROUNDS: usize = 7;
@@ -127,10 +128,10 @@ fn columns(trace: &[u8]) -> Result<(ColumnSizes, u64), Box<dyn Error>> {
 }
 
 fn memtrace_of(trace: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let mut reader = lt::Reader::open(trace)?;
-    let version = memtrace::Version::V3;
-    let mut writer = memtrace::Writer::new(Vec::new(), reader.info(), version)?;
-    lt::to_memtrace(&mut reader, &mut writer)?;
+    let mut reader = AnyReader::lt(lt::Reader::open(trace)?);
+    let format = Format::Memtrace(memtrace::Version::V3);
+    let mut writer = AnyWriter::new(Vec::new(), reader.info(), format)?;
+    transfer::copy(&mut reader, &mut writer)?;
     Ok(writer.finish()?)
 }
 

@@ -7,3 +7,4 @@ pub mod frame;
 pub mod ids;
 pub mod lt;
 pub mod memtrace;
+pub mod transfer;

@@ -29,7 +29,6 @@ mod candidates;
 mod checkpoint;
 mod class;
 mod coder;
-mod copy;
 mod current;
 mod damages;
 mod data;
@@ -57,7 +56,6 @@ mod text;
 mod varint;
 mod writer;
 
-pub use copy::{CopyError, Omitted, copy, from_memtrace, to_memtrace};
 pub use error::{Cause, Damage, Error};
 pub use index::{Index, Place, Summary};
 pub use listing::{ColumnSizes, Listing, PacketFacts, PacketKind};

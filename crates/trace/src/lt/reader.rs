@@ -245,6 +245,11 @@ impl<R: Read> Reader<R> {
         self.last_birth.as_ref()
     }
 
+    /// The last birth's backtrace, outermost frame first.
+    pub fn backtrace(&self) -> &[LocationCode] {
+        &self.backtrace
+    }
+
     /// What could not be read so far: at most the first 1000 stretches.
     pub fn damages(&self) -> &[Damage] {
         self.damages.listed()

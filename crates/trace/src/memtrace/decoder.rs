@@ -144,23 +144,23 @@ impl Decoder {
         match happening {
             Happening::Promotion(id) => Event::Promotion(id),
             Happening::Collection(id) => Event::Collection(id),
-            Happening::Allocation(shape, id) => {
-                let domain = &self.domains[self.current];
-                Event::Allocation(Allocation {
-                    id,
-                    length: Words(shape.length),
-                    samples: shape.samples,
-                    source: shape.source,
-                    domain: domain.id,
-                    backtrace: domain
-                        .backtraces
-                        .as_ref()
-                        .map(|it| it.backtrace())
-                        .unwrap_or_default(),
-                    common_prefix: shape.common_prefix as usize,
-                })
-            }
+            Happening::Allocation(shape, id) => Event::Allocation(Allocation {
+                id,
+                length: Words(shape.length),
+                samples: shape.samples,
+                source: shape.source,
+                domain: self.domains[self.current].id,
+                backtrace: self.backtrace(),
+                common_prefix: shape.common_prefix as usize,
+            }),
         }
+    }
+
+    /// The last allocation's.
+    pub(super) fn backtrace(&self) -> &[LocationCode] {
+        let domain = self.last_allocating.map(|index| &self.domains[index]);
+        let backtraces = domain.and_then(|domain| domain.backtraces.as_ref());
+        backtraces.map(|it| it.backtrace()).unwrap_or_default()
     }
 
     fn find_domain(&mut self, id: DomainId) -> Result<usize, Fault> {

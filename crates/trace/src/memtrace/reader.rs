@@ -121,6 +121,11 @@ impl<R: Read> Reader<R> {
         self.decoder.locations(code)
     }
 
+    /// The last allocation's backtrace, outermost frame first.
+    pub fn backtrace(&self) -> &[LocationCode] {
+        self.decoder.backtrace()
+    }
+
     /// The domain in which the last event happened.
     pub fn domain(&self) -> DomainId {
         self.header.domain

@@ -169,6 +169,14 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Lets the trace last until `time` at least. No event may come in the initial domain that is
+    /// earlier.
+    pub fn extend(&mut self, time: Timestamp) {
+        if self.streams.iter().all(|stream| stream.end() < time) {
+            self.streams[0].advance(time);
+        }
+    }
+
     /// Writes all events so far. No event may come that is earlier than `time`.
     pub fn flush(&mut self, time: Timestamp) -> io::Result<()> {
         for stream in &mut self.streams {

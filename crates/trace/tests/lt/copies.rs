@@ -1,10 +1,31 @@
-//! From Memtrace's format to ours and back: the same bytes.
+//! From one format to another and back: the same bytes.
 
-use lifetrace_trace::lt::{self, Reader, Writer};
-use lifetrace_trace::memtrace;
+use std::collections::BTreeMap;
+
+use lifetrace_trace::event::Source;
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::ids::{LocationCode, Size, Timestamp, Words};
+use lifetrace_trace::lt::{Reader, Writer};
+use lifetrace_trace::memtrace::{self, Version};
+use lifetrace_trace::transfer::{self, AnyReader, AnyWriter, Format, Omitted, copy};
 
 use crate::sample;
-use crate::support::{fixtures_with, read, read_from};
+use crate::support::{Birth, START, Told, What, fixtures_with, info, read, written};
+
+pub fn open(trace: &[u8]) -> AnyReader<&[u8]> {
+    match Reader::open(trace) {
+        Ok(reader) => AnyReader::lt(reader),
+        Err(_) => AnyReader::memtrace(memtrace::Reader::open(trace).unwrap()),
+    }
+}
+
+pub fn converted(trace: &[u8], format: Format) -> (Vec<u8>, Omitted) {
+    let mut reader = open(trace);
+    let mut writer = AnyWriter::new(Vec::new(), reader.info(), format).unwrap();
+    copy(&mut reader, &mut writer).unwrap();
+    let omitted = writer.omitted();
+    (writer.finish().unwrap(), omitted)
+}
 
 fn memtrace_copy(bytes: &[u8]) -> Vec<u8> {
     let mut reader = memtrace::Reader::open(bytes).unwrap();
@@ -13,24 +34,18 @@ fn memtrace_copy(bytes: &[u8]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-pub fn converted(bytes: &[u8]) -> Vec<u8> {
-    let mut reader = memtrace::Reader::open(bytes).unwrap();
-    let mut writer = Writer::new(Vec::new(), reader.info()).unwrap();
-    lt::from_memtrace(&mut reader, &mut writer).unwrap();
-    writer.finish().unwrap()
-}
-
 #[test]
 fn there_and_back_gives_the_same_bytes() {
     for path in fixtures_with("ctf") {
         let bytes = std::fs::read(&path).unwrap();
         let version = memtrace::Reader::open(&bytes[..]).unwrap().version();
-        let trace = converted(&bytes);
+        let (trace, _) = converted(&bytes, Format::Lt);
+        let (back, omitted) = converted(&trace, Format::Memtrace(version));
+        assert_eq!(omitted, Omitted::default());
+        assert!(back == memtrace_copy(&bytes), "{}", path.display());
+        assert!(back == converted(&bytes, Format::Memtrace(version)).0, "{}", path.display());
         let mut reader = Reader::open(&trace[..]).unwrap();
-        let mut writer = memtrace::Writer::new(Vec::new(), reader.info(), version).unwrap();
-        let omitted = lt::to_memtrace(&mut reader, &mut writer).unwrap();
-        assert_eq!(omitted, lt::Omitted::default());
-        assert!(writer.finish().unwrap() == memtrace_copy(&bytes), "{}", path.display());
+        while reader.next().unwrap().is_some() {}
         assert!(reader.is_complete() && reader.damages().is_empty());
     }
 }
@@ -39,7 +54,7 @@ fn there_and_back_gives_the_same_bytes() {
 fn real_traces_are_a_quarter_of_memtraces() {
     for path in fixtures_with("ctf") {
         let bytes = std::fs::read(&path).unwrap();
-        let trace = converted(&bytes);
+        let (trace, _) = converted(&bytes, Format::Lt);
         // Those of a few events made by hand are nearly all header.
         let is_real = bytes.len() > 50_000;
         assert!(!is_real || trace.len() * 4 < bytes.len(), "{}: {}", path.display(), trace.len());
@@ -48,27 +63,82 @@ fn real_traces_are_a_quarter_of_memtraces() {
 
 #[test]
 fn a_copy_tells_the_same() {
-    let trace = sample::trace();
-    let mut reader = Reader::open(&trace[..]).unwrap();
-    let mut writer = Writer::new(Vec::new(), reader.info()).unwrap();
-    lt::copy(&mut reader, &mut writer).unwrap();
-    assert_eq!(read(&writer.finish().unwrap()), sample::parts().concat());
+    let (copy, omitted) = converted(&sample::trace(), Format::Lt);
+    assert_eq!(read(&copy), sample::parts().concat());
+    assert_eq!(omitted, Omitted::default());
 }
 
 #[test]
 fn what_memtrace_has_no_room_for_is_counted() {
     let trace = sample::trace();
-    let mut reader = Reader::open(&trace[..]).unwrap();
-    let version = memtrace::Version::V3;
-    let mut writer = memtrace::Writer::new(Vec::new(), reader.info(), version).unwrap();
-    let omitted = lt::to_memtrace(&mut reader, &mut writer).unwrap();
-    assert!(omitted.facts > 19 && omitted.rounded_sizes > 0 && omitted.threads > 0);
-    let events = read_from(&mut Reader::open(&trace[..]).unwrap()).len() as u64 - omitted.facts;
-    let copy = writer.finish().unwrap();
+    let (copy, omitted) = converted(&trace, Format::Memtrace(Version::V3));
+    let told = read(&trace);
+    let facts = told.iter().filter(|it| matches!(it.what, What::Fact(_))).count() as u64;
+    let of_threads = |it: &&Told| it.thread != 0 && !matches!(it.what, What::Fact(_));
+    assert_eq!(omitted.facts, facts);
+    assert_eq!(omitted.threads, told.iter().filter(of_threads).count() as u64);
+    assert!(omitted.rounded_sizes > 0);
     let mut copied = memtrace::Reader::open(&copy[..]).unwrap();
     let mut count = 0;
     while copied.next().unwrap().is_some() {
         count += 1;
     }
-    assert_eq!(count, events);
+    assert_eq!(count, told.len() as u64 - facts);
+}
+
+/// Domain and backtrace of each birth, by id: packets of several domains need not be in order.
+fn births(trace: &[u8]) -> BTreeMap<u64, (u16, Vec<LocationCode>)> {
+    let mut reader = open(trace);
+    let mut all = BTreeMap::new();
+    while let Some(told) = reader.next().unwrap() {
+        if let transfer::What::Birth(birth) = told.what {
+            all.insert(birth.id.0, (told.domain.0, reader.backtrace().to_vec()));
+        }
+    }
+    all
+}
+
+/// Memtrace's format codes a backtrace against the last one of its domain, ours against the last one
+/// of its thread.
+#[test]
+fn backtraces_of_domains_that_take_turns_survive() {
+    let domains = [(0, [1, 2]), (1, [7, 8]), (0, [7, 9]), (1, [1, 2]), (1, [1, 3]), (0, [1, 3])];
+    let told = domains.iter().enumerate().map(|(id, (domain, backtrace))| Told {
+        time: START.0,
+        thread: 0,
+        domain: *domain,
+        what: What::Birth(Birth {
+            id: id as u64,
+            size: Size::Words(Words(1)),
+            samples: 1,
+            source: Source::Minor,
+            sampler: 0,
+            is_truncated: false,
+            backtrace: backtrace.map(LocationCode).to_vec(),
+        }),
+    });
+    let trace = written(&told.collect::<Vec<_>>());
+    let expected = domains.map(|(domain, it)| (domain, it.map(LocationCode).to_vec()));
+    let expected: BTreeMap<_, _> = (0..).zip(expected).collect();
+    assert_eq!(births(&trace), expected);
+    let (there, _) = converted(&trace, Format::Memtrace(Version::V3));
+    assert_eq!(births(&there), expected);
+    let (back, _) = converted(&there, Format::Lt);
+    assert_eq!(births(&back), expected);
+}
+
+/// A trace may go on after its last event.
+#[test]
+fn how_long_a_trace_lasts_is_kept() {
+    let end = Timestamp(START.0 + 7_000_000);
+    let mut writer = Writer::new(Vec::new(), &info()).unwrap();
+    writer.fact(START, &Fact::Marker("begin".into())).unwrap();
+    writer.flush(end).unwrap();
+    let mut trace = writer.finish().unwrap();
+    for format in [Format::Lt, Format::Memtrace(Version::V3), Format::Lt] {
+        trace = converted(&trace, format).0;
+        let mut reader = open(&trace);
+        while reader.next().unwrap().is_some() {}
+        assert_eq!(reader.end_time(), end, "{format:?}");
+    }
 }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use lifetrace_trace::lt::{Reader, Summary};
 
+use lifetrace_trace::transfer::Format;
+
 use crate::copies::converted;
 use crate::sample;
 use crate::support::{fixtures, fixtures_with, read_from};
@@ -16,7 +18,7 @@ use crate::support::{fixtures, fixtures_with, read_from};
 fn expected() -> Vec<(PathBuf, Vec<u8>)> {
     let of_memtrace = |name: &str| {
         let bytes = std::fs::read(fixtures().join(name).with_extension("ctf")).unwrap();
-        (fixtures().join(format!("{name}-v1.0.lt")), converted(&bytes))
+        (fixtures().join(format!("{name}-v1.0.lt")), converted(&bytes, Format::Lt).0)
     };
     let names = ["ocamlopt-1e-6", "listmap-1e-5", "server-1e-5"];
     let mut all: Vec<_> = names.into_iter().map(of_memtrace).collect();

@@ -7,5 +7,8 @@ mod golden;
 mod independent;
 mod limits;
 mod property;
+mod repairing;
 mod sample;
+mod slicing;
+mod stripping;
 mod support;

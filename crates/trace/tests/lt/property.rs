@@ -98,3 +98,27 @@ proptest! {
         }
     }
 }
+
+/// A program whose blocks are born once and die at most once, in time.
+pub fn lives() -> impl Strategy<Value = Vec<Told>> {
+    let step = (0..200u64, 0..3u32, what(), any::<prop::sample::Index>());
+    prop::collection::vec(step, 0..300).prop_map(|steps| {
+        let (mut all, mut living, mut time, mut next) = (Vec::new(), Vec::new(), START.0, 0);
+        for (wait, thread, mut what, which) in steps {
+            time += wait;
+            match &mut what {
+                What::Fact(_) => {}
+                What::Birth(birth) => {
+                    birth.id = next;
+                    living.push(next);
+                    next += 1;
+                }
+                _ if living.is_empty() => continue,
+                What::Promotion(id) => *id = living[which.index(living.len())],
+                What::Collection(id) => *id = living.remove(which.index(living.len())),
+            }
+            all.push(Told { time, thread, domain: thread as u16 % 2, what });
+        }
+        all
+    })
+}
