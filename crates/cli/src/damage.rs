@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lifetrace_trace::lt;
 use lifetrace_trace::memtrace::{self, Error as MemtraceError, Lookalike};
+use lifetrace_trace::transfer::ReadError;
 
 use crate::input::STDIN;
 
@@ -46,6 +47,15 @@ impl From<memtrace::Error> for Problem {
 impl From<lt::Error> for Problem {
     fn from(error: lt::Error) -> Self {
         Self::Lt(error)
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Memtrace(error) => Self::Memtrace(error),
+            ReadError::Lt(error) => Self::Lt(error),
+        }
     }
 }
 

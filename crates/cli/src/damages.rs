@@ -1,9 +1,12 @@
 //! All that is wrong with a trace, and how that is told: a few damages, the number of the others, and
 //! one remedy.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use crate::damage::{Damage, Extent};
+use lifetrace_trace::lt;
+
+use crate::damage::{Damage, Extent, Problem};
 
 /// So many damages are told, others counted.
 const TOLD: usize = 10;
@@ -20,6 +23,28 @@ pub struct Damages {
 }
 
 impl Damages {
+    /// Of a trace that has been read as far as possible: by `reader` if it is in our format; `stop` is
+    /// what ended the reading, if not the trace's end.
+    pub fn new<R: Read>(
+        path: &Path,
+        reader: Option<&lt::Reader<R>>,
+        stop: Option<Problem>,
+    ) -> Self {
+        let stop = stop.map(|problem| Damage::new(path, problem));
+        let Some(reader) = reader else {
+            let count = u64::from(stop.is_some());
+            return Self { listed: Vec::from_iter(stop), count, unfinished: None };
+        };
+        let stretches = reader.damages();
+        // Damage at the end says enough.
+        let is_told = stop.is_some()
+            || stretches.last().is_some_and(|it| it.offset + it.bytes >= reader.position());
+        let unfinished = (!reader.is_complete() && !is_told).then(|| path.to_owned());
+        let count = reader.damage_count() + u64::from(stop.is_some());
+        let stretches = stretches.iter().map(|stretch| Damage::new(path, *stretch));
+        Self { listed: stretches.chain(stop).collect(), count, unfinished }
+    }
+
     /// Whether something could not be read.
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -32,36 +57,50 @@ impl Damages {
 
     /// What to tell people, a message each: the first few, what to do, and whether the trace ends early.
     pub fn messages(&self) -> Vec<String> {
-        let told = &self.listed[..self.listed.len().min(TOLD)];
-        let mut messages: Vec<String> = match told {
-            [only] => vec![only.message(Extent::Events)],
-            _ => told.iter().map(Damage::to_string).collect(),
+        let told = self.told();
+        let mut messages = match told {
+            [only] if self.count == 1 => vec![only.message(Extent::Events)],
+            _ => self.lines(),
         };
-        let more = self.count - told.len() as u64;
-        if more > 0 {
-            messages.push(format!("and {more} more such stretches"));
-        }
         if let ([_, .., last], Some(message)) = (told, messages.last_mut()) {
             message.push_str("\n  all events outside of these are used; ");
             message.push_str(&last.remedy());
         }
-        messages.extend(self.unfinished.as_ref().map(|path| {
-            format!(
-                "{}: was not finished: its recorder was killed, or is still writing; \
-                 all until it last wrote is there",
-                path.display()
-            )
-        }));
+        messages.extend(self.early_end());
         messages
+    }
+
+    /// The same without what to do.
+    pub fn list(&self) -> Vec<String> {
+        let mut list = self.lines();
+        list.extend(self.early_end());
+        list
+    }
+
+    fn told(&self) -> &[Damage] {
+        &self.listed[..self.listed.len().min(TOLD)]
+    }
+
+    /// The first few, and how many there are beside.
+    fn lines(&self) -> Vec<String> {
+        let told = self.told();
+        let more = self.count - told.len() as u64;
+        let more = (more > 0).then(|| format!("and {more} more such stretches"));
+        told.iter().map(Damage::to_string).chain(more).collect()
+    }
+
+    fn early_end(&self) -> Option<String> {
+        let path = self.unfinished.as_ref()?;
+        Some(format!(
+            "{}: was not finished: its recorder was killed, or is still writing; \
+             all until it last wrote is there",
+            path.display()
+        ))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use lifetrace_trace::lt;
-
     use super::*;
 
     fn stretches(count: u64) -> Damages {
@@ -93,6 +132,8 @@ mod tests {
         let messages = stretches(2).messages();
         assert_eq!(messages.len(), 2);
         assert!(messages[1].contains("byte 100") && messages[1].contains("--repair"));
+        assert!(!stretches(5000).list().concat().contains("--repair"));
+        assert_eq!(stretches(5000).list().len(), TOLD + 1);
     }
 
     #[test]

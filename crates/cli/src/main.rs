@@ -10,10 +10,12 @@
 //! summary    a trace read into a profile     glance         its head and its end only
 //! open       a trace of either format        input          where it is read from
 //! damage(s)  what is wrong with it           facts          what it tells beside events
+//! transfer   from one trace to another       output, bar    where to, and how far it is
 //! human, calendar, terminal                  numbers, dates, and where text goes
 //! ```
 #![forbid(unsafe_code)]
 
+mod bar;
 mod calendar;
 mod cmd;
 mod damage;
@@ -24,9 +26,11 @@ mod glance;
 mod human;
 mod input;
 mod open;
+mod output;
 mod report;
 mod summary;
 mod terminal;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -53,8 +57,21 @@ enum Verb {
     Dump(cmd::dump::Args),
     /// Verify traces: whether everything in them can be read
     Check(cmd::check::Args),
-    /// Rewrite a trace in another version of its format
+    /// Rewrite a trace in another format, or what is left of a damaged one
     Convert(cmd::convert::Args),
+    /// Cut a span of time out of a trace
+    ///
+    /// Blocks that are alive when the slice begins are born there; those that are alive at its end
+    /// live on. What lasts (the process, samplers, modules, labels) is kept, counters and markers only
+    /// if they are within.
+    Slice(cmd::slice::Args),
+    /// Copy a trace without its names, so that it can be shown to others
+    ///
+    /// Functions, files, modules, the executable, its arguments, the host, threads, markers and the
+    /// values of labels get pseudonyms (f1, s2.ml, m3.so), the same one wherever they occur; addresses
+    /// become small numbers, build ids go. Sizes, times, the shape of backtraces, line numbers,
+    /// processes' numbers, keys of labels and versions stay.
+    Strip(cmd::strip::Args),
     /// Write a shell's completions of this command
     Completions(cmd::completions::Args),
 }
@@ -97,6 +114,8 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Dump(args) => cmd::dump::run(args),
         Verb::Check(args) => cmd::check::run(args),
         Verb::Convert(args) => cmd::convert::run(args),
+        Verb::Slice(args) => cmd::slice::run(args),
+        Verb::Strip(args) => cmd::strip::run(args),
         Verb::Completions(args) => cmd::completions::run(&args, &mut Cli::command()),
     }
 }

@@ -186,27 +186,11 @@ impl Trace {
 
     /// What was wrong with the trace; to be asked when there is [nothing more](Self::next).
     pub fn damages(&mut self) -> Damages {
-        let stop = self.stop.take().map(|problem| Damage::new(&self.path, problem));
-        let Reader::Lt(reader) = &self.reader else {
-            let count = u64::from(stop.is_some());
-            return Damages { listed: Vec::from_iter(stop), count, unfinished: None };
+        let reader = match &self.reader {
+            Reader::Memtrace(_) => None,
+            Reader::Lt(reader) => Some(&**reader),
         };
-        let stretches = reader.damages();
-        // Damage at the end says enough.
-        let is_told = stop.is_some()
-            || stretches.last().is_some_and(|it| it.offset + it.bytes >= reader.position());
-        let unfinished = (!reader.is_complete() && !is_told).then(|| self.path.clone());
-        let count = reader.damage_count() + u64::from(stop.is_some());
-        let stretches = stretches.iter().map(|stretch| Damage::new(&self.path, *stretch));
-        Damages { listed: stretches.chain(stop).collect(), count, unfinished }
-    }
-
-    /// The reader of a trace in Memtrace's format; nothing for other formats.
-    pub fn into_memtrace(self) -> Option<memtrace::Reader<Bytes>> {
-        match self.reader {
-            Reader::Memtrace(reader) => Some(*reader),
-            Reader::Lt(_) => None,
-        }
+        Damages::new(&self.path, reader, self.stop.take())
     }
 }
 

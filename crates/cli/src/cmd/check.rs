@@ -1,7 +1,7 @@
 //! `lifetrace check`: reads all of each trace, backtraces and facts included, and says whether that is
 //! possible: checksums, the sequence of packets, and the index against what is there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -45,7 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let [trace] = &args.traces[..] else {
             bail!("--repair takes one trace\n  repair each one for itself");
         };
-        return repair(trace, output, args.force);
+        return super::repair::run(trace, output, args.force);
     }
     let mut document = Document { traces: Vec::new() };
     for path in &args.traces {
@@ -60,8 +60,4 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let all_ok = document.traces.iter().all(Verdict::is_ok);
     Ok(if all_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn repair(trace: &Path, _output: &Path, _force: bool) -> anyhow::Result<ExitCode> {
-    bail!("{}: --repair is not there yet\n  convert writes what is left", trace.display())
 }

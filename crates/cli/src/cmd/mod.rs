@@ -11,7 +11,10 @@ pub mod convert;
 pub mod dump;
 pub mod info;
 pub mod record;
+pub mod repair;
 pub mod report;
+pub mod slice;
+pub mod strip;
 
 /// Success, or the complaint about damage that was met. A trace that was not finished is no failure.
 fn conclude(damages: &Damages) -> ExitCode {

@@ -2,7 +2,7 @@
 
 mod format;
 mod progress;
-mod quantity;
+pub(super) mod quantity;
 mod sampling;
 mod signals;
 mod telling;

@@ -24,7 +24,7 @@ fn check_refused(path: &str, complaints: &[&str]) {
         &["dump", path],
         &["dump", "--packets", path],
         &["check", path],
-        &["convert", path, argument(&copy)],
+        &["convert", path, argument(&copy), "--format", "lt"],
     ] {
         let output = run(arguments);
         let message = text(&output.stderr);

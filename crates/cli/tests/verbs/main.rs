@@ -11,8 +11,11 @@ mod glance;
 mod ours;
 mod packets;
 mod pages;
+mod repair;
+mod slicing;
 mod streams;
 mod stretches;
+mod stripping;
 
 use std::fs;
 use std::path::{Path, PathBuf};

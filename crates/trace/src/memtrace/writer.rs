@@ -171,10 +171,20 @@ impl<W: Write> Writer<W> {
 
     /// Lets the trace last until `time` at least. No event may come in the initial domain that is
     /// earlier.
-    pub fn extend(&mut self, time: Timestamp) {
-        if self.streams.iter().all(|stream| stream.end() < time) {
-            self.streams[0].advance(time);
+    ///
+    /// # Errors
+    ///
+    /// The output's.
+    pub fn extend(&mut self, time: Timestamp) -> io::Result<()> {
+        if self.streams.iter().any(|stream| stream.end() >= time) {
+            return Ok(());
         }
+        let stream = &mut self.streams[0];
+        if stream.is_due(time) && !stream.is_empty() {
+            stream.flush(stream.end(), &mut self.output)?;
+        }
+        stream.advance(time);
+        Ok(())
     }
 
     /// Writes all events so far. No event may come that is earlier than `time`.

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! All of them stream: memory is what reader and writer need, and at most something for each block
-//! that lives. A trace that can't be read to its end is no reason to lose what was read: a
-//! [`CopyError::Read`] leaves a writer that can be finished.
+//! that lives. A trace that can't be read to its end is no reason to lose what was read: that is no
+//! error, and the writer can be finished.
 
 mod pseudonyms;
 mod reader;
@@ -23,31 +23,43 @@ pub use slice::{Plan, Span, slice};
 pub use strip::{Strip, strip};
 pub use writer::{AnyWriter, Format, Omitted};
 
-/// Which side failed.
-#[derive(Debug, thiserror::Error)]
-pub enum CopyError {
-    /// The input can't be read further; all that was told before has been copied.
-    #[error("reading the trace")]
-    Read(#[from] ReadError),
-    /// The output can't be written.
-    #[error("writing the trace")]
-    Write(#[from] io::Error),
-}
-
 /// Copies all that is left. Nothing of Memtrace's is lost in our own format: the way back gives the
 /// same trace, as our writer writes it. What of ours Memtrace's has no room for,
 /// [`AnyWriter::omitted`] tells. What was damaged in the input is left out; the copy is whole.
 ///
+/// Returns what kept the input from being read to its end; what was told before has been copied.
+///
 /// # Errors
 ///
-/// When one of the two fails.
+/// The output's.
 pub fn copy<R: Read, W: Write>(
     reader: &mut AnyReader<R>,
     writer: &mut AnyWriter<W>,
-) -> Result<(), CopyError> {
-    while let Some(told) = reader.next()? {
-        writer.put(&told, reader.backtrace(), &mut |code| reader.frame(code))?;
-    }
+) -> io::Result<Option<ReadError>> {
+    let stopped = for_each(reader, |reader, told| pass_on(reader, writer, &told))?;
     writer.extend(reader.end_time())?;
-    Ok(())
+    Ok(stopped)
+}
+
+/// Does something with all that is left, and returns what kept it from being read to its end.
+fn for_each<R: Read>(
+    reader: &mut AnyReader<R>,
+    mut work: impl FnMut(&AnyReader<R>, Told) -> io::Result<()>,
+) -> io::Result<Option<ReadError>> {
+    loop {
+        match reader.next() {
+            Ok(Some(told)) => work(reader, told)?,
+            Ok(None) => return Ok(None),
+            Err(error) => return Ok(Some(error)),
+        }
+    }
+}
+
+/// Writes what the reader has just told.
+fn pass_on<R: Read, W: Write>(
+    reader: &AnyReader<R>,
+    writer: &mut AnyWriter<W>,
+    told: &Told,
+) -> io::Result<()> {
+    writer.put(told, reader.backtrace(), &mut |code| reader.frame(code))
 }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 
 use super::reader::{AnyReader, ReadError, Told, What};
 use super::writer::AnyWriter;
+use super::{for_each, pass_on};
 use crate::fact::{Fact, Lost};
 use crate::frame::Frame;
 use crate::ids::{AllocationId, DomainId, ThreadId, Timestamp};
@@ -41,16 +42,8 @@ pub fn repair<R: Read, W: Write>(
     writer: &mut AnyWriter<W>,
 ) -> io::Result<Salvage> {
     let mut saving = Saving::default();
-    loop {
-        match reader.next() {
-            Ok(Some(told)) => saving.save(reader, writer, &told)?,
-            Ok(None) => break,
-            Err(error) => {
-                saving.salvage.stopped = Some(error);
-                break;
-            }
-        }
-    }
+    let stopped = for_each(reader, |reader, told| saving.save(reader, writer, &told))?;
+    saving.salvage.stopped = stopped;
     saving.finish(reader, writer)
 }
 
@@ -77,7 +70,7 @@ impl Saving {
             self.salvage.orphans += 1;
             return Ok(());
         }
-        writer.put(told, reader.backtrace(), &mut |code| reader.frame(code))
+        pass_on(reader, writer, told)
     }
 
     /// Births that are missing in the stretches that were met since this was last asked.

@@ -5,13 +5,13 @@
 //! told is known by its place among all that is told, so the plan has a few words for each block that
 //! lives. Blocks that live at the slice's end simply live.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::CopyError;
 use super::reader::{AnyReader, ReadError, Told, What};
 use super::writer::AnyWriter;
+use super::{for_each, pass_on};
 use crate::event::TraceInfo;
 use crate::fact::Fact;
 use crate::ids::{AllocationId, Timestamp};
@@ -160,46 +160,37 @@ impl Past {
 
 /// Copies a slice of a trace that is read from its beginning, for the second time.
 ///
+/// Returns what kept the input from being read to its end; what was told before has been copied.
+///
 /// # Errors
 ///
-/// When one of the two fails.
+/// The output's.
 pub fn slice<R: Read, W: Write>(
     reader: &mut AnyReader<R>,
     writer: &mut AnyWriter<W>,
     plan: &Plan,
-) -> Result<(), CopyError> {
-    let outcome = tell(reader, writer, plan);
-    if !matches!(outcome, Err(CopyError::Write(_))) {
-        writer.extend(plan.end)?;
-    }
-    outcome
-}
-
-fn tell<R: Read, W: Write>(
-    reader: &mut AnyReader<R>,
-    writer: &mut AnyWriter<W>,
-    plan: &Plan,
-) -> Result<(), CopyError> {
+) -> io::Result<Option<ReadError>> {
     let mut place = 0;
     // What a birth shares with the last one that was told.
     let mut shared = usize::MAX;
-    while let Some(mut told) = reader.next()? {
+    let stopped = for_each(reader, |reader, mut told| {
         let time = plan.time(place, &told);
         place += 1;
         if let What::Birth(birth) = &mut told.what {
             shared = shared.min(birth.common_prefix);
             birth.common_prefix = shared;
         }
-        let Some(time) = time else { continue };
+        let Some(time) = time else { return Ok(()) };
         match &mut told.what {
             What::Birth(_) => shared = usize::MAX,
             What::Fact(Fact::WallClock(shown)) => {
-                shown.0 = shown.0.saturating_add(time.0 - told.time.0)
+                shown.0 = shown.0.saturating_add(time.0 - told.time.0);
             }
             _ => {}
         }
         told.time = time;
-        writer.put(&told, reader.backtrace(), &mut |code| reader.frame(code))?;
-    }
-    Ok(())
+        pass_on(reader, writer, &told)
+    })?;
+    writer.extend(plan.end)?;
+    Ok(stopped)
 }

@@ -4,13 +4,13 @@
 //! places, which are addresses, become small numbers. What is kept is chosen name by name: a fact of
 //! a new kind does not compile until somebody has decided what it may tell.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::CopyError;
+use super::for_each;
 use super::pseudonyms::Pseudonyms;
-use super::reader::{AnyReader, What};
+use super::reader::{AnyReader, ReadError, What};
 use super::writer::AnyWriter;
 use crate::event::{GROWTH, GROWTH_NAME, Location, TraceInfo};
 use crate::fact::{Fact, Label, Module, Parent, Process, Sampler, ThreadName};
@@ -198,16 +198,18 @@ fn are_settings(parameters: &str) -> bool {
 
 /// Copies all that is left, without names. The writer must have been given [`Strip::info`].
 ///
+/// Returns what kept the input from being read to its end; what was told before has been copied.
+///
 /// # Errors
 ///
-/// When one of the two fails.
+/// The output's.
 pub fn strip<R: Read, W: Write>(
     reader: &mut AnyReader<R>,
     writer: &mut AnyWriter<W>,
     strip: &mut Strip,
-) -> Result<(), CopyError> {
+) -> io::Result<Option<ReadError>> {
     let mut backtrace = Vec::new();
-    while let Some(mut told) = reader.next()? {
+    let stopped = for_each(reader, |reader, mut told| {
         match &mut told.what {
             What::Birth(birth) => {
                 backtrace.truncate(birth.common_prefix);
@@ -220,8 +222,8 @@ pub fn strip<R: Read, W: Write>(
         writer.put(&told, &backtrace, &mut |code| {
             let original = strip.original(code);
             strip.frame(reader.frame(original))
-        })?;
-    }
+        })
+    })?;
     writer.extend(reader.end_time())?;
-    Ok(())
+    Ok(stopped)
 }

@@ -89,10 +89,7 @@ impl<W: Write> AnyWriter<W> {
     pub fn extend(&mut self, time: Timestamp) -> io::Result<()> {
         match &mut self.0 {
             Inner::Lt(writer) => writer.flush(time),
-            Inner::Memtrace(to) => {
-                to.writer.extend(time);
-                Ok(())
-            }
+            Inner::Memtrace(to) => to.writer.extend(time),
         }
     }
 

@@ -20,7 +20,7 @@ pub fn sliced(trace: &[u8], span: Span, format: Format) -> Vec<u8> {
     let mut reader = open(trace);
     let info = plan.info(reader.info());
     let mut writer = AnyWriter::new(Vec::new(), &info, format).unwrap();
-    slice(&mut reader, &mut writer, &plan).unwrap();
+    assert!(slice(&mut reader, &mut writer, &plan).unwrap().is_none());
     writer.finish().unwrap()
 }
 

@@ -20,7 +20,7 @@ fn stripped(trace: &[u8], format: Format, without_lines: bool) -> Vec<u8> {
     let mut names = Strip::new(without_lines);
     let info = names.info(reader.info());
     let mut writer = AnyWriter::new(Vec::new(), &info, format).unwrap();
-    strip(&mut reader, &mut writer, &mut names).unwrap();
+    assert!(strip(&mut reader, &mut writer, &mut names).unwrap().is_none());
     writer.finish().unwrap()
 }
 

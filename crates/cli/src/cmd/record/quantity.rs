@@ -38,7 +38,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 }
 
 /// A span of time with its unit: 500ms, 10s, 2m, 1.5h.
-pub(super) fn span(text: &str) -> Result<Duration, String> {
+pub(in crate::cmd) fn span(text: &str) -> Result<Duration, String> {
     let (number, scale) = split(text, &SPANS).ok_or("not a time such as 500ms, 10s, 2m or 1h")?;
     let nanos = whole(number, scale).ok_or("not a time of less than 584 years")?;
     Ok(Duration::from_nanos(nanos))

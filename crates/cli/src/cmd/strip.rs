@@ -1,0 +1,32 @@
+//! `lifetrace strip`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lifetrace_trace::transfer::{Strip, strip};
+
+use crate::transfer::{Options, Otherwise, Transfer};
+
+/// What may be typed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The trace to read; - is standard input
+    input: PathBuf,
+    /// The trace to write; - is standard output
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Leave out line numbers as well
+    #[arg(long)]
+    lines: bool,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let otherwise = Otherwise::AsInput;
+    let mut trace = Transfer::open(&args.input, &args.output, &args.options, otherwise)?;
+    let mut names = Strip::new(args.lines);
+    let info = names.info(trace.reader.info());
+    let stopped = trace.write(&info, |reader, writer| strip(reader, writer, &mut names))?;
+    Ok(super::conclude(&trace.damages(stopped)))
+}
