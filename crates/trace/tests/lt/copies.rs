@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use lifetrace_trace::event::Source;
-use lifetrace_trace::ids::{AllocationId, LocationCode, Size, Timestamp, Words};
-use lifetrace_trace::lt::{Reader, Writer};
+use lifetrace_trace::frame::Frame;
+use lifetrace_trace::ids::{
+    AllocationId, DomainId, LocationCode, Size, ThreadId, Timestamp, Words,
+};
+use lifetrace_trace::lt::{Listing, PacketKind, Reader, Writer};
 use lifetrace_trace::memtrace::{self, Version};
 use lifetrace_trace::transfer::{self, AnyReader, AnyWriter, Format, Omitted, copy};
 
 use crate::sample;
-use crate::support::{Birth, START, Told, What, fixtures_with, info, read, written};
+use crate::support::{Birth, START, Told, What, fixtures, fixtures_with, info, read, written};
 
 pub fn open(trace: &[u8]) -> AnyReader<&[u8]> {
     match Reader::open(trace) {
@@ -143,4 +146,29 @@ fn how_long_a_trace_lasts_is_kept() {
             assert_eq!(reader.end_time(), end, "{format:?}");
         }
     }
+}
+
+/// Whoever wants to know how a long trace ends need not read all of it.
+#[test]
+fn the_last_facts_have_a_segment_of_their_own() {
+    let bytes = std::fs::read(fixtures().join("server-1e-5.ctf")).unwrap();
+    let (long, _) = converted(&bytes, Format::Lt);
+    let mut reader = open(&long);
+    let mut writer = AnyWriter::new(Vec::new(), reader.info(), Format::Lt).unwrap();
+    copy(&mut reader, &mut writer).unwrap();
+    let end = reader.end_time();
+    let facts = sample::facts_of_an_end(end.0);
+    for fact in &facts {
+        let What::Fact(fact) = fact.what.clone() else { panic!("{fact:?}") };
+        let (thread, domain) = (ThreadId(0), DomainId(0));
+        let told = transfer::Told { time: end, thread, domain, what: transfer::What::Fact(fact) };
+        writer.put(&told, &[], &mut |_| Frame::default()).unwrap();
+    }
+    let trace = writer.finish().unwrap();
+    let packets = Listing::new(&trace[..]).map(Result::unwrap);
+    let last = packets.filter(|it| it.kind == PacketKind::Checkpoint).last().unwrap();
+    let mut head = trace[..last.offset as usize].to_vec();
+    head.truncate(Listing::new(&head[..]).nth(1).unwrap().unwrap().offset as usize);
+    head.extend(&trace[last.offset as usize..]);
+    assert_eq!(read(&head), facts);
 }
