@@ -1,23 +1,25 @@
 //! A thread's last backtrace, and the next one as a difference to it.
 //!
 //! Between two samples of a thread most of its stack stays as it is. So the last backtrace is kept
-//! with a [`Note`] per frame, by which the unwinder knows a frame again ([`Backtraces::meet`]) and
-//! gets to its caller without a search. Where it arrives at the outermost frame that way, all
+//! with a [`Note`] per frame, by which a frame is known again ([`Backtraces::push_until_met`]) and
+//! the unwinder gets to its caller without a search. Where it arrives at the outermost frame that way, all
 //! frames that it has come by are shared, and nothing was written: the cost of a backtrace is in
 //! its new frames.
 //!
 //! ```text
-//! stack    main  run  eval  call  alloc                last backtrace, outermost first
-//! new                        leaf  parse               this one's own frames, innermost first
-//!          └── shared ──┘
+//! stack    alloc  call  eval  run  main                last backtrace, innermost frame first
+//! new      leaf  parse                                 this one's own frames, likewise
+//!                       └─ shared ─┘
 //! ```
 //!
 //! The unwinder pushes new frames, settles how many outermost ones it shares, and that is the
-//! stack from then on.
+//! stack from then on. Not every frame is compared with the last backtrace, as most have no
+//! counterpart there as long as none was met: a few are pushed between one comparison and the next
+//! ([`Backtraces::push_until_met`]), and if some of these could have been met, settling finds that out.
 
 use lifetrace_transport::message::{BacktraceDelta, Frames};
 
-use crate::frames::FrameStore;
+use crate::frames::{FrameStore, Parts};
 
 /// What the unwinder notes of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,18 @@ pub struct Note {
     pub sp: u64,
     /// How to get to the caller, in the unwinder's own terms.
     pub rule: u64,
+}
+
+/// How many frames are pushed between one comparison with the last backtrace and the next.
+const RUN: usize = 4;
+
+/// An unwinder on its way along the frames for which it has rules at hand.
+pub trait Climber {
+    /// The address and the stack pointer of the frame that it is at.
+    fn at(&self) -> (u64, u64);
+
+    /// Goes on to the caller, by the rule that it gives; `None` if it stays.
+    fn go_on(&mut self) -> Option<u64>;
 }
 
 /// No map of an unwinder has this number.
@@ -60,46 +74,71 @@ impl Backtraces {
         self.truncated = false;
     }
 
-    /// The place, counted from the outermost frame, of the last backtrace's frame at this place of the
-    /// stack, if it has this address. `sp` never decreases between calls.
-    #[inline]
-    pub fn meet(&mut self, address: u64, sp: u64) -> Option<usize> {
-        while let Some(place) = self.unmet.checked_sub(1) {
-            let (known, note) = self.store.stack_frame(place)?;
-            if note.sp >= sp {
-                return (note.sp == sp && known == address).then_some(place);
-            }
-            self.unmet = place;
-        }
-        None
-    }
-
-    /// The last backtrace from its outermost frame up to the one at `place`: addresses and notes.
+    /// The last backtrace from the frame at `place` out to its outermost: addresses and notes.
     #[inline]
     pub fn last(&mut self, place: usize) -> (&[u64], &[Note]) {
+        let first = self.store.capacity() - 1 - place;
         let parts = self.store.parts();
-        (&parts.stack[..=place], &parts.stack_notes[..=place])
+        (&parts.stack[first..], &parts.stack_notes[first..])
     }
 
     /// Adds the next outer frame; false when there is no room for it.
-    #[inline]
     pub fn push(&mut self, address: u64, note: Note) -> bool {
-        let has_room = self.store.write_new(self.new, address, note)
-            || self.store.grow() && self.store.write_new(self.new, address, note);
-        self.new += usize::from(has_room);
+        let capacity = self.store.capacity();
+        let has_room = self.new < capacity || self.store.grow();
+        if has_room {
+            let parts = self.store.parts();
+            parts.new[self.new] = address;
+            parts.new_notes[self.new] = note;
+            self.new += 1;
+        }
         self.truncated |= !has_room;
         has_room
+    }
+
+    /// Adds the frames that `climber` is at and comes by, out to one that is met, whose place in the
+    /// last backtrace, counted from the outermost frame, it gives; or to one that is for
+    /// [`Backtraces::push`]. Stack pointers never decrease, from one call to the next either.
+    #[inline(always)]
+    pub fn push_until_met(&mut self, climber: &mut impl Climber) -> Option<usize> {
+        if self.store.capacity() - self.new < RUN {
+            self.store.grow();
+        }
+        let Parts { stack, stack_notes, new, new_notes } = self.store.parts();
+        let addresses = new[self.new..].as_chunks_mut::<RUN>().0;
+        let notes = new_notes[self.new..].as_chunks_mut::<RUN>().0;
+        for (addresses, notes) in addresses.iter_mut().zip(notes) {
+            let (address, sp) = climber.at();
+            let unmet = &stack_notes[stack.len() - self.unmet..];
+            self.unmet -= unmet.iter().take_while(|note| note.sp < sp).count();
+            let candidate = stack.len() - self.unmet;
+            if stack.get(candidate) == Some(&address) && stack_notes[candidate].sp == sp {
+                return Some(self.unmet - 1);
+            }
+            let count = push_run(climber, addresses, notes);
+            self.new += count;
+            if count < RUN {
+                break;
+            }
+        }
+        None
     }
 
     /// Adds the frames that were met from the place `inner` out to `outer`; false when there is no
     /// room for all. Only frames outside them can be met from now on.
     pub fn push_met(&mut self, inner: usize, outer: usize) -> bool {
         self.unmet = outer;
-        (outer..=inner).rev().all(|place| {
-            let parts = self.store.parts();
-            let (address, note) = (parts.stack[place], parts.stack_notes[place]);
-            self.push(address, note)
-        })
+        let wanted = inner + 1 - outer;
+        while self.new + wanted > self.store.capacity() && self.store.grow() {}
+        let count = wanted.min(self.store.capacity() - self.new);
+        let from = self.store.capacity() - 1 - inner;
+        let (from, to) = (from..from + count, self.new..self.new + count);
+        let parts = self.store.parts();
+        parts.new[to.clone()].copy_from_slice(&parts.stack[from.clone()]);
+        parts.new_notes[to].copy_from_slice(&parts.stack_notes[from]);
+        self.new += count;
+        self.truncated |= count < wanted;
+        count == wanted
     }
 
     /// Settles for a backtrace without frames, marked as cut off.
@@ -118,24 +157,22 @@ impl Backtraces {
     /// last.
     pub fn settle(&mut self, shared: usize) {
         let mut shared = self.room_for_all(shared);
+        let capacity = self.store.capacity();
         let parts = self.store.parts();
         // The unwinder meets a frame by its place; by address alone more may be shared.
-        while shared < self.length && self.new > 0 && parts.stack[shared] == parts.new[self.new - 1]
+        while shared < self.length
+            && self.new > 0
+            && parts.stack[capacity - 1 - shared] == parts.new[self.new - 1]
         {
             self.new -= 1;
-            parts.stack_notes[shared] = parts.new_notes[self.new];
+            parts.stack_notes[capacity - 1 - shared] = parts.new_notes[self.new];
             shared += 1;
         }
         let new = self.new;
         self.length = shared + new;
-        let own = shared..self.length;
-        for (to, from) in parts.stack[own.clone()].iter_mut().zip(parts.new[..new].iter().rev()) {
-            *to = *from;
-        }
-        for (to, from) in parts.stack_notes[own].iter_mut().zip(parts.new_notes[..new].iter().rev())
-        {
-            *to = *from;
-        }
+        let own = capacity - self.length..capacity - shared;
+        parts.stack[own.clone()].copy_from_slice(&parts.new[..new]);
+        parts.stack_notes[own].copy_from_slice(&parts.new_notes[..new]);
         self.shared = shared;
         if !core::mem::take(&mut self.told) {
             self.make_whole();
@@ -151,9 +188,9 @@ impl Backtraces {
         }
     }
 
-    /// The settled backtrace, outermost frame first; `None` if it is cut off.
+    /// The settled backtrace, innermost frame first; `None` if it is cut off.
     pub fn whole(&self) -> Option<&[u64]> {
-        (!self.truncated).then(|| &self.store.stack()[..self.length])
+        (!self.truncated).then(|| &self.store.stack()[self.store.capacity() - self.length..])
     }
 
     /// The recorder has the settled backtrace. If this is not said, the next one is whole.
@@ -186,15 +223,27 @@ impl Backtraces {
     }
 
     fn make_whole(&mut self) {
+        let from = self.store.capacity() - self.shared;
         let parts = self.store.parts();
-        for (to, from) in
-            parts.new[self.new..].iter_mut().zip(parts.stack[..self.shared].iter().rev())
-        {
-            *to = *from;
-        }
+        parts.new[self.new..][..self.shared].copy_from_slice(&parts.stack[from..]);
         self.new += self.shared;
         self.shared = 0;
     }
+}
+
+/// Writes the frames that `climber` is at and comes by; how many.
+#[inline(always)]
+fn push_run(
+    climber: &mut impl Climber,
+    addresses: &mut [u64; RUN],
+    notes: &mut [Note; RUN],
+) -> usize {
+    for (count, (known, note)) in addresses.iter_mut().zip(notes).enumerate() {
+        let (address, sp) = climber.at();
+        let Some(rule) = climber.go_on() else { return count };
+        (*known, *note) = (address, Note { sp, rule });
+    }
+    RUN
 }
 
 #[cfg(test)]
@@ -224,25 +273,49 @@ mod tests {
         }
     }
 
-    /// Walks `stack` (outermost first, a frame per 16 bytes) as an unwinder does.
+    /// A walk of `stack` (outermost first, a frame per 16 bytes).
+    struct Walk<'a> {
+        stack: &'a [u64],
+        left: usize,
+    }
+
+    impl Walk<'_> {
+        fn sp(&self) -> u64 {
+            (1 << 40) - 16 * self.left as u64
+        }
+    }
+
+    impl Climber for Walk<'_> {
+        fn at(&self) -> (u64, u64) {
+            (self.stack[self.left - 1], self.sp())
+        }
+
+        /// Not from the outermost frame, and from every fifth one only by a closer look.
+        fn go_on(&mut self) -> Option<u64> {
+            let rule = note(self.sp()).rule;
+            let goes = self.left > 1 && !self.left.is_multiple_of(5);
+            self.left -= usize::from(goes);
+            goes.then_some(rule)
+        }
+    }
+
+    /// Walks `stack` as an unwinder does.
     fn walk(backtraces: &mut Backtraces, stack: &[u64], map: u64) {
-        let top = 1 << 40;
-        let sp = |index: usize| top - 16 * index as u64;
+        let mut walk = Walk { stack, left: stack.len() };
         backtraces.start(map);
-        let mut index = stack.len();
-        while index > 0 {
-            let at = index - 1;
-            let Some(met) = backtraces.meet(stack[at], sp(at)) else {
-                if !backtraces.push(stack[at], note(sp(at))) {
+        while walk.left > 0 {
+            let Some(met) = backtraces.push_until_met(&mut walk) else {
+                let (address, sp) = walk.at();
+                if !backtraces.push(address, note(sp)) {
                     return backtraces.settle(0);
                 }
-                index -= 1;
+                walk.left -= 1;
                 continue;
             };
             let (addresses, notes) = backtraces.last(met);
-            assert_eq!(notes[met], note(sp(at)));
-            let same = |place: &usize| addresses[*place] == stack[*place];
-            let as_before = (0..=met).rev().take_while(same).count();
+            assert_eq!((notes[0], notes.len()), (note(walk.sp()), met + 1));
+            let same = |(address, place): &(&u64, usize)| **address == stack[*place];
+            let as_before = addresses.iter().zip((0..=met).rev()).take_while(same).count();
             if as_before == met + 1 {
                 return backtraces.settle(met + 1);
             }
@@ -250,7 +323,7 @@ mod tests {
             if !backtraces.push_met(met, last) {
                 return backtraces.settle(0);
             }
-            index = last;
+            walk.left = last;
         }
         backtraces.settle(0);
     }

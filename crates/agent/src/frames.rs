@@ -28,11 +28,11 @@ pub struct FrameStore {
 /// The parts of a store.
 #[derive(Debug)]
 pub struct Parts<'a> {
-    /// The last backtrace, outermost frame first.
+    /// The last backtrace, innermost frame first, at the end: the outermost frame has the last place.
     pub stack: &'a mut [u64],
     /// What is noted of its frames.
     pub stack_notes: &'a mut [Note],
-    /// The new frames, innermost first.
+    /// The new frames, innermost first, from the beginning.
     pub new: &'a mut [u64],
     /// What is noted of those.
     pub new_notes: &'a mut [Note],
@@ -53,24 +53,17 @@ impl FrameStore {
     /// The parts.
     #[inline]
     pub fn parts(&mut self) -> Parts<'_> {
-        let Some(start) = self.start else {
-            return Parts {
-                stack: &mut [],
-                stack_notes: &mut [],
-                new: &mut [],
-                new_notes: &mut [],
-            };
-        };
-        let n = self.capacity;
-        let (stack, notes) = (start.cast::<u64>(), size_of::<Note>() / size_of::<u64>());
-        // SAFETY: the mapping has room for these four, one after the other; it is zeroed or was
-        // written through such slices; we are its only owner, and the result borrows us.
+        let start = self.start.map_or(NonNull::dangling(), NonNull::cast::<u64>);
+        let (n, notes) = (self.capacity, size_of::<Note>() / size_of::<u64>());
+        // SAFETY: the mapping has room for these four, one after the other, or there is none and they
+        // are empty; it is zeroed or was written through such slices; we are its only owner, and the
+        // result borrows us.
         unsafe {
-            let new = stack.add(n);
+            let new = start.add(n);
             let stack_notes = new.add(n);
             let new_notes = stack_notes.add(n * notes);
             Parts {
-                stack: NonNull::slice_from_raw_parts(stack, n).as_mut(),
+                stack: NonNull::slice_from_raw_parts(start, n).as_mut(),
                 new: NonNull::slice_from_raw_parts(new, n).as_mut(),
                 stack_notes: NonNull::slice_from_raw_parts(stack_notes.cast(), n).as_mut(),
                 new_notes: NonNull::slice_from_raw_parts(new_notes.cast(), n).as_mut(),
@@ -78,37 +71,12 @@ impl FrameStore {
         }
     }
 
-    /// The last backtrace, and room behind it.
+    /// Room for the last backtrace, which is at its end.
     #[inline]
     pub fn stack(&self) -> &[u64] {
         let Some(start) = self.start else { return &[] };
         // SAFETY: as below; the stack is the first part.
         unsafe { NonNull::slice_from_raw_parts(start.cast(), self.capacity).as_ref() }
-    }
-
-    /// A frame of the stack, counted from the outermost.
-    #[inline]
-    pub fn stack_frame(&self, place: usize) -> Option<(u64, Note)> {
-        let start = self.start.filter(|_| place < self.capacity)?.cast::<u64>();
-        // SAFETY: the place is inside the first part and the third; see `parts`.
-        unsafe {
-            let notes = start.add(2 * self.capacity).cast::<Note>();
-            Some((start.add(place).read(), notes.add(place).read()))
-        }
-    }
-
-    /// Writes a new frame, counted from the innermost; false when there is no room for it.
-    #[inline]
-    pub fn write_new(&mut self, place: usize, address: u64, note: Note) -> bool {
-        let Some(start) = self.start.filter(|_| place < self.capacity) else { return false };
-        let start = start.cast::<u64>();
-        // SAFETY: the place is inside the second part and the fourth; see `parts`.
-        unsafe {
-            let notes = start.add(2 * self.capacity).cast::<Note>();
-            start.add(self.capacity + place).write(address);
-            notes.add(self.capacity + place).write(note);
-        }
-        true
     }
 
     /// Makes room for more frames, and keeps those there are; false at the greatest depth, or when
@@ -123,9 +91,9 @@ impl FrameStore {
         let mut old = core::mem::replace(self, FrameStore { start: Some(start), capacity });
         let (from, to) = (old.parts(), self.parts());
         let n = from.stack.len();
-        to.stack[..n].copy_from_slice(from.stack);
+        to.stack[capacity - n..].copy_from_slice(from.stack);
         to.new[..n].copy_from_slice(from.new);
-        to.stack_notes[..n].copy_from_slice(from.stack_notes);
+        to.stack_notes[capacity - n..].copy_from_slice(from.stack_notes);
         to.new_notes[..n].copy_from_slice(from.new_notes);
         if let Some(start) = old.start {
             // SAFETY: the old mapping is ours, and its contents have moved.
@@ -159,17 +127,15 @@ mod tests {
         parts.stack[FIRST - 1] = 1;
         parts.new[0] = 2;
         parts.stack_notes[0] = Note { sp: 3, rule: 4 };
-        assert!(store.write_new(FIRST - 1, 7, Note { sp: 5, rule: 6 }));
-        assert!(!store.write_new(FIRST, 7, Note { sp: 5, rule: 6 }));
+        parts.new_notes[FIRST - 1] = Note { sp: 5, rule: 6 };
         while store.grow() {}
         assert_eq!(store.capacity(), MAX_FRAMES);
+        assert_eq!(store.stack()[MAX_FRAMES - 1], 1);
         let parts = store.parts();
-        assert_eq!((parts.stack[FIRST - 1], parts.new[0], parts.new[FIRST - 1]), (1, 2, 7));
-        assert_eq!(parts.stack_notes[0], Note { sp: 3, rule: 4 });
+        assert_eq!((parts.stack[MAX_FRAMES - 1], parts.new[0]), (1, 2));
+        assert_eq!(parts.stack_notes[MAX_FRAMES - FIRST], Note { sp: 3, rule: 4 });
         assert_eq!(parts.new_notes[FIRST - 1], Note { sp: 5, rule: 6 });
         assert_eq!(parts.new_notes[MAX_FRAMES - 1], Note { sp: 0, rule: 0 });
-        assert_eq!(store.stack_frame(0), Some((0, Note { sp: 3, rule: 4 })));
-        assert_eq!(store.stack_frame(FIRST - 1), Some((1, Note { sp: 0, rule: 0 })));
-        assert_eq!(store.stack_frame(MAX_FRAMES), None);
+        assert_eq!(parts.stack[0], 0);
     }
 }

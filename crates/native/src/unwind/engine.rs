@@ -5,7 +5,7 @@
 //! once through every slot's lock and then knows that nobody is left inside the old one.
 //!
 //! The slot also holds our cache of rules, in which a thread that keeps to its slot finds nearly all
-//! frames ([`super::rule`]), and what framehop needs for the others: working space that is too large
+//! frames ([`super::cache`]), and what framehop needs for the others: working space that is too large
 //! for the stack of a thread that we do not own.
 
 use core::cell::UnsafeCell;
@@ -14,13 +14,14 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
-use lifetrace_agent::backtrace::{Backtraces, Note};
+use framehop::MustNotAllocateDuringUnwind;
+use lifetrace_agent::backtrace::Backtraces;
 use lifetrace_agent::lock::{Lock, Patience};
 
+use super::cache::RuleCache;
 use super::readable::Readable;
-use super::registers::{self, Registers, frame_pointer};
-use super::rule::{Caller, Frame, Rule, RuleCache};
+use super::registers;
+use super::walker::Walker;
 
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Unwinder};
@@ -62,12 +63,14 @@ struct Slot {
 }
 
 /// What a walk works with.
-struct Tools {
-    cache: RuleCache,
+pub struct Tools {
+    /// The rules of most frames.
+    pub cache: RuleCache,
     /// This library's own frames by their distance from the walk's beginning: return addresses, and
     /// notes of their rules. They never change, as the library is never unloaded.
-    own: [[u64; 2]; 8],
-    rules: Rules,
+    pub own: [[u64; 2]; 8],
+    /// framehop's.
+    pub rules: Rules,
 }
 
 // SAFETY: `tools` is touched under `lock` only.
@@ -140,177 +143,9 @@ impl Map {
         Map { engine, text, own, number: 0 }
     }
 
-    fn knows(&self, address: u64) -> bool {
+    /// Whether there is code at `address`.
+    pub fn knows(&self, address: u64) -> bool {
         let after = self.text.partition_point(|range| range.start <= address);
         after > 0 && address <= self.text[after - 1].end
     }
-}
-
-/// A walk under way.
-struct Walker<'a, 'stack> {
-    map: &'a Map,
-    tools: &'a mut Tools,
-    stack: &'a mut Readable<'stack>,
-    backtraces: &'a mut Backtraces,
-}
-
-/// The rule of a frame, if it has one; or that its code is of no known module.
-enum Way {
-    Rule(Rule),
-    Framehop,
-    Unknown,
-}
-
-impl Walker<'_, '_> {
-    /// From here to the first frame outside this library; `None` if the walk ends before that.
-    fn leave_own(&mut self, ip: u64, registers: Registers) -> Option<Caller> {
-        let frame = Frame { sp: registers.sp(), bp: frame_pointer(&registers) };
-        // The code here has set up its frame, so its address will do for a return address.
-        let mut caller = Caller::At(ip, frame);
-        let mut distance = 0;
-        while let Caller::At(address, frame) = caller
-            && self.map.own.contains(&address)
-        {
-            caller = match self.own_way(distance, address) {
-                Way::Rule(rule) => rule.caller(frame, self.stack),
-                Way::Framehop => self.framehop(address, frame),
-                Way::Unknown => return None,
-            };
-            distance += 1;
-        }
-        Some(caller)
-    }
-
-    #[inline]
-    fn own_way(&mut self, distance: usize, address: u64) -> Way {
-        if let Some([known, note]) = self.tools.own.get(distance)
-            && *known == address
-            && let Some(rule) = Rule::noted(*note)
-        {
-            return Way::Rule(rule);
-        }
-        let way = self.way(address);
-        if let (Way::Rule(rule), Some(place)) = (&way, self.tools.own.get_mut(distance)) {
-            *place = [address, rule.note()];
-        }
-        way
-    }
-
-    /// From the innermost frame to the outermost, over frames that are met again where possible.
-    fn outwards(&mut self, mut caller: Caller) -> Walk {
-        loop {
-            let (address, frame) = match caller {
-                Caller::At(address, frame) => (address, frame),
-                Caller::None => return self.end(0, Walk::Complete),
-                Caller::Unreadable => return self.end(0, Walk::CutOff),
-            };
-            if let Some(met) = self.backtraces.meet(address, frame.sp) {
-                match self.follow(met, frame) {
-                    Followed::ToTheEnd => return self.end(met + 1, Walk::Complete),
-                    Followed::ToFrame(last, next) => {
-                        if !self.backtraces.push_met(met, last) {
-                            return self.end(0, Walk::CutOff);
-                        }
-                        caller = next;
-                        continue;
-                    }
-                    Followed::Nowhere => {}
-                }
-            }
-            let way = self.way(address);
-            let rule = if let Way::Rule(rule) = way { rule.note() } else { 0 };
-            if !self.backtraces.push(address, Note { sp: frame.sp, rule }) {
-                return self.end(0, Walk::CutOff);
-            }
-            caller = match way {
-                Way::Rule(rule) => rule.caller(frame, self.stack),
-                Way::Framehop => self.framehop(address, frame),
-                Way::Unknown => return self.end(0, Walk::Unknown(address)),
-            };
-        }
-    }
-
-    /// Follows the last backtrace from a frame that was met again, as far as it is as it was. Each
-    /// step is taken anew on the stack as it is now; only the search for its rule is saved.
-    #[inline]
-    fn follow(&mut self, met: usize, mut frame: Frame) -> Followed {
-        let (addresses, notes) = self.backtraces.last(met);
-        let mut followed = Followed::Nowhere;
-        for (place, (address, note)) in addresses.iter().zip(notes).enumerate().rev() {
-            if place != met {
-                let Followed::ToFrame(_, Caller::At(next, outer)) = followed else { break };
-                if next != *address || outer.sp != note.sp {
-                    break;
-                }
-                frame = outer;
-            }
-            let Some(rule) = Rule::noted(note.rule) else { break };
-            let caller = rule.caller(frame, self.stack);
-            if place == 0 && caller == Caller::None {
-                return Followed::ToTheEnd;
-            }
-            followed = Followed::ToFrame(place, caller);
-        }
-        followed
-    }
-
-    #[inline]
-    fn way(&mut self, address: u64) -> Way {
-        match self.tools.cache.get(address) {
-            Some(rule) => Way::Rule(rule),
-            None => self.search(address),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn search(&mut self, address: u64) -> Way {
-        let code = FrameAddress::from_return_address(address);
-        let Some(code) = code.filter(|_| self.map.knows(address)) else { return Way::Unknown };
-        match Rule::infer(&self.map.engine, &mut self.tools.rules, code) {
-            Some(rule) => {
-                self.tools.cache.insert(address, rule);
-                Way::Rule(rule)
-            }
-            None => Way::Framehop,
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn framehop(&mut self, address: u64, frame: Frame) -> Caller {
-        match FrameAddress::from_return_address(address) {
-            Some(code) => self.slow_caller(code, frame),
-            None => Caller::None,
-        }
-    }
-
-    fn slow_caller(&mut self, code: FrameAddress, frame: Frame) -> Caller {
-        let mut registers = registers::of(code.address(), frame);
-        let mut read = |address| self.stack.word(address).ok_or(());
-        let rules = &mut self.tools.rules;
-        match self.map.engine.unwind_frame(code, &mut registers, rules, &mut read) {
-            Ok(Some(address)) => {
-                let bp = frame_pointer(&registers);
-                Caller::At(address, Frame { sp: registers.sp(), bp })
-            }
-            Ok(None) => Caller::None,
-            Err(_) => Caller::Unreadable,
-        }
-    }
-
-    fn end(&mut self, shared: usize, walk: Walk) -> Walk {
-        self.backtraces.settle(shared);
-        walk
-    }
-}
-
-/// How far the last backtrace led.
-enum Followed {
-    /// To the outermost frame.
-    ToTheEnd,
-    /// To the frame at this place, whose caller this is.
-    ToFrame(usize, Caller),
-    /// It doesn't say how to leave the first frame.
-    Nowhere,
 }

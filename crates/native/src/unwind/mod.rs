@@ -1,21 +1,23 @@
 //! Backtraces from inside malloc: bounded, without allocation, without the loader. \[UNSAFE\]
 //!
 //! [`engine`] holds framehop's CFI unwinder over the modules that [`crate::modules`] knows. In front
-//! of it are the thread's last backtrace, frame by frame with its rule
-//! ([`lifetrace_agent::backtrace`]), and a few caches of [`rule`]s, of which a thread borrows one for
-//! the length of a walk. [`readable`] is what keeps a walk that has lost its way from touching memory
-//! that isn't there. [`registers`] is where it begins.
+//! of it are the thread's last backtrace, frame by frame with its [`rule`]
+//! ([`lifetrace_agent::backtrace`]), and a few [`cache`]s of rules, of which a thread borrows one for
+//! the length of a walk ([`walker`]). [`readable`] is what keeps a walk that has lost its way from
+//! touching memory that isn't there. [`registers`] is where it begins.
 //!
 //! A walk ends at the outermost frame, or where it can't go on: at code without unwind information
 //! (a JIT's), at unreadable memory, at the greatest depth. In all but the first case the backtrace is
 //! marked as truncated. Frames of this library itself are left out.
 
+pub mod cache;
 pub mod engine;
 pub mod readable;
 #[cfg_attr(target_arch = "x86_64", path = "registers_x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "registers_aarch64.rs")]
 pub mod registers;
 pub mod rule;
+pub mod walker;
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::thread::Thread;

@@ -4,12 +4,16 @@
 //! `/proc/self/maps` on the main one. Here a page is asked for once, by a system call that reports a
 //! bad address instead of faulting, and remembered for the thread: what is known is always one run
 //! of pages that holds the stack pointer, and grows by a page at a time.
+//!
+//! A [`Climb`] goes from frame to frame inside what is known: it need not ask, so it is cheap.
 
+use core::marker::PhantomData;
 use core::ops::Range;
 
 use lifetrace_agent::sys;
 
 const PAGE: u64 = 4096;
+const WORD: u64 = 8;
 
 /// A stack that has grown by no more than this is still the same one.
 const SAME_STACK: u64 = 256 * 1024;
@@ -50,6 +54,16 @@ impl<'a> Readable<'a> {
         Some(unsafe { (address as *const u64).read_volatile() })
     }
 
+    /// Starts a climb at `sp`; `None` if that is no place on the known stack for a word.
+    #[inline]
+    pub fn climb(&self, sp: u64) -> Option<Climb<'_>> {
+        let known = self.stack_pointer..=self.known.end;
+        let is_place = known.contains(&sp) && sp.is_multiple_of(WORD);
+        let is_positive = self.known.end <= i64::MAX as u64;
+        let climb = Climb { sp: sp as i64, end_place: self.known.end / WORD, stack: PhantomData };
+        (is_place && is_positive).then_some(climb)
+    }
+
     /// Gets to know the pages up to the word at `place`.
     #[cold]
     #[inline(never)]
@@ -64,6 +78,43 @@ impl<'a> Readable<'a> {
             self.words += PAGE / 8;
         }
         Some(())
+    }
+}
+
+/// A place on a stack from which all words up to the end are readable.
+#[derive(Debug)]
+pub struct Climb<'a> {
+    sp: i64,
+    /// The end, in words.
+    end_place: u64,
+    stack: PhantomData<&'a Readable<'a>>,
+}
+
+impl Climb<'_> {
+    /// Where it is.
+    #[inline(always)]
+    pub fn sp(&self) -> u64 {
+        self.sp as u64
+    }
+
+    /// Goes on to `cfa`, and gives the word below that, and the word which is another `down` bytes, in
+    /// whole words, below. Both must be between here and there, and be known to be readable: else it is
+    /// `None`, and stays.
+    #[inline(always)]
+    pub fn go(&mut self, cfa: u64, down: u32) -> Option<(u64, u64)> {
+        // At an odd address the rotation makes it huge.
+        let lower = (cfa as i64).wrapping_sub(i64::from(down & !7));
+        if cfa.rotate_right(3) > self.end_place || lower <= self.sp {
+            return None;
+        }
+        self.sp = cfa as i64;
+        // SAFETY: `cfa` and `end` are no negative numbers, so `lower` has not wrapped. Both words end
+        // behind `sp`, which is a multiple of 8 like they are, and before `end`; what is between these is
+        // readable, and this thread's own stack.
+        Some(unsafe {
+            let word = |end: u64| ((end - WORD) as *const u64).read_volatile();
+            (word(cfa), word(lower as u64))
+        })
     }
 }
 
@@ -95,5 +146,37 @@ mod tests {
         assert_eq!(stack.word(start + 2 * PAGE - 8), Some(0));
         assert_eq!(stack.word(start + 2 * PAGE), None);
         assert_eq!(known, start..start + 2 * PAGE);
+    }
+
+    #[test]
+    fn a_climb_stays_between_where_it_is_and_the_end() {
+        let start = 0x1234_5678_d000u64;
+        assert!(sys::map_at(start as usize, PAGE as usize));
+        let mut known = 0..0;
+        let mut stack = Readable::new(&mut known, start + 64);
+        let end = start + PAGE;
+        assert!([start + 56, start + 65, end + 8].iter().all(|&sp| stack.climb(sp).is_none()));
+        assert_eq!(stack.climb(end).and_then(|mut climb| climb.go(end + 8, 0)), None);
+        for (sp, cfa, down, goes) in [
+            (start + 64, start + 72, 0, true),
+            (start + 64, end, 8 + 7, true),
+            (start + 64, end, 503 * 8, true),
+            (start + 64, end, 504 * 8, false),
+            (start + 64, start + 64, 0, false),
+            (start + 80, start + 72, 0, false),
+            (start + 64, start + 80, 16, false),
+            (start + 64, start + 76, 0, false),
+            (start + 64, end + 8, 0, false),
+            (start + 64, 0, 0, false),
+            (start + 64, 64, u32::MAX, false),
+            (start + 64, 1 << 63, 0, false),
+            (start + 64, (1 << 63) + 64, 72, false),
+            (start + 64, u64::MAX - 7, u32::MAX, false),
+        ] {
+            let mut climb = stack.climb(sp).unwrap();
+            assert_eq!(climb.go(cfa, down), goes.then_some((0, 0)), "{sp:x} {cfa:x} {down}");
+            assert_eq!(climb.sp(), if goes { cfa } else { sp });
+        }
+        assert_eq!(stack.word(end), None);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! cfa = sp + a  or  bp + a        return address at cfa - 8        caller's sp = cfa
-//! caller's bp = bp  or  the word at cfa + b
+//! caller's bp = bp  or  the word at cfa - 8 - b                    a, b: multiples of 8
 //! ```
 //!
 //! framehop knows that, and how to handle all else, but looks it up anew too often. A rule is got out
@@ -13,9 +13,14 @@
 //! where they were read: if the results are at constant distances, those are the rule; if not (a signal
 //! frame, an over-aligned function), there is none, and framehop does that frame every time. So by
 //! construction a rule does what framehop would do.
+//!
+//! In which of the four ways a frame is left is as good as random from one to the next, so taking a rule
+//! ([`Rule::climb`]) is a computation without branches for that.
+
+use core::hint::select_unpredictable;
 
 use super::engine::{Engine, Rules};
-use super::readable::Readable;
+use super::readable::{Climb, Readable};
 use super::registers::Registers;
 use framehop::{FrameAddress, Unwinder as _};
 
@@ -31,24 +36,26 @@ pub struct Frame {
 /// See the module.
 ///
 /// ```text
-/// 63            32 31             3 2 1 0
-///  │ a, in bytes  │ b, in 8 bytes  │s│base│      s: the caller's bp is at cfa + b, not bp as it is
+/// 63           32 31        3  2   1   0
+///  │ a, in bytes │ b, in words │ o │ s │ p │      p: a counts from bp, not sp
+///                                             s: the caller's bp is saved, and b says where
+///                                             o: there is no caller
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule(u64);
 
 /// What the distance to the caller's frame counts from.
+#[cfg(any(test, target_arch = "x86_64"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Base {
-    Sp = 1,
-    Bp = 2,
-    /// There is no caller.
-    Outermost = 3,
+    Sp = 0,
+    Bp = FROM_BP,
 }
 
-const BASE: u64 = 3;
-const SAVED: u64 = 4;
+const FROM_BP: u64 = 1;
+const SAVED: u64 = 2;
+const OUTERMOST: u64 = 4;
 
 /// A frame's caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,51 +71,76 @@ pub enum Caller {
 impl Rule {
     /// Of the outermost frame.
     #[cfg(target_arch = "x86_64")]
-    const OUTERMOST: Rule = Rule(Base::Outermost as u64);
+    const OUTERMOST: Rule = Rule(OUTERMOST);
 
-    /// From `base`, `cfa` bytes on, is the caller's frame; its frame pointer is saved `bp` bytes, a
-    /// multiple of 8, from there.
+    /// From `base`, `cfa` bytes on, is the caller's frame; its frame pointer is saved `bp` bytes from
+    /// there. Nothing if these are not whole words, or it is not saved below.
     #[cfg(any(test, target_arch = "x86_64"))]
-    fn new(base: Base, cfa: i32, bp: Option<i32>) -> Rule {
-        let saved = bp.map_or(0, |offset| u64::from(offset.cast_unsigned()) | SAVED);
-        Rule(u64::from(cfa.cast_unsigned()) << 32 | saved | base as u64)
+    fn new(base: Base, cfa: i32, bp: Option<i32>) -> Option<Rule> {
+        let bytes = bp.map_or(Some(0), |bp| bp.checked_add(8)?.checked_neg())?;
+        let down = u32::try_from(bytes).ok()?;
+        let saved = if bp.is_some() { SAVED } else { 0 };
+        let rule = u64::from(cfa.cast_unsigned()) << 32 | u64::from(down) | base as u64 | saved;
+        (cfa % 8 == 0 && down % 8 == 0).then_some(Rule(rule))
     }
 
-    /// As a note, which is not 0.
+    /// None: it leads nowhere.
+    pub const NONE: Rule = Rule(0);
+
+    /// As a note; that of no rule is 0.
     #[inline]
     pub fn note(self) -> u64 {
         self.0
     }
 
-    /// From a note; `None` for 0.
+    /// From a note.
     #[inline]
-    pub fn noted(note: u64) -> Option<Rule> {
-        (note != 0).then_some(Rule(note))
+    pub fn noted(note: u64) -> Rule {
+        Rule(note)
     }
 
     /// The frame above `frame`.
-    #[inline(always)]
     pub fn caller(self, frame: Frame, stack: &mut Readable<'_>) -> Caller {
-        let base = match self.0 & BASE {
-            base if base == Base::Sp as u64 => frame.sp,
-            base if base == Base::Bp as u64 && frame.bp != 0 => frame.bp,
-            _ => return Caller::None,
-        };
-        let cfa = base.wrapping_add_signed(self.0.cast_signed() >> 32);
+        if self.0 & OUTERMOST != 0 || self.0 & FROM_BP != 0 && frame.bp == 0 {
+            return Caller::None;
+        }
+        let cfa = self.cfa(frame);
         if cfa <= frame.sp {
             return Caller::Unreadable;
         }
         let bp = if self.0 & SAVED == 0 {
             Some(frame.bp)
         } else {
-            let offset = (self.0 as u32 & !7).cast_signed();
-            stack.word(cfa.wrapping_add_signed(i64::from(offset)))
+            stack.word(cfa.wrapping_sub(8 + u64::from(self.down())))
         };
         match (stack.word(cfa - 8), bp) {
             (Some(0), _) => Caller::None,
             (Some(address), Some(bp)) => Caller::At(address, Frame { sp: cfa, bp }),
             _ => Caller::Unreadable,
         }
+    }
+
+    /// From a frame with the frame pointer `bp` to its caller's return address and frame pointer, in
+    /// the ordinary case; `None` is for [`Rule::caller`] to look at. The address is 0 if there is no
+    /// caller.
+    #[inline(always)]
+    pub fn climb(self, stack: &mut Climb<'_>, bp: u64) -> Option<(u64, u64)> {
+        let cfa = self.cfa(Frame { sp: stack.sp(), bp });
+        let (address, saved) = stack.go(cfa, self.down())?;
+        let bp = select_unpredictable(self.0 & SAVED != 0, saved, bp);
+        Some((address, bp))
+    }
+
+    #[inline(always)]
+    fn cfa(self, frame: Frame) -> u64 {
+        let base = select_unpredictable(self.0 & FROM_BP != 0, frame.bp, frame.sp);
+        base.wrapping_add_signed(self.0.cast_signed() >> 32)
+    }
+
+    /// How many bytes below the return address the caller's bp is.
+    #[inline(always)]
+    fn down(self) -> u32 {
+        self.0 as u32 & !7
     }
 
     /// The rule of the frame at a return address, if it has one.
@@ -128,9 +160,9 @@ impl Rule {
             .or_else(|| Some((Base::Bp, distance(cfa, BP)?)))?;
         let bp = match registers.bp() {
             BP => None,
-            word => Some(distance(word_at(word), cfa).filter(|offset| offset % 8 == 0)?),
+            word => Some(distance(word_at(word), cfa)?),
         };
-        (caller == word_at(cfa.wrapping_sub(8))).then(|| Rule::new(base, offset, bp))
+        Rule::new(base, offset, bp).filter(|_| caller == word_at(cfa.wrapping_sub(8)))
     }
 
     /// Return addresses are not at constant places there: framehop does every frame.
@@ -154,110 +186,69 @@ fn distance(to: u64, from: u64) -> Option<i32> {
     (-LARGEST..LARGEST).contains(&distance).then_some(distance as i32)
 }
 
-/// Places of a [`RuleCache`]: four for each hash, which is a cache line where the memory begins at one.
-const PLACES: usize = 4096;
-const WAYS: usize = 4;
-
-/// The rules of return addresses that were met before, four-way associative, the latest first.
-#[derive(Debug)]
-pub struct RuleCache {
-    /// Of which map the rules are.
-    map: u64,
-    sets: alloc::boxed::Box<[Set]>,
-}
-
-/// Return addresses and the notes of their rules, zero where there is none.
-type Set = [[u64; 2]; WAYS];
-
-impl RuleCache {
-    const EMPTY: Set = [[0; 2]; WAYS];
-
-    /// Empty.
-    pub fn new() -> Self {
-        RuleCache { map: 0, sets: alloc::vec![Self::EMPTY; PLACES / WAYS].into_boxed_slice() }
-    }
-
-    /// Forgets the rules of other maps than this.
-    pub fn keep_only(&mut self, map: u64) {
-        if self.map != map {
-            if self.map != 0 {
-                self.sets.fill(Self::EMPTY);
-            }
-            self.map = map;
-        }
-    }
-
-    /// The rule of a return address.
-    #[inline]
-    pub fn get(&self, address: u64) -> Option<Rule> {
-        let set = self.sets.get(Self::hash(address))?;
-        let [_, note] = set.iter().find(|[key, _]| *key == address)?;
-        Rule::noted(*note)
-    }
-
-    /// Remembers a rule in place of the oldest one of its hash.
-    pub fn insert(&mut self, address: u64, rule: Rule) {
-        if let Some(set) = self.sets.get_mut(Self::hash(address)) {
-            set.copy_within(..WAYS - 1, 1);
-            set[0] = [address, rule.note()];
-        }
-    }
-
-    /// Fibonacci hashing (Knuth, vol. 3, 6.4).
-    #[inline]
-    fn hash(address: u64) -> usize {
-        let bits = (PLACES / WAYS).ilog2();
-        (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits)) as usize
-    }
-}
-
-impl Default for RuleCache {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_keeps_four_of_a_hash_and_forgets_other_maps() {
-        let rule = |cfa| Rule::new(Base::Sp, cfa, None);
-        let mut cache = RuleCache::new();
-        cache.keep_only(1);
-        let same_hash: alloc::vec::Vec<u64> = (1..1_000_000)
-            .filter(|&address| RuleCache::hash(address) == RuleCache::hash(77))
-            .take(5)
-            .collect();
-        for (index, &address) in same_hash.iter().enumerate() {
-            assert_eq!(cache.get(address), None);
-            cache.insert(address, rule(index as i32));
-            assert_eq!(cache.get(address), Some(rule(index as i32)));
-        }
-        assert_eq!(cache.get(same_hash[0]), None);
-        assert_eq!(cache.get(same_hash[1]), Some(rule(1)));
-        cache.keep_only(1);
-        assert_eq!(cache.get(same_hash[4]), Some(rule(4)));
-        cache.keep_only(2);
-        assert_eq!(cache.get(same_hash[4]), None);
-    }
-
-    #[test]
     fn a_rule_leads_to_the_words_that_it_names() {
         let words = [11u64, 22, 33, 44, 55, 66];
         let sp = words.as_ptr() as u64;
+        let rule = |base, cfa, saved| Rule::new(base, cfa, saved).unwrap();
         let lead = |rule: Rule, bp: u64| {
             rule.caller(Frame { sp, bp }, &mut Readable::new(&mut (0..0), sp))
         };
         let at = |address, cfa: u64, bp| Caller::At(address, Frame { sp: sp + cfa, bp });
-        assert_eq!(lead(Rule::new(Base::Sp, 24, None), 7), at(33, 24, 7));
-        assert_eq!(lead(Rule::new(Base::Sp, 24, Some(-24)), 7), at(33, 24, 11));
-        assert_eq!(lead(Rule::new(Base::Bp, 16, Some(-16)), sp + 24), at(55, 40, 44));
-        assert_eq!(lead(Rule::new(Base::Bp, -8, Some(16)), sp + 24), at(22, 16, 55));
-        assert_eq!(lead(Rule::new(Base::Bp, 16, None), 0), Caller::None);
-        assert_eq!(lead(Rule::new(Base::Sp, 0, None), 0), Caller::Unreadable);
+        assert_eq!(lead(rule(Base::Sp, 24, None), 7), at(33, 24, 7));
+        assert_eq!(lead(rule(Base::Sp, 24, Some(-24)), 7), at(33, 24, 11));
+        assert_eq!(lead(rule(Base::Bp, 16, Some(-16)), sp + 24), at(55, 40, 44));
+        assert_eq!(lead(rule(Base::Bp, -8, Some(-16)), sp + 24), at(22, 16, 11));
+        assert_eq!(lead(rule(Base::Bp, 16, None), 0), Caller::None);
+        assert_eq!(lead(rule(Base::Sp, 0, None), 0), Caller::Unreadable);
         assert_eq!(lead(Rule::OUTERMOST, 7), Caller::None);
-        assert_eq!(Rule::noted(Rule::OUTERMOST.note()), Some(Rule::OUTERMOST));
+        assert_eq!(lead(Rule::NONE, 7), Caller::Unreadable);
+        assert_eq!(Rule::noted(Rule::OUTERMOST.note()), Rule::OUTERMOST);
+    }
+
+    #[test]
+    fn a_rule_is_of_whole_words_and_the_frame_pointer_below() {
+        assert_eq!(Rule::new(Base::Sp, 12, None), None);
+        for bp in [-12, 0, 8, i32::MAX] {
+            assert_eq!(Rule::new(Base::Sp, 16, Some(bp)), None);
+        }
+        let widest = Rule::new(Base::Bp, -1 << 30, Some(-1 << 30)).unwrap();
+        assert_eq!(widest.cfa(Frame { sp: 0, bp: 2 << 30 }), 1 << 30);
+        assert_eq!(widest.down(), (1 << 30) - 8);
+        assert_eq!(Rule::new(Base::Sp, 16, Some(-8)).map(Rule::down), Some(0));
+    }
+
+    /// Random rules on a small random stack, whose words often point into it.
+    #[test]
+    fn a_climb_leads_where_the_closer_look_leads() {
+        let mut random = lifetrace_agent::random::Random::new(3, 3);
+        let mut words = [0u64; 64];
+        let (start, mut climbed) = (words.as_ptr() as u64, 0);
+        let mut below = |end: u64| random.word() % end;
+        for _ in 0..100_000 {
+            words.fill_with(|| [0, start + below(600), below(u64::MAX)][below(3) as usize]);
+            let sp = start + 8 * below(64);
+            let bp = [sp + 8 * below(8), start + below(600), 0][below(3) as usize];
+            let base = [Base::Sp, Base::Bp][below(2) as usize];
+            let saved = (below(2) == 0).then(|| -8 * (1 + below(10) as i32));
+            let rule = Rule::new(base, 8 * (below(16) as i32 - 2), saved).unwrap();
+            let (mut known, frame) = (0..0, Frame { sp, bp });
+            let mut stack = Readable::new(&mut known, start);
+            assert_eq!(stack.word(start + 8 * 63), Some(words[63]));
+            let mut climb = stack.climb(sp).unwrap();
+            if let Some((address, bp)) = rule.climb(&mut climb, bp) {
+                let caller = match address {
+                    0 => Caller::None,
+                    _ => Caller::At(address, Frame { sp: climb.sp(), bp }),
+                };
+                assert_eq!(rule.caller(frame, &mut stack), caller, "{rule:?} of {frame:x?}");
+                climbed += 1;
+            }
+        }
+        assert!(climbed > 20_000, "{climbed}");
     }
 }

@@ -115,3 +115,53 @@ fn what_is_remembered_is_what_would_be_found() {
     let Check { walks, fresh, frames, .. } = check;
     assert!(fresh * 3 < frames, "{walks} walks, {fresh} fresh of {frames} frames");
 }
+
+/// Calls `function` at the top of another stack, which is all zeros above that.
+#[cfg(target_arch = "x86_64")]
+fn on_another_stack(function: extern "C" fn()) {
+    let mut stack = std::vec![0u128; 1 << 13];
+    let middle = stack[1 << 12..].as_mut_ptr();
+    // SAFETY: there are 64 KiB below and above, and both registers get back what they had.
+    unsafe {
+        core::arch::asm!(
+            "mov r12, rsp",
+            "mov r13, rbp",
+            "mov rsp, {middle}",
+            "xor ebp, ebp",
+            "call {function}",
+            "mov rsp, r12",
+            "mov rbp, r13",
+            middle = in(reg) middle,
+            function = in(reg) function,
+            out("r12") _,
+            out("r13") _,
+            clobber_abi("C"),
+        );
+    }
+}
+
+/// For the unwinder the caller's frame is on the same stack, where it reads a return address of 0. The
+/// first walk looks closer, the second has rules at hand, and the last meets frames.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn walk_to_zero() {
+    let (mut readable, mut remembering) = (0..0, Backtraces::default());
+    let mut lengths = Vec::new();
+    for turn in 0..4 {
+        let mut forgetful = Backtraces::default();
+        let backtraces = if turn < 2 { &mut forgetful } else { &mut remembering };
+        let end = engine::walk(2, &mut readable, black_box(backtraces));
+        assert_eq!(end, engine::Walk::Complete);
+        let frames: Vec<u64> = backtraces.delta().fresh.iter().collect();
+        assert!(!frames.contains(&0), "{frames:x?}");
+        lengths.push(frames.len());
+    }
+    assert!(lengths[0] > 0 && lengths.iter().all(|&length| length == lengths[0]), "{lengths:?}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_return_address_of_zero_ends_the_stack() {
+    engine::prepare();
+    engine::publish(modules::map_for_tests());
+    on_another_stack(walk_to_zero);
+}

@@ -1,0 +1,250 @@
+//! One walk, from frame to frame.
+//!
+//! Nearly all frames are passed in one of two tight loops, within the known part of the stack: those
+//! that the thread's last backtrace has too by its notes ([`Walker::follow`]), new ones by rules from the
+//! cache ([`Walker::climb`]). A frame that these can't pass is looked at closer, by itself.
+//!
+//! The loops are functions of their own so that what they work with stays in registers.
+
+use framehop::{FrameAddress, Unwinder as _};
+use lifetrace_agent::backtrace::{Backtraces, Climber, Note};
+
+use super::cache::Places;
+use super::engine::{Map, Tools, Walk};
+use super::readable::{Climb, Readable};
+use super::registers::{self, Registers, frame_pointer};
+use super::rule::{Caller, Frame, Rule};
+
+/// A walk under way.
+pub struct Walker<'a, 'stack> {
+    /// The modules.
+    pub map: &'a Map,
+    /// The slot's.
+    pub tools: &'a mut Tools,
+    /// This thread's stack.
+    pub stack: &'a mut Readable<'stack>,
+    /// Where the frames go.
+    pub backtraces: &'a mut Backtraces,
+}
+
+/// The rule of a frame, if it has one; or that its code is of no known module.
+enum Way {
+    Rule(Rule),
+    Framehop,
+    Unknown,
+}
+
+impl Walker<'_, '_> {
+    /// From here to the first frame outside this library; `None` if the walk ends before that.
+    pub fn leave_own(&mut self, ip: u64, registers: Registers) -> Option<Caller> {
+        let frame = Frame { sp: registers.sp(), bp: frame_pointer(&registers) };
+        // The code here has set up its frame, so its address will do for a return address.
+        let (mut distance, mut caller) = self.leave_known_own(ip, frame);
+        while let Caller::At(address, frame) = caller
+            && self.map.own.contains(&address)
+        {
+            caller = match self.own_way(distance, address) {
+                Way::Rule(rule) => rule.caller(frame, self.stack),
+                Way::Framehop => self.framehop(address, frame),
+                Way::Unknown => return None,
+            };
+            distance += 1;
+        }
+        Some(caller)
+    }
+
+    /// The way of earlier walks, as far as it is the same and the stack is known; how many frames that
+    /// are.
+    #[inline]
+    fn leave_known_own(&self, mut address: u64, frame: Frame) -> (usize, Caller) {
+        let Some(mut stack) = self.stack.climb(frame.sp) else {
+            return (0, Caller::At(address, frame));
+        };
+        let (mut bp, mut distance) = (frame.bp, 0);
+        for &[known, note] in &self.tools.own {
+            if known != address {
+                break;
+            }
+            let Some(next) = Rule::noted(note).climb(&mut stack, bp) else { break };
+            (address, bp) = next;
+            distance += 1;
+        }
+        (distance, Caller::At(address, Frame { sp: stack.sp(), bp }))
+    }
+
+    #[inline]
+    fn own_way(&mut self, distance: usize, address: u64) -> Way {
+        if let Some([known, note]) = self.tools.own.get(distance)
+            && *known == address
+            && *note != 0
+        {
+            return Way::Rule(Rule::noted(*note));
+        }
+        let way = self.way(address);
+        if let (Way::Rule(rule), Some(place)) = (&way, self.tools.own.get_mut(distance)) {
+            *place = [address, rule.note()];
+        }
+        way
+    }
+
+    /// From the innermost frame to the outermost, over frames that are met again where possible.
+    pub fn outwards(&mut self, mut caller: Caller) -> Walk {
+        loop {
+            let (address, frame) = match caller {
+                Caller::At(address, frame) => (address, frame),
+                Caller::None => return self.end(0, Walk::Complete),
+                Caller::Unreadable => return self.end(0, Walk::CutOff),
+            };
+            let (met, address, frame) = self.climb(address, frame);
+            if address == 0 {
+                return self.end(0, Walk::Complete);
+            }
+            if let Some(met) = met {
+                match self.follow(met, frame) {
+                    Followed::ToTheEnd => return self.end(met + 1, Walk::Complete),
+                    Followed::ToFrame(last, next) => {
+                        if !self.backtraces.push_met(met, last) {
+                            return self.end(0, Walk::CutOff);
+                        }
+                        caller = next;
+                        continue;
+                    }
+                    Followed::Nowhere => {}
+                }
+            }
+            let way = self.way(address);
+            let rule = if let Way::Rule(rule) = way { rule.note() } else { 0 };
+            if !self.backtraces.push(address, Note { sp: frame.sp, rule }) {
+                return self.end(0, Walk::CutOff);
+            }
+            caller = match way {
+                Way::Rule(rule) => rule.caller(frame, self.stack),
+                Way::Framehop => self.framehop(address, frame),
+                Way::Unknown => return self.end(0, Walk::Unknown(address)),
+            };
+        }
+    }
+
+    /// Pushes new frames, of which this may be the first, until one is met or has to be looked at closer.
+    /// That one, and its place if it was met.
+    #[inline(never)]
+    fn climb(&mut self, address: u64, frame: Frame) -> (Option<usize>, u64, Frame) {
+        let Some(stack) = self.stack.climb(frame.sp) else { return (None, address, frame) };
+        let rules = self.tools.cache.places();
+        let mut climber = ByRules { rules, stack, address, bp: frame.bp };
+        let met = self.backtraces.push_until_met(&mut climber);
+        (met, climber.address, Frame { sp: climber.stack.sp(), bp: climber.bp })
+    }
+
+    /// Follows the last backtrace from a frame that was met again, as far as it is as it was. Each
+    /// step is taken anew on the stack as it is now; only the search for its rule is saved.
+    #[inline(never)]
+    fn follow(&mut self, met: usize, frame: Frame) -> Followed {
+        let (addresses, notes) = self.backtraces.last(met);
+        let Some(mut stack) = self.stack.climb(frame.sp) else { return Followed::Nowhere };
+        let (mut bp, mut steps) = (frame.bp, 0);
+        for ((note, outer), known) in notes.iter().zip(&notes[1..]).zip(&addresses[1..]) {
+            let Some(next) = Rule::noted(note.rule).climb(&mut stack, bp) else { break };
+            bp = next.1;
+            if next.0 != *known || stack.sp() != outer.sp {
+                let frame = Frame { sp: stack.sp(), bp };
+                return Followed::ToFrame(met - steps, Caller::At(next.0, frame));
+            }
+            steps += 1;
+        }
+        let (address, rule) = (addresses[steps], Rule::noted(notes[steps].rule));
+        let frame = Frame { sp: stack.sp(), bp };
+        if rule != Rule::NONE {
+            return match rule.caller(frame, self.stack) {
+                Caller::None if steps == met => Followed::ToTheEnd,
+                caller => Followed::ToFrame(met - steps, caller),
+            };
+        }
+        match steps {
+            0 => Followed::Nowhere,
+            _ => Followed::ToFrame(met - steps + 1, Caller::At(address, frame)),
+        }
+    }
+
+    #[inline]
+    fn way(&mut self, address: u64) -> Way {
+        match self.tools.cache.places().get(address) {
+            Rule::NONE => self.search(address),
+            rule => Way::Rule(rule),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn search(&mut self, address: u64) -> Way {
+        let code = FrameAddress::from_return_address(address);
+        let Some(code) = code.filter(|_| self.map.knows(address)) else { return Way::Unknown };
+        match Rule::infer(&self.map.engine, &mut self.tools.rules, code) {
+            Some(rule) => {
+                self.tools.cache.insert(address, rule);
+                Way::Rule(rule)
+            }
+            None => Way::Framehop,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn framehop(&mut self, address: u64, frame: Frame) -> Caller {
+        match FrameAddress::from_return_address(address) {
+            Some(code) => self.slow_caller(code, frame),
+            None => Caller::None,
+        }
+    }
+
+    fn slow_caller(&mut self, code: FrameAddress, frame: Frame) -> Caller {
+        let mut registers = registers::of(code.address(), frame);
+        let mut read = |address| self.stack.word(address).ok_or(());
+        let rules = &mut self.tools.rules;
+        match self.map.engine.unwind_frame(code, &mut registers, rules, &mut read) {
+            Ok(Some(address)) => {
+                let bp = frame_pointer(&registers);
+                Caller::At(address, Frame { sp: registers.sp(), bp })
+            }
+            Ok(None) => Caller::None,
+            Err(_) => Caller::Unreadable,
+        }
+    }
+
+    fn end(&mut self, shared: usize, walk: Walk) -> Walk {
+        self.backtraces.settle(shared);
+        walk
+    }
+}
+
+/// How far the last backtrace led.
+enum Followed {
+    /// To the outermost frame.
+    ToTheEnd,
+    /// To the frame at this place, whose caller this is.
+    ToFrame(usize, Caller),
+    /// It doesn't say how to leave the first frame.
+    Nowhere,
+}
+
+/// A walk by rules from the cache, within the known part of the stack.
+struct ByRules<'a> {
+    rules: &'a Places,
+    stack: Climb<'a>,
+    address: u64,
+    bp: u64,
+}
+
+impl Climber for ByRules<'_> {
+    #[inline(always)]
+    fn at(&self) -> (u64, u64) {
+        (self.address, self.stack.sp())
+    }
+
+    #[inline(always)]
+    fn go_on(&mut self) -> Option<u64> {
+        let rule = self.rules.get(self.address);
+        (self.address, self.bp) = rule.climb(&mut self.stack, self.bp)?;
+        Some(rule.note())
+    }
+}
