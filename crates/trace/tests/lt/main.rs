@@ -4,6 +4,7 @@ mod copies;
 mod damage;
 mod facts;
 mod golden;
+mod golden_damage;
 mod independent;
 mod limits;
 mod property;

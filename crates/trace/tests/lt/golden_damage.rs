@@ -1,0 +1,105 @@
+//! Every golden file, cut at every byte and with every single byte changed.
+//!
+//! Backtraces take most of the time to read, so they are read at some of the places only; the sample's
+//! are read at all of them, by the tests of damage.
+
+use std::path::Path;
+
+use lifetrace_trace::event::Event;
+use lifetrace_trace::lt::{Item, Listing, PacketKind, Reader};
+
+use crate::support::{fixtures_with, read_from};
+
+/// Time, what happened, and to which block; of a fact, nothing more.
+type Brief = (u64, char, u64);
+
+struct Read {
+    events: Vec<Brief>,
+    is_whole: bool,
+}
+
+fn read(trace: &[u8]) -> Option<Read> {
+    let mut reader = Reader::open(trace).ok()?.without_backtraces();
+    let mut events = Vec::new();
+    while let Some((time, item)) = reader.next().unwrap() {
+        let (kind, id) = match item {
+            Item::Fact(_) => ('f', 0),
+            Item::Event(Event::Allocation(it)) => ('+', it.id.0),
+            Item::Event(Event::Promotion(id)) => ('^', id.0),
+            Item::Event(Event::Collection(id)) => ('-', id.0),
+        };
+        events.push((time.0, kind, id));
+    }
+    Some(Read { events, is_whole: reader.damages().is_empty() && reader.is_complete() })
+}
+
+/// The most events that lie between two checkpoints.
+fn longest_part(trace: &[u8]) -> usize {
+    let (mut longest, mut steps) = (0, 0);
+    for packet in Listing::new(trace).map(Result::unwrap) {
+        match packet.kind {
+            PacketKind::Data(columns) => steps += columns.steps,
+            _ => steps = 0,
+        }
+        longest = longest.max(steps);
+    }
+    longest as usize
+}
+
+/// Whether `some` are `all` but for one stretch.
+fn lacks_one_stretch(some: &[Brief], all: &[Brief]) -> bool {
+    let before = some.iter().zip(all).take_while(|(one, other)| one == other).count();
+    let after = some.len() - before;
+    some.len() <= all.len() && some[before..] == all[all.len() - after..]
+}
+
+#[test]
+fn a_changed_byte_costs_one_part_at_most() {
+    std::thread::scope(|scope| {
+        for path in fixtures_with("lt") {
+            scope.spawn(move || change_each_byte(&path));
+        }
+    });
+}
+
+fn change_each_byte(path: &Path) {
+    let name = path.display();
+    let mut trace = std::fs::read(path).unwrap();
+    let all = read(&trace).unwrap().events;
+    let longest = longest_part(&trace);
+    for at in 0..trace.len() {
+        trace[at] ^= 1 << (at % 8);
+        let read = read(&trace).unwrap();
+        let lost = all.len() - read.events.len().min(all.len());
+        assert!(lost <= longest, "{name}: {lost} events lost by byte {at}");
+        assert!(!read.is_whole, "{name}: nobody notices byte {at}");
+        assert!(lacks_one_stretch(&read.events, &all), "{name}: wrong events by byte {at}");
+        if at % 211 == 0 {
+            read_from(&mut Reader::open(&trace[..]).unwrap());
+        }
+        trace[at] ^= 1 << (at % 8);
+    }
+}
+
+#[test]
+fn what_is_before_any_cut_is_read() {
+    for path in fixtures_with("lt") {
+        let trace = std::fs::read(&path).unwrap();
+        let all = read(&trace).unwrap().events;
+        let packets: Vec<_> = Listing::new(&trace[..]).map(Result::unwrap).collect();
+        let mut least = 0;
+        for len in 0..trace.len() {
+            let Some(read) = read(&trace[..len]) else {
+                assert!((len as u64) < packets[0].len, "{}: cut at {len}", path.display());
+                continue;
+            };
+            let count = read.events.len();
+            assert!(!read.is_whole && read.events == all[..count], "{} {len}", path.display());
+            assert!(count >= least, "{}: less of more, cut at {len}", path.display());
+            least = count;
+            if len % 211 == 0 {
+                read_from(&mut Reader::open(&trace[..len]).unwrap());
+            }
+        }
+    }
+}
