@@ -82,9 +82,25 @@ pub unsafe fn grown(
     // SAFETY: both have that many bytes; the old one is given up by contract.
     unsafe {
         core::ptr::copy_nonoverlapping(old, new, old_bytes.min(size));
-        NEXT.free()(old);
+        give_up(old, old_bytes);
     }
     Born::Sample(fresh)
+}
+
+/// Frees a block that the program has not freed. glibc learns from the free of a mapped block that
+/// blocks of its size are short-lived, and takes the next ones from its heap, where they leave holes;
+/// from one that has shrunk to a page it learns nothing.
+///
+/// # Safety
+/// The caller owns `old`, a block of the next allocator of so many usable bytes, and gives it up.
+unsafe fn give_up(old: *mut u8, old_bytes: usize) {
+    /// glibc maps no smaller block until it has learned.
+    const MAPPED: usize = 128 * 1024;
+    // SAFETY: by contract; a realloc that fails leaves the block as it is.
+    unsafe {
+        let rest = if old_bytes < MAPPED { old } else { NEXT.realloc()(old, 1) };
+        NEXT.free()(if rest.is_null() { old } else { rest });
+    }
 }
 
 /// To be called when the countdown went below zero for words that were added to a block of the next

@@ -79,7 +79,9 @@ fn who_has_some_of_jemallocs_functions_keeps_them() {
 /// and 2 % more, whatever the program does with its blocks.
 #[test]
 fn resident_memory() {
-    for phase in ["nothing", "many_small", "few_large", "one_then_the_other", "one_that_grows"] {
+    const PHASES: [&str; 6] =
+        ["nothing", "many_small", "few_large", "one_then_the_other", "one_that_grows", "slabs"];
+    for phase in PHASES {
         let target = Target::new(&[&fixture::c("resident")]).arguments(&[phase]);
         let bare = peak(&target.bare());
         let recording = target.record(&["--seed", "1"]);
