@@ -39,6 +39,19 @@ fn programs_of_another_c_library() {
     refuses(&fixture::c_musl("ending"), &["musl", "-gnu"]);
 }
 
+/// Their shared libraries end a program in which ours comes before them.
+#[test]
+fn programs_with_a_sanitizer_as_a_shared_library() {
+    let folder = tempfile::tempdir().unwrap();
+    for (sanitizer, library) in
+        [("address", "libasan.so"), ("leak", "liblsan.so"), ("thread", "libtsan.so")]
+    {
+        let option = format!("-fsanitize={sanitizer}");
+        let program = built("gcc", &[&option, "-pthread"], &folder.path().join(sanitizer));
+        refuses(&program, &[library, "build it without", "-static-libasan"]);
+    }
+}
+
 /// Made by the assembler, as there may be no C library for it.
 #[test]
 fn a_program_of_32_bits() {

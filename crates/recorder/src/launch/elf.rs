@@ -3,10 +3,11 @@
 use std::fs::File;
 
 use object::elf::{
-    ELFCLASS64, EM_386, EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, FileHeader64, Machine, PT_INTERP,
+    DT_NEEDED, DT_STRSZ, DT_STRTAB, Dyn64, ELFCLASS64, EM_386, EM_AARCH64, EM_ARM, EM_RISCV,
+    EM_X86_64, FileHeader64, Machine, PT_INTERP, PT_LOAD, ProgramHeader64,
 };
-use object::read::ReadCache;
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::{ReadCache, StringTable};
 use object::{Endianness, ReadRef};
 
 use super::Untraceable;
@@ -25,6 +26,19 @@ const OUR_MACHINE: Machine = EM_X86_64;
 #[cfg(target_arch = "aarch64")]
 const OUR_MACHINE: Machine = EM_AARCH64;
 
+/// How the names of shared libraries begin that end a program in which another library, such as our
+/// agent, comes before them: gcc's and clang's.
+const SANITIZERS: [&str; 8] = [
+    "libasan.so",
+    "libhwasan.so",
+    "liblsan.so",
+    "libtsan.so",
+    "libclang_rt.asan",
+    "libclang_rt.hwasan",
+    "libclang_rt.lsan",
+    "libclang_rt.tsan",
+];
+
 /// Reads the headers. `Err` says why the file is no executable.
 pub(crate) fn image(file: &File) -> Result<Image, String> {
     let file = &ReadCache::new(file);
@@ -37,8 +51,50 @@ pub(crate) fn image(file: &File) -> Result<Image, String> {
     Ok(match interpreter {
         None => Image::Untraceable(Untraceable::Static),
         Some(path) if contains(&path, b"ld-musl") => Image::Untraceable(Untraceable::Musl),
-        Some(_) => Image::Dynamic,
+        // A list that cannot be read is the dynamic linker's business.
+        Some(_) => match sanitizer(file).unwrap_or_default() {
+            Some(library) => Image::Untraceable(Untraceable::Sanitized(library)),
+            None => Image::Dynamic,
+        },
     })
+}
+
+/// The sanitizer among the libraries that the program is linked with.
+fn sanitizer<'a, R: ReadRef<'a>>(file: R) -> object::Result<Option<&'static str>> {
+    let header = FileHeader64::<Endianness>::parse(file)?;
+    let endian = header.endian()?;
+    let segments = header.program_headers(endian, file)?;
+    for segment in segments {
+        let Some(entries) = segment.dynamic(endian, file)? else { continue };
+        let strings = strings(file, endian, segments, entries);
+        let needed = entries.iter().filter(|entry| entry.tag(endian) == DT_NEEDED);
+        let mut names = needed.filter_map(|entry| strings.get(entry.val32(endian)?).ok());
+        return Ok(names.find_map(|name| {
+            SANITIZERS.into_iter().find(|sanitizer| name.starts_with(sanitizer.as_bytes()))
+        }));
+    }
+    Ok(None)
+}
+
+/// The strings that a dynamic section refers to; empty if it does not say where they are.
+fn strings<'a, R: ReadRef<'a>>(
+    file: R,
+    endian: Endianness,
+    segments: &[ProgramHeader64<Endianness>],
+    entries: &[Dyn64<Endianness>],
+) -> StringTable<'a, R> {
+    let value = |tag| Some(entries.iter().find(|entry| entry.tag(endian) == tag)?.val(endian));
+    let place = value(DT_STRTAB).zip(value(DT_STRSZ)).and_then(|(address, length)| {
+        let holds = |segment: &&ProgramHeader64<Endianness>| {
+            let distance = address.checked_sub(segment.p_vaddr(endian));
+            segment.p_type(endian) == PT_LOAD
+                && distance.is_some_and(|distance| distance < segment.p_filesz(endian))
+        };
+        let segment = segments.iter().find(holds)?;
+        let start = (address - segment.p_vaddr(endian)).checked_add(segment.p_offset(endian))?;
+        Some((start, start.checked_add(length)?))
+    });
+    place.map_or_else(StringTable::default, |(start, end)| StringTable::new(file, start, end))
 }
 
 fn interpreter<'a>(file: impl ReadRef<'a>) -> object::Result<Option<Vec<u8>>> {
@@ -123,6 +179,24 @@ pub(crate) mod tests {
         let whole = tiny(Some("/lib64/ld-linux-x86-64.so.2"));
         for length in 0..whole.len() - 1 {
             check(&whole[..length], Err("damaged"));
+        }
+    }
+
+    /// What a program is linked with is found where it is, and its absence is no reason to refuse.
+    #[test]
+    fn lists_of_libraries() {
+        let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        check(&program, Ok(Image::Dynamic));
+        let name = b"libc.so.6\0";
+        let places = program.windows(name.len()).enumerate().filter(|(_, bytes)| bytes == name);
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        let mut sanitized = program.clone();
+        for &place in &places {
+            sanitized[place..place + name.len()].copy_from_slice(b"libasan.so");
+        }
+        check(&sanitized, Ok(Image::Untraceable(Untraceable::Sanitized("libasan.so"))));
+        for eighth in 1..8 {
+            check(&sanitized[..4096 + (places[0] - 4096) * eighth / 8], Ok(Image::Dynamic));
         }
     }
 }

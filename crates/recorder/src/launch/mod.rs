@@ -69,6 +69,14 @@ pub enum Untraceable {
          without musl-gcc, to trace it"
     )]
     Musl,
+    /// A sanitizer's shared library, whose beginning of the name this is, would end the program
+    /// because of our agent.
+    #[error(
+        "is linked with a sanitizer's shared library ({0}), which ends the program if it is not the \
+         first to be loaded; build it without the sanitizer to trace it (with -static-libasan it \
+         runs, but its allocations cannot be heard)"
+    )]
+    Sanitized(&'static str),
     /// The dynamic linker ignores us when ids switch.
     #[error(
         "is setuid or setgid and would change its identity, so that the system ignores the agent; \
