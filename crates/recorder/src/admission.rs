@@ -13,6 +13,7 @@ use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Parent;
 use lifetrace_trace::ids::{DomainId, Timestamp};
 use lifetrace_transport::segment::Settings;
+use rustix::io::Errno;
 use rustix::net::UCred;
 use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
@@ -58,9 +59,12 @@ impl Admission {
         let executable = process.executable.clone();
         let begun = self.begin(process);
         begun
-            .inspect_err(|error| {
-                let pid = pid.as_raw_nonzero().get() as u32;
-                self.progress.refuse(Refusal { pid, executable, reason: error.to_string() });
+            .inspect_err(|error| match error {
+                BeginError::Gone => self.progress.miss(),
+                _ => {
+                    let pid = pid.as_raw_nonzero().get() as u32;
+                    self.progress.refuse(Refusal { pid, executable, reason: error.to_string() });
+                }
             })
             .ok()
     }
@@ -88,8 +92,8 @@ impl Admission {
     fn begin(&mut self, process: ProcessImage) -> Result<OwnedFd, BeginError> {
         let pid = process.pid;
         let begun = monotonic_now();
+        let handle = handle_of(pid)?;
         let (segment, descriptor) = Segment::create(self.settings)?;
-        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from)?;
         let name = pid.as_raw_nonzero().to_string();
         let (path, file) = self.names.create(&process.executable, &name)?;
         let failed = Arc::new(AtomicBool::new(false));
@@ -120,8 +124,18 @@ impl Admission {
     }
 }
 
+fn handle_of(pid: Pid) -> Result<OwnedFd, BeginError> {
+    pidfd_open(pid, PidfdFlags::empty()).map_err(|error| match error {
+        Errno::SRCH => BeginError::Gone,
+        error => BeginError::System(error.into()),
+    })
+}
+
 #[derive(Debug, thiserror::Error)]
 enum BeginError {
+    /// There is nothing to trace.
+    #[error("the process has ended")]
+    Gone,
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("cannot set up a session: {0}")]
@@ -139,5 +153,19 @@ fn trace_info(process: &ProcessImage, sample_rate: f64, start_time: Timestamp) -
         start_time,
         initial_domain: DomainId(0),
         context: Some(process.command_line()).filter(|line| !line.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_gone_is_no_failure() {
+        assert!(handle_of(getpid()).is_ok());
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        child.wait().unwrap();
+        assert!(matches!(handle_of(pid), Err(BeginError::Gone)));
     }
 }

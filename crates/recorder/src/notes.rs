@@ -1,8 +1,9 @@
 //! What is noted of a process from outside, on its way to the process's trace.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lifetrace_trace::fact::Fact;
+use lifetrace_trace::ids::Bytes;
 use lifetrace_transport::message::MonotonicNanos;
 
 /// More than these wait for nobody: the session's thread is stuck, and its rings are full, too.
@@ -17,24 +18,77 @@ pub(crate) struct Note {
 
 /// Notes of one process, written by the observer and taken by the receiver.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notes(Arc<Mutex<Vec<Note>>>);
+pub(crate) struct Notes(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<Note>,
+    peak: Option<Peak>,
+}
+
+/// The most memory that a process is known to have had.
+#[derive(Clone, Copy, Debug)]
+struct Peak {
+    bytes: Bytes,
+    first_look: MonotonicNanos,
+    last_look: MonotonicNanos,
+}
+
+/// What a process had at its highest is told if so small a part of its time, one in so many, has
+/// passed since the last look.
+const UNSEEN: u64 = 8;
 
 impl Notes {
     /// Adds a note; its time is no earlier than the last one's.
     pub(crate) fn add(&self, note: Note) {
-        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if notes.len() < MOST {
-            notes.push(note);
+        let mut state = self.state();
+        if state.waiting.len() < MOST {
+            state.waiting.push(note);
         }
+    }
+
+    /// The kernel says now that the process never had more resident memory than this.
+    pub(crate) fn note_peak(&self, now: MonotonicNanos, bytes: Bytes) {
+        let mut state = self.state();
+        let first_look = state.peak.map_or(now, |peak| peak.first_look);
+        state.peak = Some(Peak { bytes, first_look, last_look: now });
+    }
+
+    /// The most resident memory that the process has had; `None` if too much of its time, which ends
+    /// `now`, has passed unseen for that to be known.
+    pub(crate) fn peak(&self, now: MonotonicNanos) -> Option<Bytes> {
+        let Peak { bytes, first_look, last_look } = self.state().peak?;
+        let (unseen, all) = (now.0.saturating_sub(last_look.0), now.0.saturating_sub(first_look.0));
+        (unseen <= all / UNSEEN).then_some(bytes)
     }
 
     /// Takes all.
     pub(crate) fn take(&self) -> Vec<Note> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.state().waiting)
     }
 
     /// Whether nobody will take any more.
     pub(crate) fn are_abandoned(&self) -> bool {
         Arc::strong_count(&self.0) == 1
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_told_if_most_of_the_time_was_seen() {
+        let notes = Notes::default();
+        assert_eq!(notes.peak(MonotonicNanos(0)), None);
+        notes.note_peak(MonotonicNanos(100), Bytes(10));
+        assert_eq!(notes.peak(MonotonicNanos(190)), None);
+        notes.note_peak(MonotonicNanos(170), Bytes(20));
+        assert_eq!(notes.peak(MonotonicNanos(180)), Some(Bytes(20)));
+        assert_eq!(notes.peak(MonotonicNanos(181)), None);
     }
 }

@@ -16,6 +16,8 @@ pub struct Outcome {
     pub others: Others,
     /// Processes that asked to be traced and were not; at most a few thousand.
     pub refusals: Vec<Refusal>,
+    /// Processes that asked to be traced and had ended when their turn came.
+    pub missed: u64,
 }
 
 /// Traces that are only counted.
@@ -56,7 +58,8 @@ pub struct SessionReport {
     pub events: u64,
     /// Length of the trace file, in bytes.
     pub bytes: u64,
-    /// The most resident memory that the process was seen to have, in bytes; `None` if nobody looked.
+    /// The most resident memory that the process has had, in bytes, as the kernel said at the last
+    /// look; `None` if nobody looked, or too long before the end.
     pub peak_resident: Option<u64>,
     /// Whether the trace has the greatest size that it may have, and so does not go on to the end.
     pub is_full: bool,

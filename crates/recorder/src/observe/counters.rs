@@ -23,6 +23,8 @@ const BUDGET: u32 = 1000;
 /// The files stay open: opening them costs more than reading.
 pub(super) struct ProcessFigures {
     stat: File,
+    status: Option<File>,
+    peak: Option<Bytes>,
     rollup: Option<File>,
     rollup_due: Instant,
     last: Counters,
@@ -33,10 +35,18 @@ impl ProcessFigures {
     pub(super) fn open(pid: Pid) -> Option<ProcessFigures> {
         let directory = format!("/proc/{}", pid.as_raw_nonzero());
         let stat = File::open(format!("{directory}/stat")).ok()?;
+        let status = File::open(format!("{directory}/status")).ok();
         // Who has become another user may not be looked into.
         let rollup = File::open(format!("{directory}/smaps_rollup")).ok();
         let rollup_due = Instant::now() + LEAST_APART;
-        Some(ProcessFigures { stat, rollup, rollup_due, last: Counters::default() })
+        Some(ProcessFigures {
+            stat,
+            status,
+            peak: None,
+            rollup,
+            rollup_due,
+            last: Counters::default(),
+        })
     }
 
     /// The figures now, and whether they differ from the last ones; `None` when the process is gone.
@@ -46,8 +56,22 @@ impl ProcessFigures {
         let counters = parse_stat(&buffer[..length])?;
         let moved = counters != self.last;
         self.last = counters;
+        if moved {
+            self.peak = self.read_peak();
+        }
         let proportional = if moved { self.proportional() } else { None };
         Some((Counters { proportional, ..counters }, moved))
+    }
+
+    /// The most resident memory that the program has had, as of the last [`read`](Self::read).
+    pub(super) fn peak(&self) -> Option<Bytes> {
+        self.peak
+    }
+
+    fn read_peak(&self) -> Option<Bytes> {
+        let mut buffer = [0; 4096];
+        let length = self.status.as_ref()?.read_at(&mut buffer, 0).ok()?;
+        kilobytes(&buffer[..length], "VmHWM:")
     }
 
     fn proportional(&mut self) -> Option<Bytes> {
@@ -58,7 +82,7 @@ impl ProcessFigures {
         let mut buffer = [0; 2048];
         let length = self.rollup.as_ref()?.read_at(&mut buffer, 0).ok()?;
         self.rollup_due = begun + LEAST_APART.max(begun.elapsed() * BUDGET);
-        parse_rollup(&buffer[..length])
+        kilobytes(&buffer[..length], "Pss:")
     }
 }
 
@@ -77,9 +101,11 @@ fn parse_stat(text: &[u8]) -> Option<Counters> {
     })
 }
 
-fn parse_rollup(text: &[u8]) -> Option<Bytes> {
-    let text = std::str::from_utf8(text).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+/// The value of a line that begins with `name`.
+fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
+    // A program's name may hold anything.
+    let text = String::from_utf8_lossy(text);
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(Bytes(kilobytes * 1024))
 }
@@ -112,15 +138,14 @@ mod tests {
         let (later, _) = figures.read().unwrap();
         assert!(later.minor_faults > counters.minor_faults);
         assert_eq!(later.proportional, None);
+        assert!(figures.peak().unwrap().0 > 8 << 20);
     }
 
     #[test]
-    fn what_is_no_rollup() {
-        assert_eq!(
-            parse_rollup(b"Rss: 7 kB\nPss:\t  12 kB\nPss_Dirty: 1 kB"),
-            Some(Bytes(12 << 10))
-        );
-        assert_eq!(parse_rollup(b"potato"), None);
-        assert_eq!(parse_rollup(b"Pss: many kB"), None);
+    fn lines_of_kilobytes() {
+        let text = b"Name:\t\xff\nRss: 7 kB\nPss:\t  12 kB\nPss_Dirty: 1 kB";
+        assert_eq!(kilobytes(text, "Pss:"), Some(Bytes(12 << 10)));
+        assert_eq!(kilobytes(text, "VmHWM:"), None);
+        assert_eq!(kilobytes(b"Pss: many kB", "Pss:"), None);
     }
 }

@@ -198,6 +198,9 @@ impl Watched {
     fn look_at_figures(&mut self) -> bool {
         let Some(figures) = &mut self.figures else { return true };
         let Some((counters, moved)) = figures.read() else { return false };
+        if let Some(peak) = figures.peak() {
+            self.notes.note_peak(monotonic_now(), peak);
+        }
         self.note(Some(Fact::Counters(counters)));
         moved
     }

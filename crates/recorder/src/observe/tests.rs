@@ -16,6 +16,7 @@ fn counters_and_names_come_by_themselves() {
     let (pid, notes) = (rustix::process::getpid(), Notes::default());
     observer.watch(pid, notes.clone());
     wait_for(&notes, |fact| matches!(fact, Fact::Counters(it) if it.resident.is_some()));
+    wait_for(&notes, |_| notes.peak(monotonic_now()).is_some_and(|peak| peak.0 > 0));
     let os_id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
     observer.thread_started(pid, ThreadId(3), os_id);
     wait_for(&notes, |fact| matches!(fact, Fact::ThreadName(it) if it.thread.0 == 3));

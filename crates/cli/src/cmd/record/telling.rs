@@ -19,6 +19,9 @@ const COMPLAINTS: usize = 20;
 const NOTHING: &str = "nothing was recorded: no process has loaded the agent (statically linked and \
 setuid programs do not, nor do programs that are started with an emptied environment)";
 
+const TOO_SHORT: &str = "nothing was recorded: what has loaded the agent had ended before it could be \
+traced";
+
 /// Whether something went wrong on our side: a trace could not be written to its end, or at all.
 pub(super) fn has_failed(outcome: &Outcome) -> bool {
     let incomplete = |session: &SessionReport| session.error.is_some();
@@ -129,7 +132,8 @@ fn shortcomings(outcome: &Outcome) -> Vec<String> {
         format!("{count} more traces are incomplete")
     });
     let is_empty = outcome.sessions.is_empty() && outcome.refusals.is_empty();
-    of_sessions.chain(refusals).chain(others).chain(is_empty.then(|| NOTHING.to_owned())).collect()
+    let nothing = if outcome.missed == 0 { NOTHING } else { TOO_SHORT };
+    of_sessions.chain(refusals).chain(others).chain(is_empty.then(|| nothing.to_owned())).collect()
 }
 
 fn shortcomings_of(session: &SessionReport) -> Vec<String> {
@@ -250,6 +254,10 @@ mod tests {
             assert!(text.starts_with(part), "{text:?}");
         }
         assert_eq!(shortcomings(&Outcome::default()), [NOTHING]);
+        let outcome = Outcome { missed: 3, ..Outcome::default() };
+        assert_eq!(shortcomings(&outcome), [TOO_SHORT]);
+        let sessions = vec![session(7, "x")];
+        assert!(shortcomings(&Outcome { sessions, missed: 3, ..Outcome::default() }).is_empty());
     }
 
     #[test]
