@@ -3,7 +3,7 @@
 //! Raw system calls where libc's wrapper would be a cancellation point: a thread that is cancelled
 //! inside malloc would take our locks with it.
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -80,6 +80,35 @@ pub fn map_at(address: usize, bytes: usize) -> bool {
 /// The first `bytes` of the memory behind `descriptor`, shared.
 pub fn map_shared(descriptor: &Descriptor, bytes: usize) -> Option<NonNull<u8>> {
     map_with(bytes, libc::MAP_SHARED, descriptor.0)
+}
+
+/// So many bytes of a file from `offset` on, which is a multiple of the page size, read-only; `None`
+/// if the file has not so many.
+pub fn map_file(path: &CStr, offset: u64, bytes: usize) -> Option<NonNull<u8>> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY;
+    // SAFETY: a C string; a fresh descriptor, closed below.
+    let descriptor = unsafe {
+        let opened = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
+        Descriptor(c_int::try_from(opened).ok().filter(|opened| *opened >= 0)?)
+    };
+    let end = offset.checked_add(bytes as u64)?;
+    (length(&descriptor)? >= end).then_some(())?;
+    let (null, offset) = (core::ptr::null_mut(), offset as libc::off_t);
+    // SAFETY: lets the kernel choose a free range.
+    let start = unsafe {
+        libc::mmap(null, bytes, libc::PROT_READ, libc::MAP_PRIVATE, descriptor.0, offset)
+    };
+    mapped(start)
+}
+
+/// Length of an open file.
+fn length(file: &Descriptor) -> Option<u64> {
+    // SAFETY: zero is a valid `stat`; the kernel writes to it.
+    unsafe {
+        let mut stat: libc::stat = core::mem::zeroed();
+        let result = libc::syscall(libc::SYS_fstat, file.0, &raw mut stat);
+        (result == 0).then_some(stat.st_size as u64)
+    }
 }
 
 /// Gives the memory of whole pages back; they read as zero from now on.

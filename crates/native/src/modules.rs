@@ -31,6 +31,7 @@ use lifetrace_transport::message::{self, Body};
 
 use crate::executable;
 use crate::unwind::engine::{self, Engine, Map};
+use crate::unwind::tables;
 
 /// A mapped object file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ struct Loaded {
     path: Vec<u8>,
     unwind_table: Option<&'static [u8]>,
     unwind_table_end: u64,
+    /// From an offset in the file to the address of what is in the unwind table's segment.
+    file_bias: u64,
 }
 
 struct Known(UnsafeCell<Vec<Loaded>>);
@@ -63,6 +66,13 @@ static INHERITED: AtomicBool = AtomicBool::new(false);
 
 /// The page of the last unknown code that a scan did not explain.
 static UNEXPLAINED: AtomicU64 = AtomicU64::new(0);
+
+/// To be called at the start, while the process has a single thread.
+pub fn prepare() {
+    for module in in_loader(scan).unwrap_or_default() {
+        let _ = module.map_tables_again();
+    }
+}
 
 /// Brings the map up to date, and the recorder too.
 pub fn refresh(entered: &mut Entered) {
@@ -211,12 +221,12 @@ impl Loaded {
     /// of its segment.
     fn unwind_sections(&self) -> Option<ExplicitModuleSectionInfo<&'static [u8]>> {
         let table = self.unwind_table?;
-        let table_start = table.as_ptr() as u64;
-        let frames = frames_address(table, table_start)?;
+        let (table_start, frames) = self.unwind_addresses()?;
         let length = self.unwind_table_end.checked_sub(frames)? as usize;
         // SAFETY: the segment that holds both is mapped readable as long as the module is loaded;
         // no backtrace leads into a module that has been unloaded.
         let frames_bytes = unsafe { core::slice::from_raw_parts(frames as *const u8, length) };
+        let [table, frames_bytes] = tables::where_to_read([table, frames_bytes]);
         let stated = |address: u64, length: usize| {
             let start = address.wrapping_sub(self.bias);
             Some(start..start + length as u64)
@@ -230,6 +240,29 @@ impl Loaded {
             eh_frame_hdr: Some(table),
             ..Default::default()
         })
+    }
+}
+
+impl Loaded {
+    /// Where `.eh_frame_hdr` and `.eh_frame` begin.
+    fn unwind_addresses(&self) -> Option<(u64, u64)> {
+        let table = self.unwind_table?;
+        let start = table.as_ptr() as u64;
+        Some((start, frames_address(table, start)?))
+    }
+
+    /// Has the unwind tables read in a mapping of their own, if they are large.
+    fn map_tables_again(&self) -> Option<()> {
+        let (table, frames) = self.unwind_addresses()?;
+        let start = table.min(frames);
+        let length = self.unwind_table_end.checked_sub(start)? as usize;
+        let mut path = self.path.clone();
+        path.push(0);
+        let path = CStr::from_bytes_with_nul(&path).ok()?;
+        // SAFETY: part of a segment that is mapped readable.
+        let loaded = unsafe { core::slice::from_raw_parts(start as *const u8, length) };
+        tables::map_again(path, start.wrapping_sub(self.file_bias), loaded);
+        Some(())
     }
 }
 
@@ -303,11 +336,10 @@ unsafe fn read(info: &libc::dl_phdr_info) -> Option<Loaded> {
             }));
     }
     let unwind_table = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
-    let segment_end = unwind_table.and_then(|table| {
-        let holder = loads().find(|load| {
+    let holder = unwind_table.and_then(|table| {
+        loads().find(|load| {
             load.p_vaddr <= table.p_vaddr && table.p_vaddr < load.p_vaddr + load.p_filesz
-        })?;
-        Some(address(holder) + holder.p_filesz)
+        })
     });
     let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
     // SAFETY: program headers of a loaded module describe memory that is mapped readable.
@@ -322,7 +354,8 @@ unsafe fn read(info: &libc::dl_phdr_info) -> Option<Loaded> {
                 .to_vec(),
             path: path(info),
             unwind_table: unwind_table.map(|table| bytes(address(table), table.p_memsz)),
-            unwind_table_end: segment_end.unwrap_or(0),
+            unwind_table_end: holder.map_or(0, |holder| address(holder) + holder.p_filesz),
+            file_bias: holder.map_or(0, |holder| address(holder).wrapping_sub(holder.p_offset)),
         })
     }
 }

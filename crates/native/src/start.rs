@@ -46,6 +46,7 @@ pub fn start(start: Start) {
     }
     if !REGISTERED.swap(true, Ordering::Relaxed) {
         engine::prepare();
+        modules::prepare();
         register(atfork);
     }
     let has_region = region::prepare();

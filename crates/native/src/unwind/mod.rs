@@ -4,7 +4,8 @@
 //! of it are the thread's last backtrace, frame by frame with its [`rule`]
 //! ([`lifetrace_agent::backtrace`]), and a few [`cache`]s of rules, of which a thread borrows one for
 //! the length of a walk ([`walker`]). [`readable`] is what keeps a walk that has lost its way from
-//! touching memory that isn't there. [`registers`] is where it begins.
+//! touching memory that isn't there. [`tables`] keeps what framehop reads from staying resident.
+//! [`registers`] is where a walk begins.
 //!
 //! A walk ends at the outermost frame, or where it can't go on: at code without unwind information
 //! (a JIT's), at unreadable memory, at the greatest depth. In all but the first case the backtrace is
@@ -17,6 +18,7 @@ pub mod readable;
 #[cfg_attr(target_arch = "aarch64", path = "registers_aarch64.rs")]
 pub mod registers;
 pub mod rule;
+pub mod tables;
 pub mod walker;
 
 use lifetrace_agent::guard::Entered;

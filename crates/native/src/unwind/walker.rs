@@ -14,6 +14,7 @@ use super::engine::{Map, Tools, Walk};
 use super::readable::{Climb, Readable};
 use super::registers::{self, Registers, frame_pointer};
 use super::rule::{Caller, Frame, Rule};
+use super::tables;
 
 /// A walk under way.
 pub struct Walker<'a, 'stack> {
@@ -179,7 +180,9 @@ impl Walker<'_, '_> {
     fn search(&mut self, address: u64) -> Way {
         let code = FrameAddress::from_return_address(address);
         let Some(code) = code.filter(|_| self.map.knows(address)) else { return Way::Unknown };
-        match Rule::infer(&self.map.engine, &mut self.tools.rules, code) {
+        let rule = Rule::infer(&self.map.engine, &mut self.tools.rules, code);
+        tables::looked_up();
+        match rule {
             Some(rule) => {
                 self.tools.cache.insert(address, rule);
                 Way::Rule(rule)
