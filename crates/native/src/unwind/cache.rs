@@ -1,9 +1,12 @@
-//! Rules of return addresses that were met before.
+//! Rules of return addresses that were met before. \[UNSAFE\]
 //!
 //! A return address has one place where it is looked for first, and three more, which share a cache line
 //! with that. Its low bits say which: they are as good as any hash, since code lies close together, and
 //! a multiplication would make each step from frame to frame wait longer for the next.
 
+use core::alloc::Layout;
+
+use alloc::alloc::{alloc_zeroed, handle_alloc_error};
 use alloc::boxed::Box;
 
 use super::rule::Rule;
@@ -27,9 +30,18 @@ pub struct Places([[u64; 2]; PLACES]);
 const EMPTY: [u64; 2] = [0; 2];
 
 impl RuleCache {
-    /// Empty.
+    /// Empty; memory that is zero as it comes is not touched.
     pub fn new() -> Self {
-        RuleCache { map: 0, places: Box::new(Places([EMPTY; PLACES])) }
+        let layout = Layout::new::<Places>();
+        // SAFETY: places of zeros are empty ones, and the box has the layout that was asked for.
+        let places = unsafe {
+            let memory = alloc_zeroed(layout);
+            if memory.is_null() {
+                handle_alloc_error(layout);
+            }
+            Box::from_raw(memory.cast::<Places>())
+        };
+        RuleCache { map: 0, places }
     }
 
     /// Forgets the rules of other maps than this.
