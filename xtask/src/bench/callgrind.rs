@@ -99,7 +99,7 @@ impl Callgrind {
         let mut words: Vec<OsString> = Vec::new();
         if !recording.is_empty() {
             words.extend([self.lifetrace.clone().into(), "record".into(), "-q".into()]);
-            words.extend(["-o".into(), self.traces().join("%e.%p.ctf").into()]);
+            words.extend(["-o".into(), self.traces().join("%e.%p.lt").into()]);
             words.extend(recording.iter().map(OsString::from));
             words.push("--".into());
         }

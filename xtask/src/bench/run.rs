@@ -77,7 +77,7 @@ impl Runner {
                 let target = self.launcher.words(&self.inner(), &[], command);
                 let mut words = vec![self.lifetrace.clone().into(), "record".into(), "-q".into()];
                 words.extend(arguments.iter().map(OsString::from));
-                words.extend(["-o".into(), output.join("%e.%p.ctf").into(), "--".into()]);
+                words.extend(["-o".into(), output.join("%e.%p.lt").into(), "--".into()]);
                 words.extend(target);
                 self.launcher.words(&self.outer(), &[], &words)
             }

@@ -61,7 +61,7 @@ impl Workshop {
     /// is to run has yet to be appended.
     pub fn record(&self, options: &[&str], traces: &Path) -> Command {
         let mut command = Command::new(self.lifetrace());
-        command.args(["record", "-q"]).args(options).arg("-o").arg(traces.join("%e.%p.ctf"));
+        command.args(["record", "-q"]).args(options).arg("-o").arg(traces.join("%e.%p.lt"));
         command.arg("--").stdin(Stdio::null());
         command
     }
