@@ -11,6 +11,7 @@ use lifetrace_trace::lt::{Reader, Summary};
 use lifetrace_trace::transfer::Format;
 
 use crate::copies::converted;
+use crate::crowd;
 use crate::sample;
 use crate::support::{fixtures, fixtures_with, read_from};
 
@@ -23,6 +24,7 @@ fn expected() -> Vec<(PathBuf, Vec<u8>)> {
     let names = ["ocamlopt-1e-6", "listmap-1e-5", "server-1e-5"];
     let mut all: Vec<_> = names.into_iter().map(of_memtrace).collect();
     all.push((fixtures().join("sample-v1.0.lt"), sample::trace()));
+    all.push((fixtures().join("crowd-v1.0.lt"), crowd::trace()));
     all
 }
 
@@ -40,7 +42,7 @@ fn the_current_version_is_written_as_before() {
 #[test]
 fn all_golden_files_are_whole() {
     let paths = fixtures_with("lt");
-    assert!(paths.len() >= 4);
+    assert!(paths.len() >= 5);
     for path in paths {
         let bytes = std::fs::read(&path).unwrap();
         let mut reader = Reader::open(&bytes[..]).unwrap();

@@ -1,6 +1,7 @@
 //! Our own format, through its public face.
 
 mod copies;
+mod crowd;
 mod damage;
 mod facts;
 mod golden;
