@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The fields from the third on; the second, the program's name, may hold anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stat(Vec<String>);
+pub(crate) struct Stat(String);
 
 const FIRST: usize = 3;
 const STATE: usize = 3;
@@ -25,12 +25,16 @@ impl Stat {
     pub(crate) fn parse(text: &[u8]) -> Option<Stat> {
         let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
         let rest = std::str::from_utf8(&text[after_name..]).ok()?;
-        Some(Stat(rest.split_ascii_whitespace().map(str::to_owned).collect()))
+        Some(Stat(rest.to_owned()))
     }
 
     /// A field that is a number.
     pub(crate) fn number(&self, field: usize) -> Option<u64> {
-        self.0.get(field - FIRST)?.parse().ok()
+        self.field(field)?.parse().ok()
+    }
+
+    fn field(&self, field: usize) -> Option<&str> {
+        self.0.split_ascii_whitespace().nth(field - FIRST)
     }
 
     /// Time since the process began, to a hundredth of a second.
@@ -45,7 +49,7 @@ impl Stat {
 
     /// How the process ended, if it has and nobody has asked yet.
     pub(crate) fn exit(&self) -> Option<Exit> {
-        let is_over = matches!(self.0.get(STATE - FIRST)?.as_str(), "Z" | "X");
+        let is_over = matches!(self.field(STATE)?, "Z" | "X");
         let status = self.number(EXIT_CODE).filter(|_| is_over)? as i32;
         Some(match status & 0x7f {
             0 => Exit::Status(status >> 8 & 0xff),

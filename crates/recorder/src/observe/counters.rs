@@ -14,6 +14,8 @@ use lifetrace_trace::fact::Counters;
 use lifetrace_trace::ids::Bytes;
 use rustix::process::Pid;
 
+use crate::stat::Stat;
+
 /// The proportional share is read no more often.
 const LEAST_APART: Duration = Duration::from_secs(1);
 
@@ -53,7 +55,7 @@ impl ProcessFigures {
     pub(super) fn read(&mut self) -> Option<(Counters, bool)> {
         let mut buffer = [0; 1024];
         let length = self.stat.read_at(&mut buffer, 0).ok()?;
-        let counters = parse_stat(&buffer[..length])?;
+        let counters = counters_of(&Stat::parse(&buffer[..length])?)?;
         let moved = counters != self.last;
         self.last = counters;
         if moved {
@@ -86,17 +88,12 @@ impl ProcessFigures {
     }
 }
 
-/// The fields are numbered as in proc(5); the second, the program's name, may hold anything.
-fn parse_stat(text: &[u8]) -> Option<Counters> {
-    let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;
-    let rest = std::str::from_utf8(&text[after_name..]).ok()?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+fn counters_of(stat: &Stat) -> Option<Counters> {
     let page = rustix::param::page_size() as u64;
     Some(Counters {
-        resident: Some(Bytes(field(24)? * page)).filter(|resident| resident.0 > 0),
-        minor_faults: field(10),
-        major_faults: field(12),
+        resident: Some(Bytes(stat.number(24)? * page)).filter(|resident| resident.0 > 0),
+        minor_faults: stat.number(10),
+        major_faults: stat.number(12),
         ..Counters::default()
     })
 }
@@ -115,12 +112,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_programs_may_hold_anything() {
+    fn what_is_missing_is_missing() {
         let fields: Vec<String> = (3..=52).map(|number| number.to_string()).collect();
-        assert_eq!(parse_stat(b"7 (a) S 1 2 3"), None);
-        assert_eq!(parse_stat(b"potato"), None);
+        assert_eq!(counters_of(&Stat::parse(b"7 (a) S 1 2 3").unwrap()), None);
         let text = format!("7 (x) 1 2) {}\n", fields.join(" "));
-        let counters = parse_stat(text.as_bytes()).unwrap();
+        let counters = counters_of(&Stat::parse(text.as_bytes()).unwrap()).unwrap();
         let page = rustix::param::page_size() as u64;
         assert_eq!(counters.resident, Some(Bytes(24 * page)));
         assert_eq!((counters.minor_faults, counters.major_faults), (Some(10), Some(12)));
