@@ -21,6 +21,7 @@ pub fn ci() -> Result<()> {
     clippy()?;
     no_std()?;
     documentation()?;
+    fuzzers()?;
     checkers::loom()?;
     test()
 }
@@ -51,6 +52,11 @@ fn no_std() -> Result<()> {
         return Ok(());
     }
     shell::cargo(&format!("check --package lifetrace-transport --target {BARE_TARGET}"))
+}
+
+/// They are a workspace of their own, and must not be left behind.
+fn fuzzers() -> Result<()> {
+    shell::cargo("check --release --bins --examples --manifest-path fuzz/Cargo.toml")
 }
 
 /// With private items, since the comments that explain a design speak of them.
