@@ -34,7 +34,7 @@ use crate::unwind::engine::{self, Engine, Map};
 use crate::unwind::tables;
 
 /// A mapped object file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Loaded {
     bias: u64,
     text: Range<u64>,
@@ -44,6 +44,14 @@ struct Loaded {
     unwind_table_end: u64,
     /// From an offset in the file to the address of what is in the unwind table's segment.
     file_bias: u64,
+}
+
+/// The unwind table is not looked at: another thread may have unloaded the module meanwhile.
+impl PartialEq for Loaded {
+    fn eq(&self, other: &Self) -> bool {
+        let what = |it: &Self| (it.bias, it.text.start, it.text.end);
+        what(self) == what(other) && self.build_id == other.build_id && self.path == other.path
+    }
 }
 
 struct Known(UnsafeCell<Vec<Loaded>>);
