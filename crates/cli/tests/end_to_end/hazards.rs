@@ -97,6 +97,12 @@ fn dlopen_and_dlclose() {
 }
 
 #[test]
+fn modules_that_go_while_other_threads_allocate() {
+    let plugin = fixture::c_library("plugin");
+    check(&fixture::c("unloading"), &[plugin.to_str().unwrap()], 1);
+}
+
+#[test]
 fn malloc_found_by_name() {
     check(&fixture::c("dlsym"), &[], 1);
 }
