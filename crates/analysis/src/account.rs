@@ -12,7 +12,10 @@
 //!                │                   └ settle: at_peak = live (of 2 and 3, overwritten later); then change
 //! ```
 
-use crate::estimate::Tally;
+use crate::estimate::{Estimate, Tally};
+use crate::history::Block;
+use crate::replay::since;
+use lifetrace_trace::ids::Timestamp;
 
 /// Counts the maxima of the program's live bytes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,12 +34,13 @@ pub struct Account {
     allocated: Tally,
     live: Tally,
     at_peak: Tally,
+    lives: Lives,
     /// The peak that `at_peak` is of.
     settled: PeakNumber,
 }
 
 /// An account when all is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Balance {
     /// All blocks ever allocated.
     pub allocated: Tally,
@@ -44,6 +48,35 @@ pub struct Balance {
     pub live: Tally,
     /// Those that lived at the program's peak.
     pub peak: Tally,
+    /// How long all of them lived.
+    pub lives: Lives,
+}
+
+/// How long blocks lived, until their ends or the trace's.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lives {
+    /// Each block's bytes times the seconds that it lived.
+    pub byte_seconds: Estimate,
+    /// The seconds that blocks lived.
+    pub object_seconds: Estimate,
+}
+
+impl Lives {
+    /// A block's life is over, or the trace is.
+    pub fn end(&mut self, block: &Block, time: Timestamp) {
+        let seconds = since(block.born, time).as_secs_f64();
+        self.byte_seconds += block.weight.estimate(block.bytes as f64 * seconds);
+        if !block.is_growth {
+            self.object_seconds += block.weight.estimate(seconds);
+        }
+    }
+}
+
+impl std::ops::AddAssign<&Lives> for Lives {
+    fn add_assign(&mut self, other: &Lives) {
+        self.byte_seconds += other.byte_seconds;
+        self.object_seconds += other.object_seconds;
+    }
 }
 
 impl Account {
@@ -60,10 +93,20 @@ impl Account {
         self.live -= block;
     }
 
+    /// How long its blocks lived, so far.
+    pub fn lives_mut(&mut self) -> &mut Lives {
+        &mut self.lives
+    }
+
     /// The amounts, where `last_peak` is the highest.
     pub fn balance(mut self, last_peak: PeakNumber) -> Balance {
         self.settle(last_peak);
-        Balance { allocated: self.allocated, live: self.live, peak: self.at_peak }
+        Balance {
+            allocated: self.allocated,
+            live: self.live,
+            peak: self.at_peak,
+            lives: self.lives,
+        }
     }
 
     fn settle(&mut self, last_peak: PeakNumber) {
@@ -79,5 +122,6 @@ impl std::ops::AddAssign<&Balance> for Balance {
         self.allocated += &other.allocated;
         self.live += &other.live;
         self.peak += &other.peak;
+        self.lives += &other.lives;
     }
 }

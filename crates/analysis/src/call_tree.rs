@@ -21,7 +21,8 @@ impl NodeId {
         Self(u32::try_from(index).expect("2^32 nodes do not fit in memory"))
     }
 
-    fn index(self) -> usize {
+    /// Its number, from 0 for the root.
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }

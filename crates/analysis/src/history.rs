@@ -2,40 +2,45 @@
 //!
 //! Holds live sampled blocks only, so its size is bounded by how many of them live at once.
 
-use lifetrace_trace::event::{Allocation, Source};
-use lifetrace_trace::ids::{AllocationId, Timestamp, Words};
+use lifetrace_trace::event::Source;
+use lifetrace_trace::ids::{AllocationId, DomainId, SamplerId, ThreadId, Timestamp};
 use rustc_hash::FxHashMap;
 
 use crate::call_tree::NodeId;
+use crate::estimate::{Tally, Weight};
 
-/// A sampled block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A sampled block, as far as its life is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// When it was allocated.
     pub born: Timestamp,
     /// When it moved to the major heap, if it has.
     pub promoted: Option<Timestamp>,
-    /// Its length.
-    pub length: Words,
+    /// Bytes that it takes, a runtime's header included.
+    pub bytes: u64,
+    /// How many blocks it stands for.
+    pub weight: Weight,
+    /// How many births the trace told before it.
+    pub index: u64,
+    /// By whom it was allocated.
+    pub backtrace: NodeId,
+    /// Where it was allocated.
+    pub thread: ThreadId,
+    /// Where it was allocated.
+    pub domain: DomainId,
+    /// Who sampled it.
+    pub sampler: SamplerId,
     /// Where it was born.
     pub source: Source,
-    /// Not a block of its own, but words that were added to one.
-    pub growth: bool,
-    /// By whom.
-    pub backtrace: NodeId,
+    /// Not a block of its own, but bytes that were added to one.
+    pub is_growth: bool,
 }
 
 impl Block {
-    /// A block as it is when it is born.
-    pub fn new(born: Timestamp, allocation: &Allocation<'_>, backtrace: NodeId) -> Self {
-        Self {
-            born,
-            promoted: None,
-            length: allocation.length,
-            source: allocation.source,
-            growth: allocation.is_growth(),
-            backtrace,
-        }
+    /// What it adds to an amount of memory.
+    pub fn tally(&self) -> Tally {
+        let tally = self.weight.tally(self.bytes);
+        if self.is_growth { tally.without_objects() } else { tally }
     }
 }
 
@@ -80,10 +85,15 @@ mod tests {
         Block {
             born: Timestamp(born),
             promoted: None,
-            length: Words(3),
-            source: Source::Minor,
-            growth: false,
+            bytes: 32,
+            weight: Weight::ONE,
+            index: 0,
             backtrace: NodeId::ROOT,
+            thread: ThreadId(0),
+            domain: DomainId(0),
+            sampler: SamplerId(0),
+            source: Source::Minor,
+            is_growth: false,
         }
     }
 

@@ -1,20 +1,20 @@
 //! Events in, plain reports out.
 //!
 //! ```text
-//!   Event ─→ Profile ─┬─ CallTree   where: backtraces as nodes of a prefix tree
-//!                     ├─ History    which sampled blocks live now
-//!                     └─ Account    how much: one per backtrace, and one for the whole trace
-//!   Profile ─→ Summary              totals
-//!   Profile + Names ─→ Callsites    who
+//!   Told ─→ Replay ─→ Observers ─→ what each has found, by backtrace ─┬─→ reports
+//!             ├─ Sampling   what a sampled block stands for   Names ──┘
+//!             ├─ CallTree   where: backtraces as nodes of a prefix tree
+//!             └─ History    which sampled blocks live now
+//!   Profile = Replay + accounts: how much each backtrace, and the whole trace, allocated and held
 //! ```
 //!
-//! A [`Profile`] reads a trace once, in order, and costs O(changed frames) an event. It keeps one
-//! entry for each live sampled block and one for each distinct backtrace, and nothing for an event
-//! that is past. Names are not looked at before the end: until then a frame is its code.
+//! A [`Replay`] reads a trace once, in order, and costs O(changed frames) an event. It keeps one entry
+//! for each live sampled block and one for each distinct backtrace, and nothing for an event that is
+//! past. Names are not looked at before the end: until then a frame is its code.
 //!
 //! All amounts are estimates made from samples; [`estimate`] says how, and each carries its variance.
-//! Sums are kept in fixed point, so that what is added and later removed leaves nothing behind, and
-//! a trace of everything (rate 1) gives whole numbers.
+//! Sums are kept in fixed point where something is taken away again, so that nothing is left behind,
+//! and a trace of everything (rate 1) gives whole numbers.
 //!
 //! Nothing here does I/O, formats text, or fails on an odd trace: an event about an unknown block is
 //! counted in [`Summary::unmatched`] and otherwise ignored.
@@ -30,10 +30,14 @@ pub mod machinery;
 pub mod names;
 mod plain_name;
 pub mod profile;
+pub mod replay;
+pub mod sampling;
 pub mod summary;
 
 pub use callsites::{Callsite, Callsites, SortBy};
-pub use estimate::{Amount, Estimate, InvalidSampling, Sampling};
+pub use estimate::{Amount, Estimate, Weight};
 pub use names::{Frame, Names, Place};
 pub use profile::Profile;
+pub use replay::{Observer, Replay};
+pub use sampling::{InvalidSampling, Sampling};
 pub use summary::{Peak, Summary};

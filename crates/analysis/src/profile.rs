@@ -1,30 +1,35 @@
-//! The one pass over a trace.
+//! How much each backtrace, and the whole trace, allocated and held.
 
 use std::time::Duration;
 
-use lifetrace_trace::event::{Allocation, Event, TraceInfo};
-use lifetrace_trace::ids::{AllocationId, Timestamp};
-use rustc_hash::FxHashMap;
+use lifetrace_trace::event::{Event, TraceInfo};
+use lifetrace_trace::ids::{DomainId, LocationCode, ThreadId, Timestamp};
+use lifetrace_trace::told::{Told, What};
 
 use crate::account::{Account, Balance, PeakNumber};
 use crate::call_tree::{CallTree, NodeId};
 use crate::callsites::{Callsites, SortBy};
-use crate::estimate::{InvalidSampling, Sampling, Tally};
-use crate::history::{Block, History};
+use crate::estimate::Tally;
+use crate::history::Block;
 use crate::names::Names;
+use crate::replay::{Death, Observer, Replay, since};
+use crate::sampling::InvalidSampling;
 use crate::summary::{Peak, Summary};
 
-/// Everything that reports need to know of a trace.
+/// Everything that most reports need to know of a trace.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    sampling: Sampling,
-    start: Timestamp,
-    end: Timestamp,
-    tree: CallTree,
-    history: History,
-    accounts: FxHashMap<NodeId, Account>,
+    replay: Replay,
+    ledger: Ledger,
+}
+
+/// The accounts of a trace.
+#[derive(Clone, Debug, Default)]
+struct Ledger {
+    /// Those of the backtraces that have one, and which backtrace has which.
+    accounts: Vec<(NodeId, Account)>,
+    places: Vec<Option<u32>>,
     totals: Totals,
-    counts: Counts,
 }
 
 /// The whole program's amounts so far.
@@ -36,16 +41,7 @@ struct Totals {
     /// The greatest that `live` has been; its number and time.
     peak: Tally,
     peak_number: PeakNumber,
-    peak_time: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    samples: u64,
-    hits: u64,
-    promotions: u64,
-    collections: u64,
-    unmatched: u64,
+    peak_time: Option<Timestamp>,
 }
 
 impl Profile {
@@ -54,39 +50,56 @@ impl Profile {
     /// # Errors
     /// If nothing can be estimated from such a trace.
     pub fn new(info: &TraceInfo) -> Result<Self, InvalidSampling> {
-        Ok(Self {
-            sampling: Sampling::new(info)?,
-            start: info.start_time,
-            end: info.start_time,
-            tree: CallTree::default(),
-            history: History::default(),
-            accounts: FxHashMap::default(),
-            totals: Totals::default(),
-            counts: Counts::default(),
-        })
+        Ok(Self { replay: Replay::new(info)?, ledger: Ledger::default() })
     }
 
-    /// Takes the next event of the trace.
+    /// Takes what comes next in the trace; a birth's `backtrace` has its outermost frame first.
+    pub fn take(&mut self, told: &Told, backtrace: &[LocationCode]) {
+        self.replay.take(told, backtrace, &mut self.ledger);
+    }
+
+    /// Takes an event of a trace that knows of one thread only.
     pub fn record(&mut self, time: Timestamp, event: &Event<'_>) {
-        self.end = self.end.max(time);
-        match event {
-            Event::Allocation(allocation) => self.allocate(time, allocation),
-            Event::Promotion(id) => self.promote(time, *id),
-            Event::Collection(id) => self.collect(*id),
-        }
+        let (thread, domain, what) = (ThreadId(0), DomainId(0), What::from(event));
+        let backtrace = match event {
+            Event::Allocation(allocation) => allocation.backtrace,
+            Event::Promotion(_) | Event::Collection(_) => &[],
+        };
+        self.take(&Told { time, thread, domain, what }, backtrace);
+    }
+
+    /// The same as [`take`](Self::take), before another observer.
+    pub fn take_with(
+        &mut self,
+        told: &Told,
+        backtrace: &[LocationCode],
+        observer: &mut impl Observer,
+    ) {
+        self.replay.take(told, backtrace, &mut (&mut self.ledger, observer));
     }
 
     /// Says when the trace ended, if that was after its last event.
     pub fn finish(&mut self, end: Timestamp) {
-        self.end = self.end.max(end);
+        self.replay.finish(end, &mut self.ledger);
+    }
+
+    /// The same as [`finish`](Self::finish), before another observer.
+    pub fn finish_with(&mut self, end: Timestamp, observer: &mut impl Observer) {
+        self.replay.finish(end, &mut (&mut self.ledger, observer));
+    }
+
+    /// What has been read.
+    pub fn replay(&self) -> &Replay {
+        &self.replay
     }
 
     /// The totals.
     pub fn summary(&self) -> Summary {
-        let (totals, counts) = (&self.totals, &self.counts);
+        let (totals, counts) = (&self.ledger.totals, self.replay.counts());
+        let start = self.replay.start();
         Summary {
-            sampling: self.sampling,
-            duration: self.since_start(self.end),
+            sampling: self.replay.sampling().clone(),
+            duration: since(start, self.replay.end()),
             samples: counts.samples,
             hits: counts.hits,
             promotions: counts.promotions,
@@ -94,80 +107,77 @@ impl Profile {
             unmatched: counts.unmatched,
             allocated: totals.allocated.amount(),
             promoted: totals.promoted.amount(),
-            peak: Peak { amount: totals.peak.amount(), time: totals.peak_time },
+            peak: Peak {
+                amount: totals.peak.amount(),
+                time: totals.peak_time.map_or(Duration::ZERO, |time| since(start, time)),
+            },
             live: totals.live.amount(),
         }
     }
 
+    /// All backtraces.
+    pub fn tree(&self) -> &CallTree {
+        self.replay.tree()
+    }
+
+    /// What each backtrace has that was met, in the order in which they were.
+    pub fn balances(&self) -> impl Iterator<Item = (NodeId, Balance)> {
+        let last_peak = self.ledger.totals.peak_number;
+        self.ledger.accounts.iter().map(move |(node, account)| (*node, account.balance(last_peak)))
+    }
+
     /// The callsites, the greatest by `sort` first; `names` are those of the trace.
     pub fn callsites<'a, N: Names>(&self, names: &'a N, sort: SortBy) -> Callsites<'a, N> {
-        let balances = self.accounts.iter().map(|(&node, account)| (node, self.balance(account)));
-        Callsites::new(&self.tree, balances, names, sort)
+        Callsites::new(self.tree(), self.balances(), names, sort)
     }
+}
 
-    fn allocate(&mut self, time: Timestamp, allocation: &Allocation<'_>) {
-        self.counts.samples += 1;
-        self.counts.hits = self.counts.hits.saturating_add(allocation.samples);
-        let node = self.tree.follow(allocation.common_prefix, allocation.backtrace);
-        let block = Block::new(time, allocation, node);
-        if let Some(lost) = self.history.allocate(allocation.id, block) {
-            self.counts.unmatched += 1;
-            self.release(&lost);
+impl Ledger {
+    fn account(&mut self, node: NodeId) -> &mut Account {
+        let index = node.index();
+        if index >= self.places.len() {
+            self.places.resize(index + 1, None);
         }
-        let weight = self.weigh(&block);
-        self.accounts.entry(node).or_default().allocate(&weight, self.totals.peak_number);
-        self.totals.allocate(&weight, self.since_start(time));
+        let place = self.places[index].get_or_insert_with(|| {
+            self.accounts.push((node, Account::default()));
+            u32::try_from(self.accounts.len() - 1).expect("no more than nodes")
+        });
+        &mut self.accounts[*place as usize].1
+    }
+}
+
+impl Observer for Ledger {
+    fn born(&mut self, block: &Block) {
+        let (tally, peak) = (block.tally(), self.totals.peak_number);
+        self.account(block.backtrace).allocate(&tally, peak);
+        self.totals.allocate(&tally, block.born);
     }
 
-    fn promote(&mut self, time: Timestamp, id: AllocationId) {
-        match self.history.promote(id, time) {
-            Some(block) => {
-                self.counts.promotions += 1;
-                self.totals.promoted += &self.weigh(&block);
-            }
-            None => self.counts.unmatched += 1,
-        }
+    fn promoted(&mut self, block: &Block) {
+        self.totals.promoted += &block.tally();
     }
 
-    fn collect(&mut self, id: AllocationId) {
-        match self.history.collect(id) {
-            Some(block) => {
-                self.counts.collections += 1;
-                self.release(&block);
-            }
-            None => self.counts.unmatched += 1,
-        }
+    fn died(&mut self, block: &Block, death: Death) {
+        let (tally, peak) = (block.tally(), self.totals.peak_number);
+        let account = self.account(block.backtrace);
+        account.collect(&tally, peak);
+        account.lives_mut().end(block, death.time);
+        self.totals.live -= &tally;
     }
 
-    fn release(&mut self, block: &Block) {
-        let weight = self.weigh(block);
-        let account = self.accounts.entry(block.backtrace).or_default();
-        account.collect(&weight, self.totals.peak_number);
-        self.totals.live -= &weight;
-    }
-
-    fn weigh(&self, block: &Block) -> Tally {
-        let weight = self.sampling.weigh(block.source, block.length);
-        if block.growth { weight.without_objects() } else { weight }
-    }
-
-    fn balance(&self, account: &Account) -> Balance {
-        account.balance(self.totals.peak_number)
-    }
-
-    fn since_start(&self, time: Timestamp) -> Duration {
-        Duration::from_micros(time.0.saturating_sub(self.start.0))
+    fn survived(&mut self, block: &Block, end: Timestamp) {
+        self.account(block.backtrace).lives_mut().end(block, end);
     }
 }
 
 impl Totals {
-    fn allocate(&mut self, block: &Tally, time: Duration) {
+    fn allocate(&mut self, block: &Tally, time: Timestamp) {
         self.allocated += block;
         self.live += block;
         if self.live.exceeds(&self.peak) {
             self.peak = self.live;
             self.peak_number = self.peak_number.next();
-            self.peak_time = time;
+            self.peak_time = Some(time);
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::estimate::{Amount, Sampling};
+use crate::estimate::Amount;
+use crate::sampling::Sampling;
 
 /// What a trace amounts to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// How it was sampled.
     pub sampling: Sampling,
@@ -13,7 +14,7 @@ pub struct Summary {
     pub duration: Duration,
     /// Number of allocations sampled.
     pub samples: u64,
-    /// Number of words hit in them: [`Allocation::samples`](lifetrace_trace::event::Allocation) summed.
+    /// Number of units hit in them: [`Birth::samples`](lifetrace_trace::told::Birth) summed.
     pub hits: u64,
     /// Number of samples promoted.
     pub promotions: u64,

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lifetrace_trace::transfer::Progress;
+use lifetrace_trace::Progress;
 
 use crate::human;
 

@@ -5,9 +5,9 @@ use std::error::Error as _;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use lifetrace_trace::ReadError;
 use lifetrace_trace::lt;
 use lifetrace_trace::memtrace::{self, Error as MemtraceError, Lookalike};
-use lifetrace_trace::transfer::ReadError;
 
 use crate::input::STDIN;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lifetrace_trace::fact::{Counters, Exit, Fact, Label, Lost, Parent, Process, Sampler};
 use lifetrace_trace::ids::{Bytes, SamplerId};
-use lifetrace_trace::lt::BirthDetails;
+use lifetrace_trace::told::Birth;
 
 /// Facts so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,8 +54,8 @@ impl Facts {
     }
 
     /// To be called after each birth.
-    pub fn note_birth(&mut self, birth: Option<&BirthDetails>) {
-        self.truncated_backtraces += u64::from(birth.is_some_and(|birth| birth.is_truncated));
+    pub fn note_birth(&mut self, birth: &Birth) {
+        self.truncated_backtraces += u64::from(birth.is_truncated);
     }
 }
 

@@ -97,7 +97,7 @@ impl Glance {
             file_bytes: Some(self.file_bytes),
             format: Format::lt(self.minor),
             info: &self.info,
-            sampling: self.sampling,
+            sampling: self.sampling.clone(),
             duration: Duration::from_micros(duration),
             counts: Counts {
                 samples: allocations,

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use lifetrace_analysis::Names;
 use lifetrace_trace::event::{Location, TraceInfo};
-use lifetrace_trace::ids::{LocationCode, ThreadId, Timestamp};
-use lifetrace_trace::lt::{self, BirthDetails, Index, Item, Passed};
-use lifetrace_trace::memtrace;
+use lifetrace_trace::ids::{LocationCode, Timestamp};
+use lifetrace_trace::lt::{self, Index, Passed};
+use lifetrace_trace::told::Told;
+use lifetrace_trace::{AnyReader, memtrace};
 
 use crate::damage::{Damage, Extent, Problem};
 use crate::damages::Damages;
@@ -26,14 +27,9 @@ pub struct Trace {
     pub path: PathBuf,
     /// Length of the file in bytes, if it is one.
     pub file_bytes: Option<u64>,
-    reader: Reader,
+    reader: AnyReader<Bytes>,
     /// Why it cannot be read any further.
     stop: Option<Problem>,
-}
-
-enum Reader {
-    Memtrace(Box<memtrace::Reader<Bytes>>),
-    Lt(Box<lt::Reader<Bytes>>),
 }
 
 /// Name and version of a trace's format.
@@ -72,7 +68,7 @@ impl Trace {
     /// If it cannot be read, or is no trace of a format that is known.
     pub fn read(input: Input, backtraces: Backtraces) -> anyhow::Result<Self> {
         let (path, file_bytes) = (input.path.clone(), input.bytes);
-        let reader = match Reader::open(input) {
+        let reader = match reader(input) {
             Ok(reader) => reader,
             Err(problem) => bail!("{}", Damage::new(&path, problem).message(Extent::Nothing)),
         };
@@ -85,112 +81,72 @@ impl Trace {
 
     /// What the trace says about itself.
     pub fn info(&self) -> &TraceInfo {
-        match &self.reader {
-            Reader::Memtrace(reader) => reader.info(),
-            Reader::Lt(reader) => reader.info(),
-        }
+        self.reader.info()
     }
 
     /// What it is.
     pub fn format(&self) -> Format {
-        match &self.reader {
-            Reader::Memtrace(reader) => Format {
+        match (self.reader.as_memtrace(), self.reader.as_lt()) {
+            (Some(reader), _) => Format {
                 name: "Memtrace",
                 id: "memtrace",
                 version: reader.version().number().into(),
                 minor: None,
             },
-            Reader::Lt(reader) => Format::lt(reader.minor_version()),
+            (None, reader) => Format::lt(reader.map_or(0, lt::Reader::minor_version)),
         }
     }
 
     /// What comes next, or nothing where reading ends; [`damages`](Self::damages) tells why it does.
     #[inline]
-    pub fn next(&mut self) -> Option<(Timestamp, Item<'_>)> {
-        let outcome = match &mut self.reader {
-            Reader::Lt(reader) => reader.next().map_err(Problem::from),
-            Reader::Memtrace(reader) => match reader.next() {
-                Ok(next) => Ok(next.map(|(time, event)| (time, Item::Event(event)))),
-                Err(error) => Err(Problem::from(error)),
-            },
-        };
-        outcome.unwrap_or_else(|problem| {
-            self.stop = Some(problem);
+    pub fn next(&mut self) -> Option<Told> {
+        self.reader.next().unwrap_or_else(|error| {
+            self.stop = Some(error.into());
             None
         })
     }
 
-    /// What is known of the last birth beside its event, where the format has room for it.
-    pub fn birth(&self) -> Option<&BirthDetails> {
-        match &self.reader {
-            Reader::Memtrace(_) => None,
-            Reader::Lt(reader) => reader.birth(),
-        }
+    /// The last birth's backtrace, outermost frame first; empty if backtraces are skipped.
+    pub fn backtrace(&self) -> &[LocationCode] {
+        self.reader.backtrace()
     }
 
-    /// In which thread the last event happened, where the format has room for it.
-    pub fn thread(&self) -> Option<ThreadId> {
-        match &self.reader {
-            Reader::Memtrace(_) => None,
-            Reader::Lt(reader) => Some(reader.thread()),
-        }
-    }
-
-    /// Whether the format has room for facts.
+    /// Whether the format has room for facts, threads, and sizes in bytes.
     pub fn has_facts(&self) -> bool {
-        matches!(self.reader, Reader::Lt(_))
+        self.reader.as_lt().is_some()
     }
 
     /// At the end of a trace that has one: its index.
     pub fn index(&self) -> Option<&Index> {
-        match &self.reader {
-            Reader::Memtrace(_) => None,
-            Reader::Lt(reader) => reader.index(),
-        }
+        self.reader.as_lt()?.index()
     }
 
     /// What has been come past, where the format has an index to compare it with.
     pub fn passed(&self) -> Option<&Passed> {
-        match &self.reader {
-            Reader::Memtrace(_) => None,
-            Reader::Lt(reader) => Some(reader.passed()),
-        }
+        self.reader.as_lt().map(lt::Reader::passed)
     }
 
     /// At the end: whether the trace was finished by who wrote it, where the format tells.
     pub fn is_complete(&self) -> Option<bool> {
-        match &self.reader {
-            Reader::Memtrace(_) => None,
-            Reader::Lt(reader) => Some(reader.is_complete()),
-        }
+        self.reader.as_lt().map(lt::Reader::is_complete)
     }
 
     /// The latest time that what has been read covers.
     pub fn end_time(&self) -> Timestamp {
-        match &self.reader {
-            Reader::Memtrace(reader) => reader.end_time(),
-            Reader::Lt(reader) => reader.end_time(),
-        }
+        self.reader.end_time()
     }
 
     /// What was strange in what has been read.
     pub fn oddities(&self) -> Oddities {
-        match &self.reader {
-            Reader::Memtrace(reader) => Oddities {
-                foreign_packets: reader.foreign_packets(),
-                clock_steps: reader.clock_steps(),
-            },
-            Reader::Lt(_) => Oddities::default(),
-        }
+        self.reader.as_memtrace().map_or_else(Oddities::default, |reader| Oddities {
+            foreign_packets: reader.foreign_packets(),
+            clock_steps: reader.clock_steps(),
+        })
     }
 
     /// What was wrong with the trace; to be asked when there is [nothing more](Self::next).
     pub fn damages(&mut self) -> Damages {
-        let reader = match &self.reader {
-            Reader::Memtrace(_) => None,
-            Reader::Lt(reader) => Some(&**reader),
-        };
-        Damages::new(&self.path, reader, self.stop.take())
+        Damages::new(&self.path, self.reader.as_lt(), self.stop.take())
     }
 }
 
@@ -201,27 +157,15 @@ impl Format {
     }
 }
 
-impl Reader {
-    fn open(input: Input) -> Result<Self, Problem> {
-        Ok(match input.kind {
-            Kind::Memtrace => Self::Memtrace(Box::new(memtrace::Reader::open(input.into_bytes())?)),
-            Kind::Lt => Self::Lt(Box::new(lt::Reader::open(input.into_bytes())?)),
-        })
-    }
-
-    fn without_backtraces(self) -> Self {
-        match self {
-            Self::Memtrace(reader) => Self::Memtrace(Box::new(reader.without_backtraces())),
-            Self::Lt(reader) => Self::Lt(Box::new(reader.without_backtraces())),
-        }
-    }
+fn reader(input: Input) -> Result<AnyReader<Bytes>, Problem> {
+    Ok(match input.kind {
+        Kind::Memtrace => AnyReader::memtrace(memtrace::Reader::open(input.into_bytes())?),
+        Kind::Lt => AnyReader::lt(lt::Reader::open(input.into_bytes())?),
+    })
 }
 
 impl Names for Trace {
     fn locations(&self, code: LocationCode) -> &[Location] {
-        match &self.reader {
-            Reader::Memtrace(reader) => reader.locations(code),
-            Reader::Lt(reader) => reader.locations(code),
-        }
+        self.reader.locations(code)
     }
 }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use lifetrace_analysis::{Profile, Summary};
-use lifetrace_trace::event::Event;
-use lifetrace_trace::lt::Item;
+use lifetrace_trace::told::What;
 
 use crate::damages::Damages;
 use crate::facts::Facts;
@@ -58,15 +57,12 @@ pub fn read(path: &Path, backtraces: Backtraces) -> anyhow::Result<Reading> {
     let profile = Profile::new(trace.info());
     let mut profile = profile.with_context(|| format!("{}: cannot be analysed", path.display()))?;
     let mut facts = Facts::default();
-    while let Some((time, item)) = trace.next() {
-        match item {
-            Item::Fact(fact) => facts.take(fact),
-            Item::Event(event) => {
-                profile.record(time, &event);
-                if matches!(event, Event::Allocation(_)) {
-                    facts.note_birth(trace.birth());
-                }
-            }
+    while let Some(told) = trace.next() {
+        profile.take(&told, trace.backtrace());
+        match told.what {
+            What::Fact(fact) => facts.take(fact),
+            What::Birth(birth) => facts.note_birth(&birth),
+            What::Promotion(_) | What::Collection(_) => {}
         }
     }
     profile.finish(trace.end_time());

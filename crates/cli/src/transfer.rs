@@ -8,7 +8,8 @@ use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::memtrace::Version;
-use lifetrace_trace::transfer::{AnyReader, AnyWriter, Format, Omitted, ReadError};
+use lifetrace_trace::transfer::{AnyWriter, Format, Omitted};
+use lifetrace_trace::{AnyReader, ReadError};
 use lifetrace_trace::{lt, memtrace};
 
 use crate::bar::Bar;

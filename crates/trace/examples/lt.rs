@@ -13,12 +13,13 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Duration;
 
+use lifetrace_trace::AnyReader;
 use lifetrace_trace::event::{Event, Source, TraceInfo};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, Timestamp, Words};
 use lifetrace_trace::lt::{self, ColumnSizes, Listing, NewBirth, PacketKind};
 use lifetrace_trace::memtrace;
-use lifetrace_trace::transfer::{self, AnyReader, AnyWriter, Format};
+use lifetrace_trace::transfer::{self, AnyWriter, Format};
 use rustix::time::{ClockId, clock_gettime};
 
 const ROUNDS: usize = 7;

@@ -1,10 +1,14 @@
 //! The file formats. No I/O of its own beyond `Read` and `Write`.
 #![forbid(unsafe_code)]
 
+mod any;
 pub mod event;
 pub mod fact;
 pub mod frame;
 pub mod ids;
 pub mod lt;
 pub mod memtrace;
+pub mod told;
 pub mod transfer;
+
+pub use any::{AnyReader, Progress, ReadError};

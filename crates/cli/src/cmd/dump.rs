@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lifetrace_trace::event::{Allocation, Event, Source};
-use lifetrace_trace::ids::{Bytes, Size, Timestamp, Words};
-use lifetrace_trace::lt::{BirthDetails, Item};
+use lifetrace_trace::event::Source;
+use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
+use lifetrace_trace::told::{Birth, What};
 
 use crate::open::{Backtraces, Trace};
 
@@ -105,33 +105,35 @@ impl<W: Write> Dump<W> {
 
     /// Writes what comes next; false at the end.
     fn next(&mut self, trace: &mut Trace) -> io::Result<bool> {
-        let Some((time, item)) = trace.next() else { return Ok(false) };
-        let time = time.0.saturating_sub(self.start.0);
-        match item {
-            Item::Fact(fact) if self.with_facts => {
-                writeln!(self.output, "{time}\tfact\t{}", fact::text(&fact))?;
+        let Some(told) = trace.next() else { return Ok(false) };
+        let time = told.time.0.saturating_sub(self.start.0);
+        let thread = trace.has_facts().then_some(told.thread);
+        match &told.what {
+            What::Fact(fact) if self.with_facts => {
+                writeln!(self.output, "{time}\tfact\t{}", fact::text(fact))?;
             }
-            Item::Fact(_) => {}
-            Item::Event(Event::Promotion(id)) => {
-                write!(self.output, "{time}\tpromotion\t{}", id.0)?;
-                self.end_change(trace)?;
-            }
-            Item::Event(Event::Collection(id)) => {
-                write!(self.output, "{time}\tcollection\t{}", id.0)?;
-                self.end_change(trace)?;
-            }
-            Item::Event(Event::Allocation(allocation)) => {
-                self.allocation(time, &allocation)?;
-                let kept = self.backtrace.as_mut().map(|text| text.take(&allocation));
-                self.end_allocation(kept, trace)?;
+            What::Fact(_) => {}
+            What::Promotion(id) => self.change(time, "promotion", *id, thread)?,
+            What::Collection(id) => self.change(time, "collection", *id, thread)?,
+            What::Birth(birth) => {
+                self.birth(time, birth, told.domain, trace)?;
+                self.more(birth, thread)?;
+                self.end_birth(birth, trace)?;
             }
         }
         Ok(true)
     }
 
-    fn allocation(&mut self, time: u64, allocation: &Allocation<'_>) -> io::Result<()> {
-        let Allocation { id, length, samples, domain, .. } = allocation;
-        let source = source_name(allocation.source);
+    fn birth(
+        &mut self,
+        time: u64,
+        birth: &Birth,
+        domain: DomainId,
+        trace: &Trace,
+    ) -> io::Result<()> {
+        let Birth { id, samples, .. } = birth;
+        let length = birth.size.words(trace.info().word_bits);
+        let source = source_name(birth.source);
         write!(
             self.output,
             "{time}\tallocation\t{}\t{}\t{samples}\t{source}\t{}",
@@ -139,17 +141,20 @@ impl<W: Write> Dump<W> {
         )
     }
 
-    /// Of the backtrace, so many frames are in the text already.
-    fn end_allocation(&mut self, kept: Option<usize>, trace: &Trace) -> io::Result<()> {
-        if self.with_all_columns {
-            self.thread(trace)?;
-            match trace.birth() {
-                Some(details) => write!(self.output, "\t{}", more(details))?,
-                None => write!(self.output, "\t-\t-\t-")?,
-            }
+    fn more(&mut self, birth: &Birth, thread: Option<ThreadId>) -> io::Result<()> {
+        if !self.with_all_columns {
+            return Ok(());
         }
-        if let (Some(backtrace), Some(kept)) = (&mut self.backtrace, kept) {
-            backtrace.render(kept, trace);
+        self.thread(thread)?;
+        match thread {
+            Some(_) => write!(self.output, "\t{}", more(birth)),
+            None => write!(self.output, "\t-\t-\t-"),
+        }
+    }
+
+    fn end_birth(&mut self, birth: &Birth, trace: &Trace) -> io::Result<()> {
+        if let Some(backtrace) = &mut self.backtrace {
+            backtrace.follow(birth.common_prefix, trace.backtrace(), trace);
             let (depth, text) = backtrace.text();
             write!(self.output, "\t{depth}")?;
             self.output.write_all(text.as_bytes())?;
@@ -157,15 +162,22 @@ impl<W: Write> Dump<W> {
         self.output.write_all(b"\n")
     }
 
-    fn end_change(&mut self, trace: &Trace) -> io::Result<()> {
+    fn change(
+        &mut self,
+        time: u64,
+        what: &str,
+        id: AllocationId,
+        thread: Option<ThreadId>,
+    ) -> io::Result<()> {
+        write!(self.output, "{time}\t{what}\t{}", id.0)?;
         if self.with_all_columns {
-            self.thread(trace)?;
+            self.thread(thread)?;
         }
         self.output.write_all(b"\n")
     }
 
-    fn thread(&mut self, trace: &Trace) -> io::Result<()> {
-        match trace.thread() {
+    fn thread(&mut self, thread: Option<ThreadId>) -> io::Result<()> {
+        match thread {
             Some(thread) => write!(self.output, "\t{}", thread.0),
             None => write!(self.output, "\t-"),
         }
@@ -173,18 +185,18 @@ impl<W: Write> Dump<W> {
 }
 
 /// Size, sampler and marks.
-fn more(details: &BirthDetails) -> String {
-    let size = match details.size {
+fn more(birth: &Birth) -> String {
+    let size = match birth.size {
         Size::Bytes(Bytes(bytes)) => format!("{bytes}b"),
         Size::Words(Words(words)) => format!("{words}w"),
     };
-    let marks = match (details.is_growth, details.is_truncated) {
+    let marks = match (birth.is_growth, birth.is_truncated) {
         (false, false) => "-",
         (true, false) => "growth",
         (false, true) => "truncated",
         (true, true) => "growth,truncated",
     };
-    format!("{size}\t{}\t{marks}", details.sampler.0)
+    format!("{size}\t{}\t{marks}", birth.sampler.0)
 }
 
 fn source_name(source: Source) -> &'static str {

@@ -9,7 +9,6 @@
 //! error, and the writer can be finished.
 
 mod pseudonyms;
-mod reader;
 mod repair;
 mod slice;
 mod strip;
@@ -17,7 +16,9 @@ mod writer;
 
 use std::io::{self, Read, Write};
 
-pub use reader::{AnyReader, Birth, Progress, ReadError, Told, What};
+use crate::told::Told;
+use crate::{AnyReader, ReadError};
+
 pub use repair::{DAMAGED, Salvage, repair};
 pub use slice::{Plan, Span, slice};
 pub use strip::{Strip, strip};

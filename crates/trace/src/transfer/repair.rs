@@ -8,12 +8,13 @@ use std::io::{self, Read, Write};
 
 use rustc_hash::FxHashSet;
 
-use super::reader::{AnyReader, ReadError, Told, What};
 use super::writer::AnyWriter;
 use super::{for_each, pass_on};
 use crate::fact::{Fact, Lost};
 use crate::frame::Frame;
 use crate::ids::{AllocationId, DomainId, ThreadId, Timestamp};
+use crate::told::{Told, What};
+use crate::{AnyReader, ReadError};
 
 /// The reason of a [`Lost`] that tells of damage in a trace. Its count is of births, and 0 where
 /// nobody knows.

@@ -9,12 +9,13 @@ use std::io::{self, Read, Write};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::reader::{AnyReader, ReadError, Told, What};
 use super::writer::AnyWriter;
 use super::{for_each, pass_on};
 use crate::event::TraceInfo;
 use crate::fact::Fact;
 use crate::ids::{AllocationId, Timestamp};
+use crate::told::{Told, What};
+use crate::{AnyReader, ReadError};
 
 /// A span of a trace's time, in microseconds since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,12 +10,13 @@ use rustc_hash::FxHashMap;
 
 use super::for_each;
 use super::pseudonyms::Pseudonyms;
-use super::reader::{AnyReader, ReadError, What};
 use super::writer::AnyWriter;
 use crate::event::{GROWTH, GROWTH_NAME, Location, TraceInfo};
 use crate::fact::{Fact, Label, Module, Parent, Process, Sampler, ThreadName};
 use crate::frame::Frame;
 use crate::ids::LocationCode;
+use crate::told::What;
+use crate::{AnyReader, ReadError};
 
 /// Names of samplers and runtimes that are nobody's own.
 const COMMON: [&str; 4] = ["malloc", "native", "ocaml", "ruby"];

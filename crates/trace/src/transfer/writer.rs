@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::reader::{Birth, Told, What};
 use crate::event::TraceInfo;
 use crate::frame::Frame;
 use crate::ids::{DomainId, LocationCode, Size, ThreadId, Timestamp};
+use crate::told::{Birth, Told, What};
 use crate::{lt, memtrace};
 
 /// More facts do not wait.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lifetrace_trace::AnyReader;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{
@@ -9,7 +10,7 @@ use lifetrace_trace::ids::{
 };
 use lifetrace_trace::lt::{Listing, PacketKind, Reader, Writer};
 use lifetrace_trace::memtrace::{self, Version};
-use lifetrace_trace::transfer::{self, AnyReader, AnyWriter, Format, Omitted, copy};
+use lifetrace_trace::transfer::{AnyWriter, Format, Omitted, copy};
 
 use crate::sample;
 use crate::support::{Birth, START, Told, What, fixtures, fixtures_with, info, read, written};
@@ -93,7 +94,7 @@ fn births(trace: &[u8]) -> BTreeMap<u64, (u16, Vec<LocationCode>)> {
     let mut reader = open(trace);
     let mut all = BTreeMap::new();
     while let Some(told) = reader.next().unwrap() {
-        if let transfer::What::Birth(birth) = told.what {
+        if let lifetrace_trace::told::What::Birth(birth) = told.what {
             all.insert(birth.id.0, (told.domain.0, reader.backtrace().to_vec()));
         }
     }
@@ -161,7 +162,12 @@ fn the_last_facts_have_a_segment_of_their_own() {
     for fact in &facts {
         let What::Fact(fact) = fact.what.clone() else { panic!("{fact:?}") };
         let (thread, domain) = (ThreadId(0), DomainId(0));
-        let told = transfer::Told { time: end, thread, domain, what: transfer::What::Fact(fact) };
+        let told = lifetrace_trace::told::Told {
+            time: end,
+            thread,
+            domain,
+            what: lifetrace_trace::told::What::Fact(fact),
+        };
         writer.put(&told, &[], &mut |_| Frame::default()).unwrap();
     }
     let trace = writer.finish().unwrap();

@@ -121,7 +121,7 @@ impl Counts {
         let mut counts = Self::default();
         let mut reader = open(trace);
         while let Some(told) = reader.next().unwrap() {
-            use lifetrace_trace::transfer::What;
+            use lifetrace_trace::told::What;
             match told.what {
                 What::Birth(birth) => {
                     counts.births += 1;

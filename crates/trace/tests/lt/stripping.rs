@@ -7,7 +7,8 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_trace::memtrace::Version;
-use lifetrace_trace::transfer::{AnyWriter, Format, Strip, Told, What, strip};
+use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::transfer::{AnyWriter, Format, Strip, strip};
 use proptest::prelude::*;
 
 use crate::copies::open;

@@ -1,7 +1,7 @@
 //! What was counted in a trace, against what its index says.
 
-use lifetrace_trace::event::Event;
-use lifetrace_trace::lt::{Index, Item, Passed, Place, Summary};
+use lifetrace_trace::lt::{Index, Passed, Place, Summary};
+use lifetrace_trace::told::What;
 use serde::Serialize;
 
 use crate::human;
@@ -19,14 +19,14 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    pub(super) fn take(&mut self, item: &Item<'_>) {
-        match item {
-            Item::Fact(_) => self.facts += 1,
-            Item::Event(Event::Promotion(_)) => self.promotions += 1,
-            Item::Event(Event::Collection(_)) => self.collections += 1,
-            Item::Event(Event::Allocation(allocation)) => {
+    pub(super) fn take(&mut self, what: &What) {
+        match what {
+            What::Fact(_) => self.facts += 1,
+            What::Promotion(_) => self.promotions += 1,
+            What::Collection(_) => self.collections += 1,
+            What::Birth(birth) => {
                 self.allocations += 1;
-                self.samples = self.samples.saturating_add(allocation.samples);
+                self.samples = self.samples.saturating_add(birth.samples);
             }
         }
     }
@@ -84,8 +84,8 @@ mod tests {
     /// Three deaths and a fact, in two segments.
     fn sound() -> (Counted, Index, Passed) {
         let mut counted = Counted::default();
-        (0..3).for_each(|id| counted.take(&Item::Event(Event::Collection(AllocationId(id)))));
-        counted.take(&Item::Fact(lifetrace_trace::fact::Fact::Marker("here".into())));
+        (0..3).for_each(|id| counted.take(&What::Collection(AllocationId(id))));
+        counted.take(&What::Fact(lifetrace_trace::fact::Fact::Marker("here".into())));
         let summary =
             Summary { collections: 3, facts: 1, packets: 4, duration: 70, ..Summary::default() };
         let index = Index { summary, checkpoints: vec![place(300)] };

@@ -62,8 +62,8 @@ impl Verdict {
 
     fn read(mut trace: Trace) -> Self {
         let mut counted = Counted::default();
-        while let Some((_, item)) = trace.next() {
-            counted.take(&item);
+        while let Some(told) = trace.next() {
+            counted.take(&told.what);
         }
         let damages = trace.damages();
         damages.messages().iter().for_each(terminal::complain);

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use lifetrace_analysis::Names;
-use lifetrace_trace::event::{Allocation, Location};
+use lifetrace_trace::event::Location;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,6 @@ use crate::human;
 /// The last backtrace.
 #[derive(Default)]
 pub(super) struct BacktraceText {
-    codes: Vec<LocationCode>,
     /// Each frame with a tab before it.
     text: String,
     /// Where in `text` each frame ends.
@@ -22,28 +21,21 @@ pub(super) struct BacktraceText {
 }
 
 impl BacktraceText {
-    /// Notes a backtrace; gives back how many of its frames are in the text already.
-    pub(super) fn take(&mut self, allocation: &Allocation<'_>) -> usize {
-        let kept = allocation.common_prefix.min(allocation.backtrace.len()).min(self.codes.len());
-        self.codes.truncate(kept);
-        self.codes.extend_from_slice(&allocation.backtrace[kept..]);
-        kept
-    }
-
-    /// Number of frames, and the text: each frame with a tab before it.
-    pub(super) fn text(&self) -> (usize, &str) {
-        (self.codes.len(), &self.text)
-    }
-
-    /// Makes the text that of the backtrace that was noted.
-    pub(super) fn render(&mut self, kept: usize, names: &impl Names) {
+    /// Goes on to another backtrace, of which so many frames are those of the last one.
+    pub(super) fn follow(&mut self, shared: usize, backtrace: &[LocationCode], names: &impl Names) {
+        let kept = shared.min(backtrace.len()).min(self.ends.len());
         self.ends.truncate(kept);
         self.text.truncate(self.ends.last().copied().unwrap_or(0));
-        for &code in &self.codes[kept..] {
+        for &code in &backtrace[kept..] {
             let frame = self.frames.entry(code).or_insert_with(|| frame_text(names, code));
             self.text.push_str(frame);
             self.ends.push(self.text.len());
         }
+    }
+
+    /// Number of frames, and the text: each frame with a tab before it.
+    pub(super) fn text(&self) -> (usize, &str) {
+        (self.ends.len(), &self.text)
     }
 }
 

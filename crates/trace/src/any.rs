@@ -4,56 +4,11 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::event::{Allocation, Event, Source, TraceInfo};
-use crate::fact::Fact;
+use crate::event::{Location, TraceInfo};
 use crate::frame::Frame;
-use crate::ids::{AllocationId, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp};
+use crate::ids::{LocationCode, ThreadId, Timestamp};
+use crate::told::{Birth, Told, What};
 use crate::{lt, memtrace};
-
-/// Something that a trace tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// When it was.
-    pub time: Timestamp,
-    /// Where it was.
-    pub thread: ThreadId,
-    /// Where it was.
-    pub domain: DomainId,
-    /// What it is.
-    pub what: What,
-}
-
-/// What can be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A block was allocated.
-    Birth(Birth),
-    /// It moved to the major heap.
-    Promotion(AllocationId),
-    /// It was freed, or found dead.
-    Collection(AllocationId),
-    /// Something beside these.
-    Fact(Fact),
-}
-
-/// The birth of a sampled block; its backtrace is with the reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Birth {
-    /// Its name.
-    pub id: AllocationId,
-    /// Its size.
-    pub size: Size,
-    /// How many of its units the sampler hit.
-    pub samples: u64,
-    /// Where it lives.
-    pub source: Source,
-    /// Who sampled it.
-    pub sampler: SamplerId,
-    /// Whether outermost frames of its backtrace are missing.
-    pub is_truncated: bool,
-    /// As many leading frames are surely those of the previous birth's backtrace.
-    pub common_prefix: usize,
-}
 
 /// Why reading stopped.
 #[derive(Debug, thiserror::Error)]
@@ -163,6 +118,14 @@ impl<R: Read> AnyReader<R> {
         }
     }
 
+    /// The locations of a frame, outermost first; empty when the trace doesn't tell.
+    pub fn locations(&self, code: LocationCode) -> &[Location] {
+        match &self.inner {
+            Inner::Memtrace(reader) => reader.locations(code),
+            Inner::Lt(reader) => reader.locations(code),
+        }
+    }
+
     /// The latest time that what has been read covers.
     pub fn end_time(&self) -> Timestamp {
         match &self.inner {
@@ -203,38 +166,25 @@ impl<R: Read> AnyReader<R> {
 #[inline]
 fn next_of_memtrace<R: Read>(reader: &mut memtrace::Reader<R>) -> Result<Option<Told>, ReadError> {
     let Some((time, event)) = reader.next()? else { return Ok(None) };
-    let what = match event {
-        Event::Promotion(id) => What::Promotion(id),
-        Event::Collection(id) => What::Collection(id),
-        Event::Allocation(allocation) => What::Birth(plain(&allocation)),
-    };
+    let what = What::from(&event);
     Ok(Some(Told { time, thread: ThreadId(0), domain: reader.domain(), what }))
 }
 
 #[inline]
 fn next_of_lt<R: Read>(reader: &mut lt::Reader<R>) -> Result<Option<Told>, ReadError> {
     let Some((time, item)) = reader.next()? else { return Ok(None) };
-    let what = match item {
+    let mut what = match item {
         lt::Item::Fact(fact) => What::Fact(fact),
-        lt::Item::Event(Event::Promotion(id)) => What::Promotion(id),
-        lt::Item::Event(Event::Collection(id)) => What::Collection(id),
-        lt::Item::Event(Event::Allocation(allocation)) => {
-            let plain = plain(&allocation);
-            What::Birth(reader.birth().map_or(plain, |known| Birth {
-                size: known.size,
-                sampler: known.sampler,
-                is_truncated: known.is_truncated,
-                ..plain
-            }))
-        }
+        lt::Item::Event(event) => What::from(&event),
     };
+    if let (What::Birth(birth), Some(known)) = (&mut what, reader.birth()) {
+        *birth = Birth {
+            size: known.size,
+            sampler: known.sampler,
+            is_growth: known.is_growth,
+            is_truncated: known.is_truncated,
+            ..*birth
+        };
+    }
     Ok(Some(Told { time, thread: reader.thread(), domain: reader.domain(), what }))
-}
-
-/// A birth as Memtrace's format knows it.
-#[inline]
-fn plain(allocation: &Allocation<'_>) -> Birth {
-    let Allocation { id, length, samples, source, common_prefix, .. } = *allocation;
-    let (size, sampler) = (Size::Words(length), SamplerId(0));
-    Birth { id, size, samples, source, sampler, is_truncated: false, common_prefix }
 }

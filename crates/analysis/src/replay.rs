@@ -1,0 +1,258 @@
+//! The one pass over a trace: events become lives, and observers are told of them.
+//!
+//! ```text
+//!   Told ─→ Replay ─→ born, promoted, died ─→ Observer: accounts, histograms, time lines...
+//!             └ Sampling, CallTree, History
+//! ```
+//!
+//! A replay costs O(changed frames) an event, and holds one entry for each live sampled block and one
+//! for each distinct backtrace. Observers know backtraces by their nodes; names are looked at when
+//! all has been read.
+//!
+//! A trace may be odd: an event about an unknown block is counted, and no observer hears of it.
+
+use std::time::Duration;
+
+use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
+use lifetrace_trace::told::{Birth, Told, What};
+
+use crate::call_tree::CallTree;
+use crate::history::{Block, History};
+use crate::sampling::{InvalidSampling, Sampling};
+
+/// Hears of lives, in the order of the trace.
+pub trait Observer {
+    /// A block was allocated.
+    fn born(&mut self, _block: &Block) {}
+
+    /// It moved to the major heap, when it says.
+    fn promoted(&mut self, _block: &Block) {}
+
+    /// It was freed, or found dead.
+    fn died(&mut self, _block: &Block, _death: Death) {}
+
+    /// The trace is over, and it still lives. Blocks are told in the order of their births.
+    fn survived(&mut self, _block: &Block, _end: Timestamp) {}
+
+    /// Something that is beside the lives of blocks.
+    fn fact(&mut self, _time: Timestamp, _fact: &Fact) {}
+}
+
+/// How a block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// When.
+    pub time: Timestamp,
+    /// Where it was freed, or found dead.
+    pub thread: ThreadId,
+}
+
+/// What a replay has come past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Allocations sampled.
+    pub samples: u64,
+    /// Units hit in them.
+    pub hits: u64,
+    /// Samples promoted.
+    pub promotions: u64,
+    /// Samples freed or found dead.
+    pub collections: u64,
+    /// Events about blocks that did not live; a sound trace has none.
+    pub unmatched: u64,
+    /// Facts about samplers from which nothing can be estimated; they were ignored.
+    pub invalid_samplers: u64,
+}
+
+/// A trace that is being read.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    sampling: Sampling,
+    tree: CallTree,
+    history: History,
+    counts: Counts,
+    start: Timestamp,
+    end: Timestamp,
+}
+
+impl Replay {
+    /// Of a trace of which nothing has been read.
+    ///
+    /// # Errors
+    /// If nothing can be estimated from such a trace.
+    pub fn new(info: &TraceInfo) -> Result<Self, InvalidSampling> {
+        Ok(Self {
+            sampling: Sampling::new(info)?,
+            tree: CallTree::default(),
+            history: History::default(),
+            counts: Counts::default(),
+            start: info.start_time,
+            end: info.start_time,
+        })
+    }
+
+    /// Takes what comes next in the trace; a birth's `backtrace` has its outermost frame first.
+    pub fn take(
+        &mut self,
+        told: &Told,
+        backtrace: &[LocationCode],
+        observer: &mut (impl Observer + ?Sized),
+    ) {
+        self.end = self.end.max(told.time);
+        match &told.what {
+            What::Birth(birth) => self.birth(told, birth, backtrace, observer),
+            What::Promotion(id) => self.promotion(*id, told.time, observer),
+            What::Collection(id) => self.collection(*id, told, observer),
+            What::Fact(fact) => self.fact(fact, told.time, observer),
+        }
+    }
+
+    /// Says when the trace ended, if that was after what it told last, and what still lives then.
+    pub fn finish(&mut self, end: Timestamp, observer: &mut (impl Observer + ?Sized)) {
+        self.end = self.end.max(end);
+        let mut live: Vec<_> = self.history.live().map(|(_, block)| block).collect();
+        live.sort_unstable_by_key(|block| block.index);
+        live.into_iter().for_each(|block| observer.survived(block, self.end));
+    }
+
+    /// How the trace is sampled now.
+    pub fn sampling(&self) -> &Sampling {
+        &self.sampling
+    }
+
+    /// The backtraces so far.
+    pub fn tree(&self) -> &CallTree {
+        &self.tree
+    }
+
+    /// The blocks that live now.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// What has been read.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// When the trace began.
+    pub fn start(&self) -> Timestamp {
+        self.start
+    }
+
+    /// The latest time so far.
+    pub fn end(&self) -> Timestamp {
+        self.end
+    }
+
+    /// From the start of the trace to `time`.
+    pub fn since_start(&self, time: Timestamp) -> Duration {
+        since(self.start, time)
+    }
+
+    fn birth(
+        &mut self,
+        told: &Told,
+        birth: &Birth,
+        backtrace: &[LocationCode],
+        observer: &mut (impl Observer + ?Sized),
+    ) {
+        let block = Block {
+            born: told.time,
+            promoted: None,
+            bytes: self.sampling.bytes(birth),
+            weight: self.sampling.weigh(birth),
+            index: self.counts.samples,
+            backtrace: self.tree.follow(birth.common_prefix, backtrace),
+            thread: told.thread,
+            domain: told.domain,
+            sampler: birth.sampler,
+            source: birth.source,
+            is_growth: birth.is_growth,
+        };
+        self.counts.samples += 1;
+        self.counts.hits = self.counts.hits.saturating_add(birth.samples);
+        if let Some(lost) = self.history.allocate(birth.id, block) {
+            self.counts.unmatched += 1;
+            observer.died(&lost, Death { time: told.time, thread: told.thread });
+        }
+        observer.born(&block);
+    }
+
+    fn promotion(
+        &mut self,
+        id: AllocationId,
+        time: Timestamp,
+        observer: &mut (impl Observer + ?Sized),
+    ) {
+        match self.history.promote(id, time) {
+            Some(block) => {
+                self.counts.promotions += 1;
+                observer.promoted(&block);
+            }
+            None => self.counts.unmatched += 1,
+        }
+    }
+
+    fn collection(
+        &mut self,
+        id: AllocationId,
+        told: &Told,
+        observer: &mut (impl Observer + ?Sized),
+    ) {
+        match self.history.collect(id) {
+            Some(block) => {
+                self.counts.collections += 1;
+                observer.died(&block, Death { time: told.time, thread: told.thread });
+            }
+            None => self.counts.unmatched += 1,
+        }
+    }
+
+    fn fact(&mut self, fact: &Fact, time: Timestamp, observer: &mut (impl Observer + ?Sized)) {
+        if let Fact::Sampler(sampler) = fact
+            && self.sampling.set(sampler).is_err()
+        {
+            self.counts.invalid_samplers += 1;
+        }
+        observer.fact(time, fact);
+    }
+}
+
+/// The time from one moment to a later one; none if it is not later.
+pub fn since(start: Timestamp, time: Timestamp) -> Duration {
+    Duration::from_micros(time.0.saturating_sub(start.0))
+}
+
+/// Nobody.
+impl Observer for () {}
+
+/// One after the other.
+impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
+    fn born(&mut self, block: &Block) {
+        self.0.born(block);
+        self.1.born(block);
+    }
+
+    fn promoted(&mut self, block: &Block) {
+        self.0.promoted(block);
+        self.1.promoted(block);
+    }
+
+    fn died(&mut self, block: &Block, death: Death) {
+        self.0.died(block, death);
+        self.1.died(block, death);
+    }
+
+    fn survived(&mut self, block: &Block, end: Timestamp) {
+        self.0.survived(block, end);
+        self.1.survived(block, end);
+    }
+
+    fn fact(&mut self, time: Timestamp, fact: &Fact) {
+        self.0.fact(time, fact);
+        self.1.fact(time, fact);
+    }
+}

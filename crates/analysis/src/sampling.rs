@@ -1,0 +1,293 @@
+//! How the blocks of a trace were sampled, and what each of them stands for.
+//!
+//! A sampler hits each unit of a block (byte, word, or the block as a whole) independently with its
+//! rate `r`; a block is in the trace if one of its `u` units was hit. It is therefore included with
+//! probability `p = 1 - (1 - r)^u`, whatever happens to other blocks, and stands for `1 / p` blocks
+//! like it. A trace may have several samplers, and a sampler's rate may change: what counts is the rate
+//! at the block's birth.
+//!
+//! Words that a sampler sees: a managed runtime's blocks have a header word more than their length;
+//! elsewhere a block has its length. A block without any has one unit.
+
+use lifetrace_trace::event::{Source, TraceInfo};
+use lifetrace_trace::fact::{SampledUnit, Sampler};
+use lifetrace_trace::ids::{SamplerId, Size};
+use lifetrace_trace::told::Birth;
+
+use crate::estimate::Weight;
+
+/// How a trace is sampled at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampling {
+    /// By number; those that were never told are sampled as the first one.
+    samplers: Vec<Option<Rate>>,
+    word_bits: u8,
+    /// Whether every block so far was certain to be in the trace.
+    is_exact: bool,
+    /// The longest of all that the trace has told, in bytes.
+    interval_bytes: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rate {
+    unit: SampledUnit,
+    rate: f64,
+    /// Logarithm of the probability that a unit is not hit.
+    ln_miss: f64,
+}
+
+/// A trace whose samples mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InvalidSampling {
+    /// Not in (0, 1].
+    Rate(f64),
+    /// Neither 32 nor 64.
+    WordBits(u8),
+}
+
+impl std::fmt::Display for InvalidSampling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rate(rate) => {
+                write!(f, "sampling rate {rate} is not greater than 0 and at most 1")
+            }
+            Self::WordBits(bits) => write!(f, "word size of {bits} bits is neither 32 nor 64"),
+        }
+    }
+}
+
+impl std::error::Error for InvalidSampling {}
+
+impl Sampling {
+    /// The sampling that `info` describes: of words, until a sampler says otherwise.
+    ///
+    /// # Errors
+    /// If nothing can be estimated from such a trace.
+    pub fn new(info: &TraceInfo) -> Result<Self, InvalidSampling> {
+        if !matches!(info.word_bits, 32 | 64) {
+            return Err(InvalidSampling::WordBits(info.word_bits));
+        }
+        let first = Rate::new(SampledUnit::Word, info.sample_rate)?;
+        let word_bits = info.word_bits;
+        Ok(Self {
+            samplers: vec![Some(first)],
+            word_bits,
+            is_exact: first.rate == 1.0,
+            interval_bytes: first.interval_bytes(word_bits).unwrap_or(0.0),
+        })
+    }
+
+    /// From now on blocks are sampled so.
+    ///
+    /// # Errors
+    /// If nothing can be estimated from that; then all stays as it was.
+    pub fn set(&mut self, sampler: &Sampler) -> Result<(), InvalidSampling> {
+        let rate = Rate::new(sampler.unit, sampler.rate)?;
+        let at = usize::from(sampler.id.0);
+        if self.samplers.len() <= at {
+            self.samplers.resize(at + 1, None);
+        }
+        self.samplers[at] = Some(rate);
+        self.is_exact &= rate.rate == 1.0;
+        let interval = rate.interval_bytes(self.word_bits);
+        self.interval_bytes = self.interval_bytes.max(interval.unwrap_or(0.0));
+        Ok(())
+    }
+
+    /// Whether every block is in the trace.
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// Probability that a unit is hit, of the first sampler.
+    pub fn rate(&self) -> f64 {
+        self.of(SamplerId(0)).rate
+    }
+
+    /// Mean number of bytes from one hit to the next; the longest, if it is not the same always.
+    pub fn interval_bytes(&self) -> f64 {
+        self.interval_bytes
+    }
+
+    /// Bytes that a block takes, a runtime's header included.
+    pub fn bytes(&self, birth: &Birth) -> u64 {
+        let word_bytes = u64::from(self.word_bits) / 8;
+        match birth.size {
+            Size::Words(words) => held_words(birth.source, words.0).saturating_mul(word_bytes),
+            Size::Bytes(bytes) => bytes.0,
+        }
+    }
+
+    /// How many blocks like it a sampled block stands for.
+    pub fn weigh(&self, birth: &Birth) -> Weight {
+        let rate = self.of(birth.sampler);
+        if rate.rate == 1.0 {
+            return Weight::ONE;
+        }
+        Weight::of_inclusion(-(self.units(rate.unit, birth) as f64 * rate.ln_miss).exp_m1())
+    }
+
+    fn units(&self, unit: SampledUnit, birth: &Birth) -> u64 {
+        let units = match unit {
+            SampledUnit::Object => 1,
+            SampledUnit::Byte => birth.size.bytes(self.word_bits).0,
+            SampledUnit::Word => held_words(birth.source, birth.size.words(self.word_bits).0),
+        };
+        units.max(1)
+    }
+
+    fn of(&self, sampler: SamplerId) -> &Rate {
+        let told = self.samplers.get(usize::from(sampler.0)).and_then(Option::as_ref);
+        told.or(self.samplers[0].as_ref()).expect("the first sampler is always known")
+    }
+}
+
+impl Rate {
+    fn new(unit: SampledUnit, rate: f64) -> Result<Self, InvalidSampling> {
+        if !(rate > 0.0 && rate <= 1.0) {
+            return Err(InvalidSampling::Rate(rate));
+        }
+        Ok(Self { unit, rate, ln_miss: (-rate).ln_1p() })
+    }
+
+    /// Nothing where objects are hit, however large they are.
+    fn interval_bytes(&self, word_bits: u8) -> Option<f64> {
+        let unit = match self.unit {
+            SampledUnit::Byte => 1.0,
+            SampledUnit::Word => f64::from(word_bits) / 8.0,
+            SampledUnit::Object => return None,
+        };
+        Some(unit / self.rate)
+    }
+}
+
+fn held_words(source: Source, length: u64) -> u64 {
+    match source {
+        Source::External => length,
+        Source::Minor | Source::Major => length.saturating_add(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Timestamp, Words};
+
+    use super::*;
+
+    fn info(sample_rate: f64, word_bits: u8) -> TraceInfo {
+        TraceInfo {
+            sample_rate,
+            word_bits,
+            executable_name: String::new(),
+            host_name: String::new(),
+            runtime_params: String::new(),
+            pid: 1,
+            start_time: Timestamp(0),
+            initial_domain: DomainId(0),
+            context: None,
+        }
+    }
+
+    fn sampling(rate: f64) -> Sampling {
+        Sampling::new(&info(rate, 64)).unwrap()
+    }
+
+    fn birth(source: Source, size: Size) -> Birth {
+        Birth {
+            id: AllocationId(0),
+            size,
+            samples: 1,
+            source,
+            sampler: SamplerId(0),
+            is_truncated: false,
+            is_growth: false,
+            common_prefix: 0,
+        }
+    }
+
+    fn words(source: Source, length: u64) -> Birth {
+        birth(source, Size::Words(Words(length)))
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= b * 1e-9 + 1e-9
+    }
+
+    fn check(rate: f64, birth: &Birth, bytes: f64, objects: f64) {
+        let sampling = sampling(rate);
+        let amount = sampling.weigh(birth).tally(sampling.bytes(birth)).amount();
+        assert!(close(amount.bytes.value, bytes), "{} bytes", amount.bytes.value);
+        assert!(close(amount.objects.value, objects), "{} objects", amount.objects.value);
+    }
+
+    #[test]
+    fn a_block_stands_for_those_that_were_missed() {
+        let block = |length| words(Source::External, length);
+        check(0.5, &block(1), 16.0, 2.0);
+        check(0.5, &block(2), 16.0 / 0.75, 1.0 / 0.75);
+        check(1e-9, &block(1), 8e9, 1e9);
+        check(1e-3, &block(10_000_000), 8e7, 1.0);
+    }
+
+    #[test]
+    fn a_header_counts_and_an_empty_block_can_be_hit() {
+        check(0.5, &words(Source::Minor, 1), 16.0 / 0.75, 1.0 / 0.75);
+        check(0.5, &words(Source::Major, 0), 16.0, 2.0);
+        check(0.5, &words(Source::External, 0), 0.0, 2.0);
+    }
+
+    #[test]
+    fn words_are_hit_and_bytes_are_counted() {
+        check(0.5, &birth(Source::External, Size::Bytes(Bytes(9))), 9.0 / 0.75, 1.0 / 0.75);
+        check(0.5, &birth(Source::External, Size::Bytes(Bytes(0))), 0.0, 2.0);
+    }
+
+    #[test]
+    fn each_sampler_has_its_own_unit_and_rate_from_when_it_is_told() {
+        let mut sampling = sampling(0.5);
+        let block = birth(Source::External, Size::Bytes(Bytes(2)));
+        let other = Birth { sampler: SamplerId(3), ..block };
+        let mut check = |id, unit, rate, expected: [f64; 2]| {
+            sampling.set(&Sampler { id: SamplerId(id), name: "".into(), unit, rate }).unwrap();
+            let weights = [&block, &other].map(|birth| sampling.weigh(birth).value());
+            assert!(weights.iter().zip(expected).all(|(&a, b)| close(a, b)), "{weights:?}");
+        };
+        check(2, SampledUnit::Word, 1.0, [2.0, 2.0]);
+        check(3, SampledUnit::Byte, 0.5, [2.0, 1.0 / 0.75]);
+        check(3, SampledUnit::Object, 0.25, [2.0, 4.0]);
+        check(0, SampledUnit::Byte, 1.0, [1.0, 4.0]);
+        assert!(!sampling.is_exact());
+        assert_eq!(sampling.interval_bytes(), 16.0);
+    }
+
+    #[test]
+    fn impossible_samplings_are_refused() {
+        for rate in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {
+            let refused = Sampling::new(&info(rate, 64));
+            assert!(matches!(refused, Err(InvalidSampling::Rate(_))), "{rate}");
+            let (mut sampling, unit) = (sampling(0.5), SampledUnit::Byte);
+            let sampler = Sampler { id: SamplerId(0), name: "".into(), unit, rate };
+            assert!(sampling.set(&sampler).is_err());
+            assert_eq!(sampling.rate(), 0.5);
+        }
+        assert_eq!(Sampling::new(&info(0.1, 63)), Err(InvalidSampling::WordBits(63)));
+        assert!(sampling(1.0).is_exact());
+    }
+
+    #[test]
+    fn enormous_blocks_and_tiny_rates_do_not_panic() {
+        for source in [Source::Minor, Source::External] {
+            for rate in [f64::MIN_POSITIVE, 1e-12, 1.0] {
+                let (sampling, birth) = (sampling(rate), words(source, u64::MAX));
+                let amount = sampling.weigh(&birth).tally(sampling.bytes(&birth)).amount();
+                assert!(amount.bytes.value.is_finite() && amount.bytes.variance.is_finite());
+            }
+        }
+    }
+
+    #[test]
+    fn the_interval_is_in_bytes() {
+        assert_eq!(sampling(1.0 / 65536.0).interval_bytes(), 524_288.0);
+        assert_eq!(Sampling::new(&info(0.5, 32)).unwrap().interval_bytes(), 8.0);
+    }
+}
