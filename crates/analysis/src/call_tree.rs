@@ -1,9 +1,10 @@
 //! Backtraces as nodes of a prefix tree.
 //!
-//! A node is one backtrace: its parent is the same backtrace without the innermost frame. The tree
+//! A node is one backtrace: its parent is the same backtrace without the innermost frame. A tree
 //! remembers the path of the backtrace it followed last; a trace says how much of that the next one
 //! shares, so following it costs O(changed frames), however deep the stack.
 
+use std::hash::Hash;
 use std::iter;
 
 use lifetrace_trace::ids::LocationCode;
@@ -27,86 +28,91 @@ impl NodeId {
     }
 }
 
-/// All backtraces of a trace.
-#[derive(Clone, Debug, Default)]
-pub struct CallTree {
+/// Backtraces whose frames are `F`s.
+#[derive(Clone, Debug)]
+pub struct Tree<F> {
     /// Without the root; a node's parent comes before it.
-    nodes: Vec<Node>,
-    children: FxHashMap<Node, NodeId>,
+    nodes: Vec<Node<F>>,
+    children: FxHashMap<Node<F>, NodeId>,
     /// The backtrace that was followed last: one node a frame, outermost first.
-    path: Vec<NodeId>,
+    followed: Vec<NodeId>,
 }
+
+/// All backtraces of a trace.
+pub type CallTree = Tree<LocationCode>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Node {
+struct Node<F> {
     parent: NodeId,
-    code: LocationCode,
+    frame: F,
 }
 
-impl CallTree {
+impl<F> Default for Tree<F> {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), children: FxHashMap::default(), followed: Vec::new() }
+    }
+}
+
+impl<F: Copy + Eq + Hash> Tree<F> {
     /// The node of `backtrace` (outermost frame first), whose first `common_prefix` frames are those of
     /// the backtrace that was followed last.
-    pub fn follow(&mut self, common_prefix: usize, backtrace: &[LocationCode]) -> NodeId {
-        let shared = common_prefix.min(backtrace.len()).min(self.path.len());
-        self.path.truncate(shared);
-        let mut node = self.path.last().copied().unwrap_or(NodeId::ROOT);
-        for &code in &backtrace[shared..] {
-            node = self.child(node, code);
-            self.path.push(node);
+    pub fn follow(&mut self, common_prefix: usize, backtrace: &[F]) -> NodeId {
+        let shared = common_prefix.min(backtrace.len()).min(self.followed.len());
+        self.followed.truncate(shared);
+        let mut node = self.followed.last().copied().unwrap_or(NodeId::ROOT);
+        for &frame in &backtrace[shared..] {
+            node = self.child(node, frame);
+            self.followed.push(node);
         }
         node
     }
 
-    /// The frames of a backtrace, innermost first.
-    pub fn frames(&self, node: NodeId) -> impl Iterator<Item = LocationCode> {
-        let ancestor = |node: &Node| self.node(node.parent);
-        iter::successors(self.node(node), ancestor).map(|node| node.code)
-    }
-
-    /// All frames of all backtraces, a frame of many backtraces many times.
-    pub fn codes(&self) -> impl Iterator<Item = LocationCode> {
-        self.nodes.iter().map(|node| node.code)
-    }
-
-    /// The tree in which each frame is replaced by its `representative`, so that backtraces which
-    /// become equal are one node; and for each node of this tree the one it has become.
-    pub fn merged(
-        &self,
-        representative: impl Fn(LocationCode) -> LocationCode,
-    ) -> (Self, Renumbering) {
-        let mut tree = Self::default();
-        let mut renumbering = vec![NodeId::ROOT];
-        for node in &self.nodes {
-            let parent = renumbering[node.parent.index()];
-            renumbering.push(tree.child(parent, representative(node.code)));
-        }
-        (tree, Renumbering(renumbering))
-    }
-
-    fn child(&mut self, parent: NodeId, code: LocationCode) -> NodeId {
-        let node = Node { parent, code };
+    /// The backtrace that has one frame more.
+    pub fn child(&mut self, parent: NodeId, frame: F) -> NodeId {
+        let node = Node { parent, frame };
         *self.children.entry(node).or_insert_with(|| {
             self.nodes.push(node);
             NodeId::new(self.nodes.len())
         })
     }
 
-    fn node(&self, id: NodeId) -> Option<Node> {
-        self.nodes.get(id.index().checked_sub(1)?).copied()
+    /// The same, if it was met before.
+    pub fn existing_child(&self, parent: NodeId, frame: F) -> Option<NodeId> {
+        self.children.get(&Node { parent, frame }).copied()
     }
-}
 
-/// What nodes became when their tree was merged.
-#[derive(Clone, Debug)]
-pub struct Renumbering(Vec<NodeId>);
+    /// The frames of a backtrace, innermost first.
+    pub fn frames(&self, node: NodeId) -> impl Iterator<Item = F> {
+        self.path(node).map(|(_, frame)| frame)
+    }
 
-impl Renumbering {
-    /// The new node.
-    ///
-    /// # Panics
-    /// If `node` is not of the tree that was merged.
-    pub fn of(&self, node: NodeId) -> NodeId {
-        self.0[node.index()]
+    /// A backtrace and what it is without its innermost frames, to the last but the empty one; and the
+    /// innermost frame of each.
+    pub fn path(&self, node: NodeId) -> impl Iterator<Item = (NodeId, F)> {
+        let with = |id: NodeId| self.node(id).map(|node| (id, node));
+        iter::successors(with(node), move |(_, node)| with(node.parent))
+            .map(|(id, node)| (id, node.frame))
+    }
+
+    /// All backtraces but the empty one, each after its parent: the backtrace, its parent, and the
+    /// frame that it has more.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, NodeId, F)> {
+        let numbered = self.nodes.iter().enumerate();
+        numbered.map(|(index, node)| (NodeId::new(index + 1), node.parent, node.frame))
+    }
+
+    /// The number of backtraces but the empty one.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is none but the empty one.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    fn node(&self, id: NodeId) -> Option<Node<F>> {
+        self.nodes.get(id.index().checked_sub(1)?).copied()
     }
 }
 
@@ -139,7 +145,7 @@ mod tests {
         assert_eq!(tree.follow(0, &codes(&[1, 2, 3])), first);
         assert_eq!(tree.follow(3, &codes(&[1, 2, 3])), first);
         assert_eq!(tree.follow(0, &[]), NodeId::ROOT);
-        assert_eq!(tree.codes().count(), 4);
+        assert_eq!(tree.len(), 4);
     }
 
     #[test]
@@ -151,14 +157,17 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_become_equal_merge_backtraces() {
+    fn nodes_come_after_their_parents() {
         let mut tree = CallTree::default();
-        let odd = tree.follow(0, &codes(&[1, 3, 10]));
-        let even = tree.follow(0, &codes(&[1, 2, 10]));
-        let (merged, renumbering) = tree.merged(|code| LocationCode(code.0.min(2)));
-        assert_eq!(renumbering.of(odd), renumbering.of(even));
-        assert_eq!(innermost_last(&merged, renumbering.of(odd)), codes(&[1, 2, 2]));
-        assert_eq!(renumbering.of(NodeId::ROOT), NodeId::ROOT);
+        tree.follow(0, &codes(&[1, 2]));
+        tree.follow(1, &codes(&[1, 3]));
+        let mut seen = vec![NodeId::ROOT];
+        for (node, parent, code) in tree.nodes() {
+            assert!(seen.contains(&parent));
+            assert_eq!(tree.frames(node).next(), Some(code));
+            seen.push(node);
+        }
+        assert_eq!(seen.len(), 4);
     }
 
     proptest! {

@@ -22,6 +22,16 @@ pub enum Place<'a> {
     NoBacktrace,
 }
 
+impl<'a> Place<'a> {
+    /// The function's name, if it has one.
+    pub fn function(&self) -> Option<&'a str> {
+        match self {
+            Self::Known(location) => Some(&location.defname),
+            Self::Unknown(_) | Self::NoBacktrace => None,
+        }
+    }
+}
+
 /// One line of a backtrace: a physical frame, or a function that was inlined into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {

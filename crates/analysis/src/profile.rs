@@ -8,12 +8,15 @@ use lifetrace_trace::told::{Told, What};
 
 use crate::account::{Account, Balance, PeakNumber};
 use crate::call_tree::{CallTree, NodeId};
-use crate::callsites::{Callsites, SortBy};
+use crate::callsites::Callsites;
 use crate::estimate::Tally;
 use crate::history::Block;
+use crate::metric::Metric;
 use crate::names::Names;
 use crate::replay::{Death, Observer, Replay, since};
 use crate::sampling::InvalidSampling;
+use crate::shape::{Shape, Shaped};
+use crate::sites::Sites;
 use crate::summary::{Peak, Summary};
 
 /// Everything that most reports need to know of a trace.
@@ -126,9 +129,15 @@ impl Profile {
         self.ledger.accounts.iter().map(move |(node, account)| (*node, account.balance(last_peak)))
     }
 
-    /// The callsites, the greatest by `sort` first; `names` are those of the trace.
-    pub fn callsites<'a, N: Names>(&self, names: &'a N, sort: SortBy) -> Callsites<'a, N> {
-        Callsites::new(self.tree(), self.balances(), names, sort)
+    /// The callsites, the greatest by `metric` first; `names` are those of the trace.
+    pub fn callsites<'a>(
+        &self,
+        names: &'a impl Names,
+        shape: &Shape<'_>,
+        metric: Metric,
+    ) -> Callsites<'a> {
+        let sites = Sites::new(Shaped::new(self.tree(), names, shape));
+        Callsites::new(sites, self.balances(), metric)
     }
 }
 

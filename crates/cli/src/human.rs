@@ -52,6 +52,11 @@ pub fn estimate(estimate: &Estimate) -> String {
     with_interval(estimate, unit).unwrap_or_else(|| bytes(estimate.value))
 }
 
+/// An estimated amount of memory times time with its 95 % interval: `4.2 ± 0.3 GiB·s`.
+pub fn byte_seconds(estimate: &Estimate) -> String {
+    self::estimate(estimate) + "·s"
+}
+
 /// An estimated number of objects with its 95 % interval: `12,300 ± 400`.
 pub fn objects(estimate: &Estimate) -> String {
     let unit = unit(estimate.value.max(estimate.interval95()), &COUNT_UNITS, COUNT_STEP);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lifetrace_analysis::SortBy;
+use lifetrace_analysis::Metric;
 
 use crate::damage::Damage;
 use crate::damages::Damages;
@@ -19,17 +19,17 @@ pub struct Args {
     /// Show so many callsites
     #[arg(long, value_name = "N", default_value_t = Options::default().top)]
     top: usize,
-    /// What the first callsites have most of
-    #[arg(long, value_enum, default_value_t)]
-    sort: Order,
+    /// What it is about; of callsites, the first have most of it
+    #[arg(long, visible_alias = "sort", value_enum, default_value_t)]
+    metric: MetricName,
     /// Write JSON (see docs/json.md)
     #[arg(long)]
     json: bool,
 }
 
-/// The names of [`SortBy`].
+/// The names of [`Metric`].
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
-enum Order {
+enum MetricName {
     /// Bytes ever allocated
     #[default]
     Allocated,
@@ -38,7 +38,10 @@ enum Order {
     /// Bytes live when the program had most
     Peak,
     /// Objects ever allocated
-    Count,
+    #[value(alias = "count")]
+    Objects,
+    /// Bytes ever allocated, times the seconds that they lived
+    ByteSeconds,
 }
 
 /// How a report is made.
@@ -46,18 +49,18 @@ enum Order {
 pub struct Options {
     /// Number of callsites shown.
     pub top: usize,
-    pub sort: SortBy,
+    pub metric: Metric,
     pub json: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { top: 10, sort: SortBy::Allocated, json: false }
+        Self { top: 10, metric: Metric::Allocated, json: false }
     }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let options = Options { top: args.top, sort: args.sort.into(), json: args.json };
+    let options = Options { top: args.top, metric: args.metric.into(), json: args.json };
     Ok(super::conclude(&write(&args.trace, &options)?))
 }
 
@@ -77,13 +80,14 @@ fn write(path: &Path, options: &Options) -> anyhow::Result<Damages> {
     Ok(reading.damages)
 }
 
-impl From<Order> for SortBy {
-    fn from(order: Order) -> Self {
-        match order {
-            Order::Allocated => Self::Allocated,
-            Order::Live => Self::Live,
-            Order::Peak => Self::Peak,
-            Order::Count => Self::Count,
+impl From<MetricName> for Metric {
+    fn from(name: MetricName) -> Self {
+        match name {
+            MetricName::Allocated => Self::Allocated,
+            MetricName::Live => Self::Live,
+            MetricName::Peak => Self::Peak,
+            MetricName::Objects => Self::Objects,
+            MetricName::ByteSeconds => Self::ByteSeconds,
         }
     }
 }

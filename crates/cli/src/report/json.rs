@@ -1,6 +1,6 @@
 //! The report as JSON; `docs/json.md` describes its fields, which stay as they are.
 
-use lifetrace_analysis::{Amount, Callsite, Frame, Place, SortBy};
+use lifetrace_analysis::{Amount, Callsite, Frame, Metric, Place};
 use serde::{Serialize, Serializer};
 
 use super::{Report, Subject};
@@ -11,7 +11,7 @@ use crate::damages::Damages;
 struct Document<'a> {
     trace: Subject<'a>,
     totals: Totals,
-    sort: &'static str,
+    metric: &'static str,
     callsites_total: usize,
     callsites: Vec<Site<'a>>,
     #[serde(flatten)]
@@ -54,6 +54,10 @@ struct Site<'a> {
     allocated: Quantity,
     peak: Quantity,
     live_at_end: Quantity,
+    #[serde(serialize_with = "number")]
+    byte_seconds: f64,
+    #[serde(serialize_with = "number")]
+    byte_seconds_interval95: f64,
     backtraces: usize,
     hottest_backtrace: Backtrace<'a>,
 }
@@ -111,7 +115,7 @@ impl Report<'_> {
                 peak,
                 live_at_end: Quantity::new(&summary.live),
             },
-            sort: sort_name(self.sort),
+            metric: metric_name(self.metric),
             callsites_total: callsites.len(),
             callsites: callsites.iter().take(self.top).map(|site| self.site(site)).collect(),
             flaws: Flaws::new(&self.reading.damages),
@@ -125,6 +129,8 @@ impl Report<'_> {
             allocated: Quantity::new(&callsite.allocated),
             peak: Quantity::new(&callsite.peak),
             live_at_end: Quantity::new(&callsite.live),
+            byte_seconds: callsite.byte_seconds.value,
+            byte_seconds_interval95: callsite.byte_seconds.interval95(),
             backtraces: callsite.hottest.of,
             hottest_backtrace: Backtrace {
                 share: callsite.hottest.share,
@@ -186,13 +192,14 @@ impl Flaw {
     }
 }
 
-/// As the options of `--sort`.
-fn sort_name(sort: SortBy) -> &'static str {
-    match sort {
-        SortBy::Allocated => "allocated",
-        SortBy::Live => "live",
-        SortBy::Peak => "peak",
-        SortBy::Count => "count",
+/// As the options of `--metric`.
+pub fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Allocated => "allocated",
+        Metric::Live => "live",
+        Metric::Peak => "peak",
+        Metric::Objects => "objects",
+        Metric::ByteSeconds => "byte-seconds",
     }
 }
 

@@ -11,10 +11,9 @@ mod subject;
 mod text;
 mod told;
 
-use lifetrace_analysis::{Callsites, SortBy, Summary};
+use lifetrace_analysis::{Callsites, Metric, Shape, Summary};
 
 use crate::cmd::report::Options;
-use crate::open::Trace;
 use crate::summary::Reading;
 
 pub use json::{Flaws, to_json};
@@ -25,9 +24,9 @@ pub use told::{Coverage, Told, unit_name};
 pub struct Report<'a> {
     reading: &'a Reading,
     summary: Summary,
-    callsites: Callsites<'a, Trace>,
+    callsites: Callsites<'a>,
     top: usize,
-    sort: SortBy,
+    metric: Metric,
 }
 
 impl<'a> Report<'a> {
@@ -35,9 +34,9 @@ impl<'a> Report<'a> {
         Self {
             reading,
             summary: reading.profile.summary(),
-            callsites: reading.profile.callsites(&reading.trace, options.sort),
+            callsites: reading.profile.callsites(&reading.trace, &Shape::default(), options.metric),
             top: options.top,
-            sort: options.sort,
+            metric: options.metric,
         }
     }
 }

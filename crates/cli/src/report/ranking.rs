@@ -1,6 +1,6 @@
 //! The callsites of a page of text: how much, where, and by which way.
 
-use lifetrace_analysis::{Amount, Callsite, Frame, SortBy};
+use lifetrace_analysis::{Amount, Callsite, Frame, Metric};
 
 use super::Report;
 use super::backtrace::{Line, shorten};
@@ -20,7 +20,7 @@ const MIN_FUNCTION: usize = 20;
 impl Report<'_> {
     /// The first callsites.
     pub(super) fn ranking(&self, page: &mut Page) {
-        let (all, what) = (&self.callsites.callsites, measure(self.sort));
+        let (all, what) = (&self.callsites.callsites, measure(self.metric));
         let shown = &all[..self.top.min(all.len())];
         if shown.is_empty() {
             page.line(format_args!("{} callsites have {what}", all.len()));
@@ -58,16 +58,21 @@ impl Report<'_> {
             "1" => "1 object".to_owned(),
             number => format!("{number} objects"),
         };
-        let allocated = match self.sort {
-            SortBy::Count => format!("{objects} of {bytes}"),
+        let allocated = match self.metric {
+            Metric::Objects => format!("{objects} of {bytes}"),
             _ => format!("{bytes} in {objects}"),
         };
         let peak = format!("{} at the peak", self.bytes_or_none(peak));
         let live = format!("{} live at end", self.bytes_or_none(live));
-        match self.sort {
-            SortBy::Allocated | SortBy::Count => [allocated, peak, live],
-            SortBy::Peak => [peak, live, format!("{allocated} allocated")],
-            SortBy::Live => [live, peak, format!("{allocated} allocated")],
+        match self.metric {
+            Metric::Allocated | Metric::Objects => [allocated, peak, live],
+            Metric::Peak => [peak, live, format!("{allocated} allocated")],
+            Metric::Live => [live, peak, format!("{allocated} allocated")],
+            Metric::ByteSeconds => [
+                human::byte_seconds(&callsite.byte_seconds),
+                format!("{allocated} allocated"),
+                live,
+            ],
         }
     }
 
@@ -79,12 +84,13 @@ impl Report<'_> {
     }
 }
 
-fn measure(sort: SortBy) -> &'static str {
-    match sort {
-        SortBy::Allocated => "bytes allocated",
-        SortBy::Live => "bytes live at the end",
-        SortBy::Peak => "bytes live at the peak",
-        SortBy::Count => "objects allocated",
+fn measure(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Allocated => "bytes allocated",
+        Metric::Live => "bytes live at the end",
+        Metric::Peak => "bytes live at the peak",
+        Metric::Objects => "objects allocated",
+        Metric::ByteSeconds => "bytes times the seconds that they lived",
     }
 }
 
