@@ -7,10 +7,12 @@
 //! ```text
 //! cmd/*      what may be typed, and what is done then
 //! report/    a read trace as a page of text, or as JSON
+//! export/    a read trace as other programs read it
 //! summary    a trace read into a profile     glance         its head and its end only
 //! open       a trace of either format        input          where it is read from
 //! damage(s)  what is wrong with it           facts          what it tells beside events
 //! transfer   from one trace to another       output, bar    where to, and how far it is
+//! twice      an input that is read again
 //! human, calendar, terminal                  numbers, dates, and where text goes
 //! ```
 #![forbid(unsafe_code)]
@@ -21,6 +23,7 @@ mod cmd;
 mod damage;
 mod damages;
 mod embedded;
+mod export;
 mod facts;
 mod glance;
 mod human;
@@ -31,6 +34,7 @@ mod report;
 mod summary;
 mod terminal;
 mod transfer;
+mod twice;
 
 use std::process::ExitCode;
 
@@ -72,6 +76,8 @@ enum Verb {
     /// become small numbers, build ids go. Sizes, times, the shape of backtraces, line numbers,
     /// processes' numbers, keys of labels and versions stay.
     Strip(cmd::strip::Args),
+    /// Write a trace as other programs read it: pprof, flame graphs and the like
+    Export(cmd::export::Args),
     /// Write a shell's completions of this command
     Completions(cmd::completions::Args),
 }
@@ -116,6 +122,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Convert(args) => cmd::convert::run(args),
         Verb::Slice(args) => cmd::slice::run(args),
         Verb::Strip(args) => cmd::strip::run(args),
+        Verb::Export(args) => cmd::export::run(args),
         Verb::Completions(args) => cmd::completions::run(&args, &mut Cli::command()),
     }
 }

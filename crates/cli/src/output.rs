@@ -13,6 +13,15 @@ use anyhow::{Context, bail};
 use rustix::fs::{FileType, fstat};
 use tempfile::NamedTempFile;
 
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// May be shown on a terminal.
+    Text,
+    /// May not; so messages call it.
+    Binary(&'static str),
+}
+
 /// A place that can be written to.
 #[derive(Debug)]
 pub struct Output {
@@ -37,28 +46,37 @@ enum Target {
 type Identity = (u64, u64);
 
 impl Output {
-    /// A file, or standard output if the path is `-`. `input` is what is being read, by its path.
+    /// A file for a trace, or standard output if the path is `-`. `input` is what is being read, by
+    /// its path.
     ///
     /// # Errors
     /// If it must not be overwritten, or cannot be written to.
     pub fn new(path: &Path, input: &Path, force: bool) -> anyhow::Result<Self> {
+        Self::of(Content::Binary("a trace"), path, input, force)
+    }
+
+    /// The same for something else.
+    ///
+    /// # Errors
+    /// If it must not be overwritten, or cannot be written to.
+    pub fn of(content: Content, path: &Path, input: &Path, force: bool) -> anyhow::Result<Self> {
         if path == Path::new("-") {
-            return Self::stdout(input);
+            return Self::stdout(content, input);
         }
         let name = path.display().to_string();
         let target = match fs::metadata(path) {
             Err(_) => Target::File { path: path.to_owned(), force },
             Ok(existing) => {
                 refuse_input(&name, Some(identity(&existing)), input)?;
-                existing_target(path, &existing, force)?
+                existing_target(content, path, &existing, force)?
             }
         };
         Ok(Self { name, target })
     }
 
-    fn stdout(input: &Path) -> anyhow::Result<Self> {
+    fn stdout(content: Content, input: &Path) -> anyhow::Result<Self> {
         let name = "<stdout>".to_owned();
-        refuse_terminal(&name, &io::stdout())?;
+        refuse_terminal(content, &name, &io::stdout())?;
         refuse_input(&name, regular(io::stdout()), input)?;
         Ok(Self { name, target: Target::Stdout })
     }
@@ -93,7 +111,12 @@ impl Output {
     }
 }
 
-fn existing_target(path: &Path, existing: &Metadata, force: bool) -> anyhow::Result<Target> {
+fn existing_target(
+    content: Content,
+    path: &Path,
+    existing: &Metadata,
+    force: bool,
+) -> anyhow::Result<Target> {
     let name = path.display();
     if existing.is_dir() {
         bail!("{name}: is a directory\n  name the file to write in it");
@@ -102,7 +125,7 @@ fn existing_target(path: &Path, existing: &Metadata, force: bool) -> anyhow::Res
     if kind.is_char_device() || kind.is_fifo() {
         let stream = fs::OpenOptions::new().write(true).open(path);
         let stream = stream.with_context(|| name.to_string())?;
-        refuse_terminal(&name.to_string(), &stream)?;
+        refuse_terminal(content, &name.to_string(), &stream)?;
         return Ok(Target::Stream(stream));
     }
     if !force {
@@ -120,11 +143,13 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(directory)
 }
 
-fn refuse_terminal(name: &str, output: &impl IsTerminal) -> anyhow::Result<()> {
-    if output.is_terminal() {
-        bail!("{name}: is a terminal, and a trace is no text\n  name a file, or pipe it on");
+fn refuse_terminal(content: Content, name: &str, output: &impl IsTerminal) -> anyhow::Result<()> {
+    match content {
+        Content::Binary(what) if output.is_terminal() => {
+            bail!("{name}: is a terminal, and {what} is no text\n  name a file, or pipe it on")
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn refuse_input(name: &str, output: Option<Identity>, input: &Path) -> anyhow::Result<()> {

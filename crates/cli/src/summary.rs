@@ -8,6 +8,7 @@ use lifetrace_trace::told::What;
 
 use crate::damages::Damages;
 use crate::facts::Facts;
+use crate::input::Input;
 use crate::open::{Backtraces, Trace};
 use crate::report::{Counts, Coverage, Known, Told};
 
@@ -53,9 +54,18 @@ impl Reading {
 /// # Errors
 /// If it cannot be opened, or its samples mean nothing. Damage further on is no error.
 pub fn read(path: &Path, backtraces: Backtraces) -> anyhow::Result<Reading> {
-    let mut trace = Trace::open(path, backtraces)?;
+    read_input(Input::open(path)?, backtraces)
+}
+
+/// The same of an input that is open already.
+///
+/// # Errors
+/// If it is no trace, or its samples mean nothing. Damage further on is no error.
+pub fn read_input(input: Input, backtraces: Backtraces) -> anyhow::Result<Reading> {
+    let mut trace = Trace::read(input, backtraces)?;
     let profile = Profile::new(trace.info());
-    let mut profile = profile.with_context(|| format!("{}: cannot be analysed", path.display()))?;
+    let mut profile =
+        profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
     let mut facts = Facts::default();
     while let Some(told) = trace.next() {
         profile.take(&told, trace.backtrace());

@@ -9,6 +9,7 @@ pub mod check;
 pub mod completions;
 pub mod convert;
 pub mod dump;
+pub mod export;
 pub mod info;
 pub mod record;
 pub mod repair;

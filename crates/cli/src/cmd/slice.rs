@@ -2,20 +2,19 @@
 //!
 //! The input is read twice. One that cannot be (a pipe) is copied to a temporary file first.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use lifetrace_trace::transfer::{Plan, Span, slice};
-use tempfile::NamedTempFile;
 
 use super::record::quantity;
 use crate::bar::Bar;
 use crate::human;
 use crate::input::Input;
 use crate::transfer::{Options, Otherwise, Transfer, read};
+use crate::twice::Twice;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -55,35 +54,6 @@ fn plan(input: Input, span: Span, quiet: bool) -> anyhow::Result<Plan> {
         bail!("{}: ends before that\n  the trace lasts {lasts}", path.display());
     }
     Ok(plan)
-}
-
-/// An input that can be read twice.
-struct Twice {
-    /// As messages call it.
-    name: PathBuf,
-    path: PathBuf,
-    /// Is removed when this is dropped.
-    _copy: Option<NamedTempFile>,
-}
-
-impl Twice {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        let input = Input::open(path)?;
-        let name = input.path.clone();
-        if input.bytes.is_some() {
-            return Ok(Self { name, path: path.to_owned(), _copy: None });
-        }
-        let mut copy = NamedTempFile::new().context("a temporary file")?;
-        let copied = io::copy(&mut input.into_bytes(), copy.as_file_mut());
-        copied.with_context(|| format!("{}: cannot be copied", name.display()))?;
-        Ok(Self { name, path: copy.path().to_owned(), _copy: Some(copy) })
-    }
-
-    fn again(&self) -> anyhow::Result<Input> {
-        let mut input = Input::open(&self.path)?;
-        input.path.clone_from(&self.name);
-        Ok(input)
-    }
 }
 
 /// `10s-20s`, `10s-`, `-20s`.

@@ -17,6 +17,7 @@ use crate::cmd::report::Options;
 use crate::summary::Reading;
 
 pub use json::{Flaws, to_json};
+pub use place::function;
 pub use subject::{Counts, Known, Subject};
 pub use told::{Coverage, Told, unit_name};
 

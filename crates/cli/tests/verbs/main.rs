@@ -6,6 +6,7 @@
 mod bad_input;
 mod check;
 mod conversion;
+mod exports;
 mod facts;
 mod glance;
 mod ours;

@@ -1,0 +1,35 @@
+//! `lifetrace export`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::export::{Format, Metric, Options, Subject};
+use crate::output::Output;
+
+/// What may be typed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The trace; - is standard input
+    trace: PathBuf,
+    /// What to write (see docs/exports.md)
+    #[arg(short = 'F', long, value_enum)]
+    format: Format,
+    /// The file to write; - is standard output
+    #[arg(short, long, default_value = "-")]
+    output: PathBuf,
+    /// Overwrite the output if it exists
+    #[arg(short, long)]
+    force: bool,
+    /// What to write where a format has room for one number; elsewhere, what is shown first
+    #[arg(long, value_enum, default_value_t)]
+    metric: Metric,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let Args { trace, format, output, force, metric } = args;
+    let output = Output::of(format.content(), &output, &trace, force)?;
+    let subject = Subject::read(&trace)?;
+    let options = Options { metric };
+    output.write(|file| format.write(&subject, &options, file))?;
+    Ok(super::conclude(&subject.reading.damages))
+}

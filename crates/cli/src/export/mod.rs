@@ -1,0 +1,93 @@
+//! Traces as other programs read them: one module a format, and what they have in common.
+//!
+//! ```text
+//!   Subject ─┬─ Reading ──→ Stacks + Metric + apportion ──→ collapsed     whole numbers that add up
+//!            └─ again()                                                   for what needs each event
+//!   notes: what every file says of where its numbers come from
+//! ```
+//!
+//! All amounts are estimates (see `lifetrace_analysis::estimate`), rounded so that they still add up.
+//! docs/exports.md says what each format keeps and loses.
+
+mod apportion;
+mod collapsed;
+mod metric;
+mod notes;
+mod stacks;
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::ValueEnum;
+
+use crate::open::{Backtraces, Trace};
+use crate::output::Content;
+use crate::summary::{self, Reading};
+use crate::twice::Twice;
+
+pub use metric::Metric;
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One line a backtrace, for flame graph programs
+    Collapsed,
+}
+
+/// What an exporter is given.
+pub struct Subject {
+    /// The whole trace, added up.
+    pub reading: Reading,
+    input: Twice,
+}
+
+/// What can be chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Of formats that have room for one, the one; of others, the one that is shown first.
+    pub metric: Metric,
+}
+
+impl Subject {
+    /// Reads a trace; `-` is standard input.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or its samples mean nothing. Damage further on is no error.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let input = Twice::open(path)?;
+        let reading = summary::read_input(input.again()?, Backtraces::Read)?;
+        Ok(Self { reading, input })
+    }
+
+    /// The trace from its beginning, for exporters that need each event.
+    ///
+    /// # Errors
+    /// If it cannot be read any more.
+    pub fn again(&self, backtraces: Backtraces) -> anyhow::Result<Trace> {
+        Trace::read(self.input.again()?, backtraces)
+    }
+}
+
+impl Format {
+    /// What kind of file that is.
+    pub fn content(self) -> Content {
+        match self {
+            Self::Collapsed => Content::Text,
+        }
+    }
+
+    /// Writes the trace.
+    ///
+    /// # Errors
+    /// Those of `output`, and numbers that the format has no room for.
+    pub fn write(
+        self,
+        subject: &Subject,
+        options: &Options,
+        output: &mut dyn Write,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::Collapsed => collapsed::write(subject, options, output),
+        }
+    }
+}

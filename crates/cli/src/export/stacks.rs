@@ -1,0 +1,209 @@
+//! Backtraces by name: what formats have that know functions and no addresses.
+//!
+//! A tree of its own, with a node for each line of a backtrace (inlined functions have lines, but no
+//! frames) and equal lines merged. What equal means is for the format to say: a flame graph merges
+//! lines of the same function, wherever in it they are. The order of stacks is that of their names
+//! from the outermost frame on, so it does not depend on which of them allocated first.
+
+use lifetrace_analysis::account::Balance;
+use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_analysis::names::expand;
+use lifetrace_analysis::{Names, Place, Profile};
+use lifetrace_trace::event::Location;
+use rustc_hash::FxHashMap;
+
+use crate::report::function;
+
+/// What makes two lines of backtraces equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sameness {
+    /// The function's name.
+    Function,
+    /// Name, file and line.
+    Line,
+}
+
+/// One of [`Stacks::lines`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LineId(u32);
+
+/// A line of a backtrace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Line<'a> {
+    /// Never empty, without control characters.
+    pub function: String,
+    /// Empty where that is not known, or not told apart.
+    pub file: &'a str,
+    /// 1-based; 0 where that is not known, or not told apart.
+    pub line: u32,
+}
+
+/// A stack, and what it amounts to.
+#[derive(Clone, Copy, Debug)]
+pub struct Stack {
+    pub balance: Balance,
+    node: usize,
+}
+
+/// All stacks of a trace.
+#[derive(Debug)]
+pub struct Stacks<'a> {
+    pub lines: Vec<Line<'a>>,
+    pub stacks: Vec<Stack>,
+    tree: Tree,
+}
+
+impl<'a> Stacks<'a> {
+    /// The backtraces of `profile`; `names` are those of the trace.
+    pub fn new(profile: &Profile, names: &'a impl Names, sameness: Sameness) -> Self {
+        let mut builder =
+            Builder { names, sameness, lines: Lines::default(), known: FxHashMap::default() };
+        let (tree, renumbering) = builder.tree(profile);
+        let Lines { lines, .. } = builder.lines;
+        let mut balances = vec![Balance::default(); tree.nodes.len()];
+        for (node, balance) in profile.balances() {
+            balances[renumbering[&node]] += &balance;
+        }
+        let used = |&node: &usize| !balances[node].allocated.is_empty();
+        let order = tree.order(&lines).into_iter().filter(used);
+        let stacks = order.map(|node| Stack { balance: balances[node], node }).collect();
+        Self { lines, stacks, tree }
+    }
+
+    /// A stack's lines, outermost first; never none.
+    pub fn path(&self, stack: &Stack) -> Vec<LineId> {
+        let mut path = Vec::new();
+        let mut node = stack.node;
+        while let Some(Node { parent, line }) = self.tree.nodes[node] {
+            path.push(line);
+            node = parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// What it stands for.
+    pub fn line(&self, id: LineId) -> &Line<'a> {
+        &self.lines[id.index()]
+    }
+}
+
+impl LineId {
+    /// Its place in [`Stacks::lines`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Debug)]
+struct Tree {
+    /// The root has no line. A node's parent comes before it.
+    nodes: Vec<Option<Node>>,
+    children: FxHashMap<Node, usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    parent: usize,
+    line: LineId,
+}
+
+impl Tree {
+    const ROOT: usize = 0;
+
+    fn child(&mut self, parent: usize, line: LineId) -> usize {
+        let node = Node { parent, line };
+        *self.children.entry(node).or_insert_with(|| {
+            self.nodes.push(Some(node));
+            self.nodes.len() - 1
+        })
+    }
+
+    /// All nodes, parents first, siblings in the order of their lines.
+    fn order(&self, lines: &[Line<'_>]) -> Vec<usize> {
+        let ranks = ranks(lines);
+        let mut children = vec![Vec::new(); self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(Node { parent, line }) = node {
+                children[*parent].push((ranks[line.index()], index));
+            }
+        }
+        let (mut order, mut waiting) = (Vec::new(), vec![Self::ROOT]);
+        while let Some(node) = waiting.pop() {
+            order.push(node);
+            children[node].sort_unstable();
+            waiting.extend(children[node].iter().rev().map(|&(_, child)| child));
+        }
+        order
+    }
+}
+
+/// The place of each line if they were sorted.
+fn ranks(lines: &[Line<'_>]) -> Vec<usize> {
+    let mut sorted: Vec<usize> = (0..lines.len()).collect();
+    sorted.sort_unstable_by_key(|&index| &lines[index]);
+    let mut ranks = vec![0; lines.len()];
+    sorted.into_iter().enumerate().for_each(|(rank, index)| ranks[index] = rank);
+    ranks
+}
+
+#[derive(Default)]
+struct Lines<'a> {
+    lines: Vec<Line<'a>>,
+    ids: FxHashMap<Line<'a>, LineId>,
+}
+
+impl<'a> Lines<'a> {
+    fn id(&mut self, line: Line<'a>) -> LineId {
+        *self.ids.entry(line).or_insert_with_key(|line| {
+            self.lines.push(line.clone());
+            LineId(u32::try_from(self.lines.len() - 1).expect("2^32 lines do not fit in memory"))
+        })
+    }
+}
+
+struct Builder<'a, N> {
+    names: &'a N,
+    sameness: Sameness,
+    lines: Lines<'a>,
+    /// The lines of a frame, outermost first.
+    known: FxHashMap<lifetrace_trace::ids::LocationCode, Vec<LineId>>,
+}
+
+impl<'a, N: Names> Builder<'a, N> {
+    fn tree(&mut self, profile: &Profile) -> (Tree, FxHashMap<NodeId, usize>) {
+        let mut tree = Tree { nodes: vec![None], children: FxHashMap::default() };
+        // A backtrace without frames has a line that says so.
+        let nothing = self.lines.id(line(&Place::NoBacktrace, self.sameness));
+        let nothing = tree.child(Tree::ROOT, nothing);
+        let mut renumbering = FxHashMap::from_iter([(NodeId::ROOT, nothing)]);
+        for (node, parent, code) in profile.tree().nodes() {
+            let above = if parent == NodeId::ROOT { Tree::ROOT } else { renumbering[&parent] };
+            let lines = self.lines_of(code).iter();
+            let end = lines.fold(above, |above, &line| tree.child(above, line));
+            renumbering.insert(node, end);
+        }
+        (tree, renumbering)
+    }
+
+    fn lines_of(&mut self, code: lifetrace_trace::ids::LocationCode) -> &[LineId] {
+        let Self { names, sameness, lines, known } = self;
+        known.entry(code).or_insert_with(|| {
+            let frames = expand(*names, code);
+            let mut ids: Vec<_> =
+                frames.map(|frame| lines.id(line(&frame.place, *sameness))).collect();
+            ids.reverse();
+            ids
+        })
+    }
+}
+
+fn line<'a>(place: &Place<'a>, sameness: Sameness) -> Line<'a> {
+    let function = function(place);
+    match (place, sameness) {
+        (Place::Known(Location { filename, line, .. }), Sameness::Line) => {
+            Line { function, file: filename, line: *line }
+        }
+        _ => Line { function, file: "", line: 0 },
+    }
+}
