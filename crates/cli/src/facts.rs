@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lifetrace_trace::fact::{Counters, Exit, Fact, Label, Lost, Parent, Process, Sampler};
+use lifetrace_trace::fact::{Counters, Exit, Fact, Label, Lost, Module, Parent, Process, Sampler};
 use lifetrace_trace::ids::{Bytes, SamplerId};
 use lifetrace_trace::told::Birth;
 
@@ -22,7 +22,8 @@ pub struct Facts {
     /// The most that was seen.
     pub peak_resident: Option<Bytes>,
     pub markers: u64,
-    pub modules: u64,
+    /// By number.
+    pub modules: BTreeMap<u32, Module>,
     pub thread_names: u64,
     /// Begins and ends of collections.
     pub cycle_steps: u64,
@@ -46,7 +47,7 @@ impl Facts {
                 self.peak_resident = self.peak_resident.max(resident);
             }
             Fact::Marker(_) => self.markers += 1,
-            Fact::Module(_) => self.modules += 1,
+            Fact::Module(module) => drop(self.modules.insert(module.number, module)),
             Fact::ThreadName(_) => self.thread_names += 1,
             Fact::Cycle(_) => self.cycle_steps += 1,
             Fact::Resize(_) | Fact::WallClock(_) => {}
@@ -87,6 +88,6 @@ mod tests {
         assert_eq!((facts.lost["ring-full"], facts.lost["no-memory"]), (u64::MAX, 3));
         assert_eq!(&*facts.labels["build"], "new");
         assert_eq!(facts.peak_resident, Some(Bytes(7)));
-        assert_eq!((facts.markers, facts.modules, facts.exit), (1, 0, Some(Exit::Signal(9))));
+        assert_eq!((facts.markers, facts.modules.len(), facts.exit), (1, 0, Some(Exit::Signal(9))));
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use lifetrace_analysis::Names;
 use lifetrace_trace::event::{Location, TraceInfo};
+use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 use lifetrace_trace::lt::{self, Index, Passed};
 use lifetrace_trace::told::Told;
@@ -109,6 +110,11 @@ impl Trace {
     /// The last birth's backtrace, outermost frame first; empty if backtraces are skipped.
     pub fn backtrace(&self) -> &[LocationCode] {
         self.reader.backtrace()
+    }
+
+    /// What a frame is beside its locations, where the format has room for it.
+    pub fn frame(&self, code: LocationCode) -> Option<&Frame> {
+        self.reader.as_lt()?.frame(code)
     }
 
     /// Whether the format has room for facts, threads, and sizes in bytes.

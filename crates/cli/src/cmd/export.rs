@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::export::{Format, Metric, Options, Subject};
+use crate::export::{Format, Metric, Options, PprofTypes, Subject};
 use crate::output::Output;
 
 /// What may be typed.
@@ -23,13 +23,16 @@ pub struct Args {
     /// What to write where a format has room for one number; elsewhere, what is shown first
     #[arg(long, value_enum, default_value_t)]
     metric: Metric,
+    /// Whose names the numbers of a pprof profile have
+    #[arg(long, value_name = "NAMES", value_enum, default_value_t)]
+    pprof_types: PprofTypes,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Args { trace, format, output, force, metric } = args;
+    let Args { trace, format, output, force, metric, pprof_types } = args;
     let output = Output::of(format.content(), &output, &trace, force)?;
     let subject = Subject::read(&trace)?;
-    let options = Options { metric };
+    let options = Options { metric, pprof_types };
     output.write(|file| format.write(&subject, &options, file))?;
     Ok(super::conclude(&subject.reading.damages))
 }

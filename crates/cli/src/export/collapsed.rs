@@ -1,6 +1,7 @@
 //! Collapsed stacks: `outermost;...;innermost NUMBER`, one line a stack, one metric a file.
 //!
-//! The format has neither comments nor escapes: in names, `;` becomes `:`.
+//! The format has neither comments nor escapes: in names, `;` becomes `:`, and the space before a
+//! number at their end `_`, since two numbers at the end of a line are a comparison of two profiles.
 
 use std::io::{BufWriter, Write};
 
@@ -14,6 +15,14 @@ pub fn write(subject: &Subject, options: &Options, output: &mut dyn Write) -> an
     Ok(output.flush()?)
 }
 
+fn name(function: &str) -> String {
+    let name = function.replace(';', ":");
+    match name.rsplit_once(' ') {
+        Some((start, end)) if end.parse::<f64>().is_ok() => format!("{start}_{end}"),
+        _ => name,
+    }
+}
+
 /// Gives `take` each line, sorted by names.
 ///
 /// # Errors
@@ -25,8 +34,7 @@ pub fn each_line(
 ) -> anyhow::Result<()> {
     let reading = &subject.reading;
     let stacks = Stacks::new(&reading.profile, &reading.trace, Sameness::Function);
-    let names: Vec<String> =
-        stacks.lines.iter().map(|line| line.function.replace(';', ":")).collect();
+    let names: Vec<String> = stacks.lines.iter().map(|line| name(&line.function)).collect();
     let values: Vec<f64> =
         stacks.stacks.iter().map(|stack| options.metric.of(&stack.balance)).collect();
     let values = apportion(options.metric.title(), &values)?;
@@ -43,4 +51,23 @@ pub fn each_line(
         take(&line)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (function, expected) in [
+            ("std::vector<int>::grow", "std::vector<int>::grow"),
+            ("operator new(unsigned long)", "operator new(unsigned long)"),
+            ("Ljava/lang/String;", "Ljava/lang/String:"),
+            ("block 2", "block_2"),
+            ("1e3 -0.5", "1e3_-0.5"),
+            ("17", "17"),
+        ] {
+            assert_eq!(name(function), expected);
+        }
+    }
 }

@@ -13,7 +13,10 @@ mod apportion;
 mod collapsed;
 mod metric;
 mod notes;
+mod pprof;
+mod speedscope;
 mod stacks;
+mod svg;
 
 use std::io::Write;
 use std::path::Path;
@@ -26,12 +29,19 @@ use crate::summary::{self, Reading};
 use crate::twice::Twice;
 
 pub use metric::Metric;
+pub use pprof::Types as PprofTypes;
 
 /// What can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One line a backtrace, for flame graph programs
     Collapsed,
+    /// For Go's pprof and everything that reads its files; gzipped
+    Pprof,
+    /// For speedscope.app: a JSON file with all metrics
+    Speedscope,
+    /// A flame graph to be opened in a browser
+    Svg,
 }
 
 /// What an exporter is given.
@@ -46,6 +56,8 @@ pub struct Subject {
 pub struct Options {
     /// Of formats that have room for one, the one; of others, the one that is shown first.
     pub metric: Metric,
+    /// Whose names pprof's numbers have.
+    pub pprof_types: PprofTypes,
 }
 
 impl Subject {
@@ -72,7 +84,8 @@ impl Format {
     /// What kind of file that is.
     pub fn content(self) -> Content {
         match self {
-            Self::Collapsed => Content::Text,
+            Self::Collapsed | Self::Speedscope | Self::Svg => Content::Text,
+            Self::Pprof => Content::Binary("a pprof profile"),
         }
     }
 
@@ -88,6 +101,9 @@ impl Format {
     ) -> anyhow::Result<()> {
         match self {
             Self::Collapsed => collapsed::write(subject, options, output),
+            Self::Pprof => pprof::write(subject, options, output),
+            Self::Speedscope => speedscope::write(subject, options, output),
+            Self::Svg => svg::write(subject, options, output),
         }
     }
 }

@@ -7,23 +7,34 @@ use crate::summary::Reading;
 /// One line each, for people.
 pub fn notes(reading: &Reading) -> Vec<String> {
     let summary = reading.profile.summary();
-    let sampling = &summary.sampling;
-    let source = match sampling.is_exact() {
-        true => format!("exact: all of {} allocations", summary.samples),
-        false => format!(
-            "estimated from {} sampled allocations, one sample every {:.0} bytes on average (rate {:.3e} per word); ± is half of the 95 % interval",
-            summary.samples,
-            sampling.interval_bytes(),
-            sampling.rate()
-        ),
-    };
     vec![
         format!("lifetrace {}", env!("CARGO_PKG_VERSION")),
-        source,
+        trust(reading),
+        "± is half of the 95 % interval".to_owned(),
         total("allocated", &summary.allocated),
         total("live at the end", &summary.live),
         total("live at the peak", &summary.peak.amount),
     ]
+}
+
+/// The program's name.
+pub fn program(reading: &Reading) -> &str {
+    let path = &reading.trace.info().executable_name;
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// What the numbers rest on.
+pub fn trust(reading: &Reading) -> String {
+    let summary = reading.profile.summary();
+    match summary.sampling.is_exact() {
+        true => format!("exact, of all {} allocations", summary.samples),
+        false => format!(
+            "estimated from {} sampled allocations, one sample every {:.0} bytes on average, rate {:.3e} per word",
+            summary.samples,
+            summary.sampling.interval_bytes(),
+            summary.sampling.rate()
+        ),
+    }
 }
 
 fn total(what: &str, amount: &Amount) -> String {

@@ -10,6 +10,7 @@ use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::names::expand;
 use lifetrace_analysis::{Names, Place, Profile};
 use lifetrace_trace::event::Location;
+use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
 
 use crate::report::function;
@@ -80,11 +81,6 @@ impl<'a> Stacks<'a> {
         }
         path.reverse();
         path
-    }
-
-    /// What it stands for.
-    pub fn line(&self, id: LineId) -> &Line<'a> {
-        &self.lines[id.index()]
     }
 }
 
@@ -167,7 +163,7 @@ struct Builder<'a, N> {
     sameness: Sameness,
     lines: Lines<'a>,
     /// The lines of a frame, outermost first.
-    known: FxHashMap<lifetrace_trace::ids::LocationCode, Vec<LineId>>,
+    known: FxHashMap<LocationCode, Vec<LineId>>,
 }
 
 impl<'a, N: Names> Builder<'a, N> {
@@ -186,7 +182,7 @@ impl<'a, N: Names> Builder<'a, N> {
         (tree, renumbering)
     }
 
-    fn lines_of(&mut self, code: lifetrace_trace::ids::LocationCode) -> &[LineId] {
+    fn lines_of(&mut self, code: LocationCode) -> &[LineId] {
         let Self { names, sameness, lines, known } = self;
         known.entry(code).or_insert_with(|| {
             let frames = expand(*names, code);

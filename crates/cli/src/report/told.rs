@@ -92,7 +92,7 @@ impl<'a> Told<'a> {
             lost: (coverage == Coverage::All).then(lost),
             peak_resident_bytes: facts.peak_resident.and_then(|peak| if_all(peak.0)),
             markers: if_all(facts.markers),
-            modules: if_all(facts.modules),
+            modules: if_all(facts.modules.len() as u64),
             thread_names: if_all(facts.thread_names),
             gc_cycle_steps: if_all(facts.cycle_steps),
             truncated_backtraces: if_all(facts.truncated_backtraces),
