@@ -31,6 +31,7 @@ mod input;
 mod open;
 mod output;
 mod report;
+mod study;
 mod summary;
 mod terminal;
 mod transfer;

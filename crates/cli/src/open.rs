@@ -1,6 +1,7 @@
 //! Opens a trace of whatever format, by content. The only place that knows which formats there are.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::bail;
 use lifetrace_analysis::Names;
@@ -9,7 +10,7 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 use lifetrace_trace::lt::{self, Index, Passed};
 use lifetrace_trace::told::Told;
-use lifetrace_trace::{AnyReader, memtrace};
+use lifetrace_trace::{AnyReader, Progress, memtrace};
 
 use crate::damage::{Damage, Extent, Problem};
 use crate::damages::Damages;
@@ -115,6 +116,11 @@ impl Trace {
     /// What a frame is beside its locations, where the format has room for it.
     pub fn frame(&self, code: LocationCode) -> Option<&Frame> {
         self.reader.as_lt()?.frame(code)
+    }
+
+    /// How far reading has come, for other threads to see.
+    pub fn progress(&self) -> Arc<Progress> {
+        self.reader.progress()
     }
 
     /// Whether the format has room for facts, threads, and sizes in bytes.

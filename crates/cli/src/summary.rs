@@ -6,6 +6,7 @@ use anyhow::Context;
 use lifetrace_analysis::{Profile, Summary};
 use lifetrace_trace::told::What;
 
+use crate::bar::Bar;
 use crate::damages::Damages;
 use crate::facts::Facts;
 use crate::input::Input;
@@ -66,6 +67,7 @@ pub fn read_input(input: Input, backtraces: Backtraces) -> anyhow::Result<Readin
     let profile = Profile::new(trace.info());
     let mut profile =
         profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
+    let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
     let mut facts = Facts::default();
     while let Some(told) = trace.next() {
         profile.take(&told, trace.backtrace());

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::export::{Format, Metric, Options, PprofTypes, Subject};
+use crate::export::{Format, Metric, Options, PprofTypes};
 use crate::output::Output;
+use crate::study::Study;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -31,8 +32,8 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { trace, format, output, force, metric, pprof_types } = args;
     let output = Output::of(format.content(), &output, &trace, force)?;
-    let subject = Subject::read(&trace)?;
+    let study = Study::of(&trace)?;
     let options = Options { metric, pprof_types };
-    output.write(|file| format.write(&subject, &options, file))?;
-    Ok(super::conclude(&subject.reading.damages))
+    output.write(|file| format.write(&study, &options, file))?;
+    Ok(super::conclude(&study.reading.damages))
 }

@@ -5,13 +5,14 @@
 
 use std::io::{BufWriter, Write};
 
+use super::Options;
 use super::apportion::apportion;
 use super::stacks::{Sameness, Stacks};
-use super::{Options, Subject};
+use crate::study::Study;
 
-pub fn write(subject: &Subject, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
+pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
-    each_line(subject, options, |line| Ok(writeln!(output, "{line}")?))?;
+    each_line(study, options, |line| Ok(writeln!(output, "{line}")?))?;
     Ok(output.flush()?)
 }
 
@@ -28,11 +29,11 @@ fn name(function: &str) -> String {
 /// # Errors
 /// Those of `take`, and numbers that are too large.
 pub fn each_line(
-    subject: &Subject,
+    study: &Study,
     options: &Options,
     mut take: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let reading = &subject.reading;
+    let reading = &study.reading;
     let stacks = Stacks::new(&reading.profile, &reading.trace, Sameness::Function);
     let names: Vec<String> = stacks.lines.iter().map(|line| name(&line.function)).collect();
     let values: Vec<f64> =

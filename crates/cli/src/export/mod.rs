@@ -1,7 +1,7 @@
 //! Traces as other programs read them: one module a format, and what they have in common.
 //!
 //! ```text
-//!   Subject ─┬─ Reading ──→ Stacks + Metric + apportion ──→ collapsed     whole numbers that add up
+//!   Study ─┬─ Reading ──→ Stacks + Metric + apportion ──→ collapsed     whole numbers that add up
 //!            └─ again()                                                   for what needs each event
 //!   notes: what every file says of where its numbers come from
 //! ```
@@ -19,14 +19,11 @@ mod stacks;
 mod svg;
 
 use std::io::Write;
-use std::path::Path;
 
 use clap::ValueEnum;
 
-use crate::open::{Backtraces, Trace};
 use crate::output::Content;
-use crate::summary::{self, Reading};
-use crate::twice::Twice;
+use crate::study::Study;
 
 pub use metric::Metric;
 pub use pprof::Types as PprofTypes;
@@ -44,13 +41,6 @@ pub enum Format {
     Svg,
 }
 
-/// What an exporter is given.
-pub struct Subject {
-    /// The whole trace, added up.
-    pub reading: Reading,
-    input: Twice,
-}
-
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -58,26 +48,6 @@ pub struct Options {
     pub metric: Metric,
     /// Whose names pprof's numbers have.
     pub pprof_types: PprofTypes,
-}
-
-impl Subject {
-    /// Reads a trace; `-` is standard input.
-    ///
-    /// # Errors
-    /// If it cannot be opened, or its samples mean nothing. Damage further on is no error.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let input = Twice::open(path)?;
-        let reading = summary::read_input(input.again()?, Backtraces::Read)?;
-        Ok(Self { reading, input })
-    }
-
-    /// The trace from its beginning, for exporters that need each event.
-    ///
-    /// # Errors
-    /// If it cannot be read any more.
-    pub fn again(&self, backtraces: Backtraces) -> anyhow::Result<Trace> {
-        Trace::read(self.input.again()?, backtraces)
-    }
 }
 
 impl Format {
@@ -95,15 +65,15 @@ impl Format {
     /// Those of `output`, and numbers that the format has no room for.
     pub fn write(
         self,
-        subject: &Subject,
+        study: &Study,
         options: &Options,
         output: &mut dyn Write,
     ) -> anyhow::Result<()> {
         match self {
-            Self::Collapsed => collapsed::write(subject, options, output),
-            Self::Pprof => pprof::write(subject, options, output),
-            Self::Speedscope => speedscope::write(subject, options, output),
-            Self::Svg => svg::write(subject, options, output),
+            Self::Collapsed => collapsed::write(study, options, output),
+            Self::Pprof => pprof::write(study, options, output),
+            Self::Speedscope => speedscope::write(study, options, output),
+            Self::Svg => svg::write(study, options, output),
         }
     }
 }

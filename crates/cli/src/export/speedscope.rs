@@ -13,7 +13,8 @@ use super::apportion::apportion;
 use super::metric::Unit;
 use super::notes::{program, trust};
 use super::stacks::{Line, LineId, Sameness, Stacks};
-use super::{Metric, Options, Subject};
+use super::{Metric, Options};
+use crate::study::Study;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
@@ -64,8 +65,8 @@ struct Event {
     at: u64,
 }
 
-pub fn write(subject: &Subject, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
-    let reading = &subject.reading;
+pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
+    let reading = &study.reading;
     let stacks = Stacks::new(&reading.profile, &reading.trace, Sameness::Line);
     let (mut profiles, mut active_profile_index) = (Vec::new(), 0);
     for &metric in Metric::value_variants() {

@@ -6,23 +6,24 @@ use anyhow::bail;
 use inferno::flamegraph::color::BasicPalette;
 use inferno::flamegraph::{Options as Drawing, Palette, from_lines};
 
+use super::Options;
 use super::collapsed::each_line;
 use super::metric::Unit;
 use super::notes::{notes, program, trust};
-use super::{Options, Subject};
+use crate::study::Study;
 
-pub fn write(subject: &Subject, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
+pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut lines = Vec::new();
-    each_line(subject, options, |line| Ok(lines.push(line.to_owned())))?;
-    let (path, metric) = (subject.reading.trace.path.display(), options.metric.title());
+    each_line(study, options, |line| Ok(lines.push(line.to_owned())))?;
+    let (path, metric) = (study.reading.trace.path.display(), options.metric.title());
     if lines.is_empty() {
         bail!("{path}: has no {metric}, so there is nothing to draw\n  choose another --metric");
     }
     let mut drawing = Drawing::default();
-    drawing.title = format!("{}: {metric}", program(&subject.reading));
-    drawing.subtitle = Some(trust(&subject.reading));
+    drawing.title = format!("{}: {metric}", program(&study.reading));
+    drawing.subtitle = Some(trust(&study.reading));
     drawing.colors = Palette::Basic(BasicPalette::Mem);
-    drawing.notes = notes(&subject.reading).join("\n");
+    drawing.notes = notes(&study.reading).join("\n");
     drawing.count_name = match options.metric.unit() {
         Unit::Bytes => "bytes",
         Unit::Objects => "objects",

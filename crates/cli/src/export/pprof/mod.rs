@@ -13,16 +13,17 @@ use std::io::Write;
 use flate2::{Compression, GzBuilder};
 use prost::Message;
 
+use super::Options;
 use super::notes::notes;
-use super::{Options, Subject};
+use crate::study::Study;
 use crate::summary::Reading;
 use proto::{Profile, Sample, ValueType};
 use tables::{Frames, Strings, mappings};
 
 pub use values::Types;
 
-pub fn write(subject: &Subject, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
-    let profile = profile(&subject.reading, options)?;
+pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
+    let profile = profile(&study.reading, options)?;
     let mut output = GzBuilder::new().mtime(0).write(output, Compression::default());
     output.write_all(&profile.encode_to_vec())?;
     output.finish()?.flush()?;
