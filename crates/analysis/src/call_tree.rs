@@ -94,6 +94,11 @@ impl<F: Copy + Eq + Hash> Tree<F> {
             .map(|(id, node)| (id, node.frame))
     }
 
+    /// A backtrace without its innermost frame, and that frame; nothing for the empty one.
+    pub fn parent(&self, node: NodeId) -> Option<(NodeId, F)> {
+        self.node(node).map(|node| (node.parent, node.frame))
+    }
+
     /// All backtraces but the empty one, each after its parent: the backtrace, its parent, and the
     /// frame that it has more.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, NodeId, F)> {

@@ -75,6 +75,12 @@ impl AddAssign for Estimate {
     }
 }
 
+impl AddAssign<&Estimate> for Estimate {
+    fn add_assign(&mut self, other: &Self) {
+        *self += *other;
+    }
+}
+
 /// An amount of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {

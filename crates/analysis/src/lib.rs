@@ -21,10 +21,12 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod branches;
 pub mod call_tree;
 pub mod callsites;
 pub mod estimate;
 mod fixed;
+pub mod functions;
 pub mod history;
 pub mod machinery;
 pub mod metric;
@@ -35,7 +37,10 @@ pub mod replay;
 pub mod sampling;
 pub mod shape;
 pub mod sites;
+pub mod sizes;
 pub mod summary;
+pub mod threads;
+pub mod timeline;
 
 pub use callsites::{Callsite, Callsites};
 pub use estimate::{Amount, Estimate, Weight};

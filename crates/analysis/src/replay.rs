@@ -38,6 +38,9 @@ pub trait Observer {
 
     /// Something that is beside the lives of blocks.
     fn fact(&mut self, _time: Timestamp, _fact: &Fact) {}
+
+    /// The trace is over; what survived comes next.
+    fn ended(&mut self, _end: Timestamp) {}
 }
 
 /// How a block ended.
@@ -112,6 +115,7 @@ impl Replay {
     /// Says when the trace ended, if that was after what it told last, and what still lives then.
     pub fn finish(&mut self, end: Timestamp, observer: &mut (impl Observer + ?Sized)) {
         self.end = self.end.max(end);
+        observer.ended(self.end);
         let mut live: Vec<_> = self.history.live().map(|(_, block)| block).collect();
         live.sort_unstable_by_key(|block| block.index);
         live.into_iter().for_each(|block| observer.survived(block, self.end));
@@ -254,5 +258,10 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn fact(&mut self, time: Timestamp, fact: &Fact) {
         self.0.fact(time, fact);
         self.1.fact(time, fact);
+    }
+
+    fn ended(&mut self, end: Timestamp) {
+        self.0.ended(end);
+        self.1.ended(end);
     }
 }

@@ -11,6 +11,8 @@
 //!
 //! It costs O(nodes), and names are asked for once a distinct code.
 
+use std::ops::AddAssign;
+
 use lifetrace_trace::event::Location;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
@@ -71,6 +73,22 @@ impl<'a> Shaped<'a> {
     /// If `node` is not of the tree that was shaped.
     pub fn of(&self, node: NodeId) -> Option<NodeId> {
         self.nodes[node.index()]
+    }
+
+    /// What was found by backtraces, added up by how they look; what was left out is left out.
+    pub fn merge<T: Default + for<'t> AddAssign<&'t T>>(
+        &self,
+        found: impl IntoIterator<Item = (NodeId, T)>,
+    ) -> Vec<(NodeId, T)> {
+        let mut sums: FxHashMap<NodeId, T> = FxHashMap::default();
+        for (node, what) in found {
+            if let Some(look) = self.of(node) {
+                *sums.entry(look).or_default() += &what;
+            }
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_unstable_by_key(|&(node, _)| node);
+        sums
     }
 
     /// The tree of lines.

@@ -29,8 +29,8 @@ impl SiteId {
 pub struct Sites<'a> {
     shaped: Shaped<'a>,
     places: Vec<Place<'a>>,
-    /// By the number of the shaped tree's node.
-    of: Vec<SiteId>,
+    /// By the number of the shaped tree's node: its callsite, and the backtrace that ends there.
+    of: Vec<(SiteId, NodeId)>,
 }
 
 impl<'a> Sites<'a> {
@@ -40,20 +40,26 @@ impl<'a> Sites<'a> {
         let site_of_line: Vec<_> =
             shaped.lines().iter().map(|line| register.id(line.place)).collect();
         let is_machinery: Vec<_> = shaped.lines().iter().map(|line| line.is_machinery()).collect();
-        let mut answerable: Vec<Option<LineId>> = vec![None];
-        let mut of = vec![register.id(Place::NoBacktrace)];
-        for (_, parent, line) in shaped.tree().nodes() {
+        let mut answerable: Vec<Option<(LineId, NodeId)>> = vec![None];
+        let mut of = vec![(register.id(Place::NoBacktrace), NodeId::ROOT)];
+        for (node, parent, line) in shaped.tree().nodes() {
             let outer = answerable[parent.index()];
-            let found = if is_machinery[line.index()] { outer } else { Some(line) };
+            let found = if is_machinery[line.index()] { outer } else { Some((line, node)) };
             answerable.push(found);
-            of.push(site_of_line[found.unwrap_or(line).index()]);
+            let (line, node) = found.unwrap_or((line, node));
+            of.push((site_of_line[line.index()], node));
         }
         Self { shaped, places: register.places, of }
     }
 
     /// The callsite of a backtrace of the trace; nothing if the backtrace was left out.
     pub fn of(&self, node: NodeId) -> Option<SiteId> {
-        self.shaped.of(node).map(|node| self.of[node.index()])
+        self.shaped.of(node).map(|node| self.of[node.index()].0)
+    }
+
+    /// A shaped backtrace without the lines below its callsite.
+    pub fn begin(&self, node: NodeId) -> NodeId {
+        self.of[node.index()].1
     }
 
     /// Where it is.

@@ -7,21 +7,27 @@ use lifetrace_analysis::Metric;
 
 use crate::damage::Damage;
 use crate::damages::Damages;
-use crate::open::Backtraces;
-use crate::report::Report;
-use crate::{summary, terminal};
+use crate::report::{Report, ViewName};
+use crate::study::Study;
+use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]
 pub struct Args {
     /// The trace; - is standard input
     trace: PathBuf,
-    /// Show so many callsites
+    /// The question to answer
+    #[arg(long, value_enum, default_value_t)]
+    view: ViewName,
+    /// Show so many callsites, functions, threads
     #[arg(long, value_name = "N", default_value_t = Options::default().top)]
     top: usize,
     /// What it is about; of callsites, the first have most of it
     #[arg(long, visible_alias = "sort", value_enum, default_value_t)]
     metric: MetricName,
+    /// The tree from the callsites to their callers
+    #[arg(long)]
+    inverted: bool,
     /// Write JSON (see docs/json.md)
     #[arg(long)]
     json: bool,
@@ -47,20 +53,35 @@ enum MetricName {
 /// How a report is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// The question.
+    pub view: ViewName,
     /// Number of callsites shown.
     pub top: usize,
     pub metric: Metric,
+    pub inverted: bool,
     pub json: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { top: 10, metric: Metric::Allocated, json: false }
+        Self {
+            view: ViewName::Summary,
+            top: 10,
+            metric: Metric::Allocated,
+            inverted: false,
+            json: false,
+        }
     }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let options = Options { top: args.top, metric: args.metric.into(), json: args.json };
+    let options = Options {
+        view: args.view,
+        top: args.top,
+        metric: args.metric.into(),
+        inverted: args.inverted,
+        json: args.json,
+    };
     Ok(super::conclude(&write(&args.trace, &options)?))
 }
 
@@ -73,11 +94,12 @@ pub fn print(path: &Path, options: &Options) -> anyhow::Result<Option<Damage>> {
 }
 
 fn write(path: &Path, options: &Options) -> anyhow::Result<Damages> {
-    let reading = summary::read(path, Backtraces::Read)?;
-    let report = Report::new(&reading, options);
+    let study = Study::of(path)?;
+    let report = Report::new(&study, options)?;
     let text = if options.json { report.json()? } else { report.text(terminal::width()) };
     terminal::print(&text)?;
-    Ok(reading.damages)
+    drop(report);
+    Ok(study.reading.damages)
 }
 
 impl From<MetricName> for Metric {

@@ -1,8 +1,10 @@
 //! The report as JSON; `docs/json.md` describes its fields, which stay as they are.
 
-use lifetrace_analysis::{Amount, Callsite, Frame, Metric, Place};
+use lifetrace_analysis::{Frame, Metric, Place, Summary};
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
+use super::amounts::Quantity;
 use super::{Report, Subject};
 use crate::damage::Damage;
 use crate::damages::Damages;
@@ -10,10 +12,11 @@ use crate::damages::Damages;
 #[derive(Serialize)]
 struct Document<'a> {
     trace: Subject<'a>,
-    totals: Totals,
+    view: String,
     metric: &'static str,
-    callsites_total: usize,
-    callsites: Vec<Site<'a>>,
+    totals: Totals,
+    #[serde(flatten)]
+    view_fields: Map<String, Value>,
     #[serde(flatten)]
     flaws: Flaws,
 }
@@ -33,50 +36,17 @@ struct PeakQuantity {
     quantity: Quantity,
 }
 
+/// A line of a backtrace.
 #[derive(Serialize)]
-struct Quantity {
-    samples: u64,
-    #[serde(serialize_with = "number")]
-    bytes: f64,
-    #[serde(serialize_with = "number")]
-    bytes_interval95: f64,
-    #[serde(serialize_with = "number")]
-    objects: f64,
-    #[serde(serialize_with = "number")]
-    objects_interval95: f64,
-}
-
-#[derive(Serialize)]
-struct Site<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    share: f64,
-    allocated: Quantity,
-    peak: Quantity,
-    live_at_end: Quantity,
-    #[serde(serialize_with = "number")]
-    byte_seconds: f64,
-    #[serde(serialize_with = "number")]
-    byte_seconds_interval95: f64,
-    backtraces: usize,
-    hottest_backtrace: Backtrace<'a>,
-}
-
-#[derive(Serialize)]
-struct Backtrace<'a> {
-    share: f64,
-    frames: Vec<Line<'a>>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
+pub struct Line<'a> {
     #[serde(flatten)]
     place: PlaceFields<'a>,
     inlined: bool,
 }
 
+/// Where something happened.
 #[derive(Serialize)]
-struct PlaceFields<'a> {
+pub struct PlaceFields<'a> {
     function: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
@@ -102,64 +72,40 @@ struct Flaw {
 impl Report<'_> {
     /// One JSON object.
     pub fn json(&self) -> serde_json::Result<String> {
-        let (summary, callsites) = (&self.summary, &self.callsites.callsites);
-        let peak = PeakQuantity {
-            time_us: summary.peak.time.as_micros() as u64,
-            quantity: Quantity::new(&summary.peak.amount),
-        };
+        let reading = &self.study.reading;
         to_json(&Document {
-            trace: Subject::new(self.reading.known()),
-            totals: Totals {
-                allocated: Quantity::new(&summary.allocated),
-                promoted: Quantity::new(&summary.promoted),
-                peak,
-                live_at_end: Quantity::new(&summary.live),
-            },
-            metric: metric_name(self.metric),
-            callsites_total: callsites.len(),
-            callsites: callsites.iter().take(self.top).map(|site| self.site(site)).collect(),
-            flaws: Flaws::new(&self.reading.damages),
+            trace: Subject::new(reading.known()),
+            view: self.options.view.name(),
+            metric: metric_name(self.options.metric),
+            totals: Totals::new(&reading.profile.summary()),
+            view_fields: self.view.json()?,
+            flaws: Flaws::new(&reading.damages),
         })
-    }
-
-    fn site<'s>(&'s self, callsite: &Callsite<'s>) -> Site<'s> {
-        Site {
-            place: PlaceFields::new(callsite.place),
-            share: callsite.share,
-            allocated: Quantity::new(&callsite.allocated),
-            peak: Quantity::new(&callsite.peak),
-            live_at_end: Quantity::new(&callsite.live),
-            byte_seconds: callsite.byte_seconds.value,
-            byte_seconds_interval95: callsite.byte_seconds.interval95(),
-            backtraces: callsite.hottest.of,
-            hottest_backtrace: Backtrace {
-                share: callsite.hottest.share,
-                frames: self.callsites.frames(callsite.hottest.backtrace).map(Line::new).collect(),
-            },
-        }
     }
 }
 
-impl Quantity {
-    fn new(amount: &Amount) -> Self {
+impl Totals {
+    fn new(summary: &Summary) -> Self {
         Self {
-            samples: amount.samples,
-            bytes: amount.bytes.value,
-            bytes_interval95: amount.bytes.interval95(),
-            objects: amount.objects.value,
-            objects_interval95: amount.objects.interval95(),
+            allocated: Quantity::new(&summary.allocated),
+            promoted: Quantity::new(&summary.promoted),
+            peak: PeakQuantity {
+                time_us: summary.peak.time.as_micros() as u64,
+                quantity: Quantity::new(&summary.peak.amount),
+            },
+            live_at_end: Quantity::new(&summary.live),
         }
     }
 }
 
 impl<'a> Line<'a> {
-    fn new(frame: Frame<'a>) -> Self {
+    pub fn new(frame: Frame<'a>) -> Self {
         Self { place: PlaceFields::new(frame.place), inlined: frame.inlined }
     }
 }
 
 impl<'a> PlaceFields<'a> {
-    fn new(place: Place<'a>) -> Self {
+    pub fn new(place: Place<'a>) -> Self {
         match place {
             Place::Known(location) => Self {
                 function: Some(&location.defname),

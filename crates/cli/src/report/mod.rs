@@ -1,43 +1,45 @@
 //! What a trace amounts to, for people and for programs: [`text`](Report::text) and
 //! [`json`](Report::json) tell the same facts.
+//!
+//! ```text
+//!   Study ─→ head   what the trace is of, and what is wrong with it ─┐
+//!         └→ View   the answer to one question                      ─┴→ page of text | JSON document
+//! ```
 
+mod amounts;
 mod backtrace;
+mod chart;
 mod json;
 mod page;
 mod place;
-mod ranking;
 mod shorten;
 mod subject;
 mod text;
 mod told;
-
-use lifetrace_analysis::{Callsites, Metric, Shape, Summary};
+mod views;
 
 use crate::cmd::report::Options;
-use crate::summary::Reading;
+use crate::study::Study;
 
 pub use json::{Flaws, to_json};
 pub use place::function;
 pub use subject::{Counts, Known, Subject};
 pub use told::{Coverage, Told, unit_name};
+pub use views::ViewName;
+
+use views::View;
 
 /// A report, not yet in words.
 pub struct Report<'a> {
-    reading: &'a Reading,
-    summary: Summary,
-    callsites: Callsites<'a>,
-    top: usize,
-    metric: Metric,
+    study: &'a Study,
+    options: &'a Options,
+    view: Box<dyn View + 'a>,
 }
 
 impl<'a> Report<'a> {
-    pub fn new(reading: &'a Reading, options: &Options) -> Self {
-        Self {
-            reading,
-            summary: reading.profile.summary(),
-            callsites: reading.profile.callsites(&reading.trace, &Shape::default(), options.metric),
-            top: options.top,
-            metric: options.metric,
-        }
+    /// # Errors
+    /// If the trace cannot be read any more.
+    pub fn new(study: &'a Study, options: &'a Options) -> anyhow::Result<Self> {
+        Ok(Self { study, options, view: views::make(study, options)? })
     }
 }

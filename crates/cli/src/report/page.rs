@@ -63,6 +63,32 @@ impl Page {
         }
     }
 
+    /// Columns as wide as they need to be, numbers to the right; what does not fit is cut off at the
+    /// end of the line.
+    pub fn grid(&mut self, head: &[&str], right: &[usize], rows: &[Vec<String>]) {
+        let width = |column: usize| {
+            let cells = rows.iter().map(|row| columns(&row[column]));
+            cells.chain([columns(head[column])]).max().unwrap_or(0)
+        };
+        let widths: Vec<_> = (0..head.len()).map(width).collect();
+        let line = |cells: &[String]| {
+            let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+                if right.contains(&column) {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:<width$}")
+                }
+            });
+            let line = padded.collect::<Vec<_>>().join(&" ".repeat(GUTTER));
+            line.trim_end().chars().take(self.width).collect::<String>()
+        };
+        let head: Vec<_> = head.iter().map(|&cell| cell.to_owned()).collect();
+        let lines: Vec<_> = rows.iter().map(|row| line(row)).collect();
+        let head = line(&head);
+        self.line(styled(FAINT, head));
+        lines.iter().for_each(|line| self.line(line));
+    }
+
     /// All of `text`, broken into lines wherever they are full.
     pub fn wrapped(&mut self, indent: &str, style: Style, text: &str) {
         let characters: Vec<char> = text.chars().collect();

@@ -25,6 +25,13 @@ pub fn brief_source(place: &Place<'_>) -> Option<String> {
     source_with(place, last_components, base_name)
 }
 
+/// The file, in full; nothing where none is known.
+pub fn file(place: &Place<'_>) -> Option<String> {
+    let Place::Known(location) = place else { return None };
+    let path = human::printable(&location.filename);
+    (!path.is_empty()).then(|| path.into_owned())
+}
+
 fn source_with(
     place: &Place<'_>,
     file_part: impl Fn(&str) -> &str,

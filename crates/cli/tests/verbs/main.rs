@@ -17,6 +17,7 @@ mod slicing;
 mod streams;
 mod stretches;
 mod stripping;
+mod views;
 
 use std::fs;
 use std::path::{Path, PathBuf};

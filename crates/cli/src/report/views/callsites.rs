@@ -1,13 +1,19 @@
-//! The callsites of a page of text: how much, where, and by which way.
+//! The callsites that have most: how much, where, and by which way.
 
-use lifetrace_analysis::{Amount, Callsite, Frame, Metric};
+use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Sampling, Shape};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::Report;
-use super::backtrace::{Line, shorten};
-use super::page::{Page, columns};
-use super::place::{brief_source, function, source};
-use super::shorten::{shorten_function, shorten_path};
+use super::super::amounts::{Quantity, bytes_or_none, objects};
+use super::super::backtrace::{self, shorten};
+use super::super::json::{self, PlaceFields, number};
+use super::super::page::{Page, columns};
+use super::super::place::{brief_source, function, source};
+use super::super::shorten::{shorten_function, shorten_path};
+use super::{View, fields, measure};
+use crate::cmd::report::Options;
 use crate::human;
+use crate::study::Study;
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
 /// Before the lines of a callsite, and before those of its backtrace.
@@ -17,9 +23,29 @@ const DEEPER: &str = "        ";
 /// A function keeps at least so many columns, whatever its path takes.
 const MIN_FUNCTION: usize = 20;
 
-impl Report<'_> {
-    /// The first callsites.
-    pub(super) fn ranking(&self, page: &mut Page) {
+/// Callsites in the order of a metric.
+pub struct Ranking<'a> {
+    sampling: Sampling,
+    callsites: Callsites<'a>,
+    top: usize,
+    metric: Metric,
+}
+
+impl<'a> Ranking<'a> {
+    pub fn new(study: &'a Study, options: &Options, metric: Metric) -> Self {
+        let reading = &study.reading;
+        let shape = Shape::default();
+        Self {
+            sampling: reading.profile.summary().sampling,
+            callsites: reading.profile.callsites(&reading.trace, &shape, metric),
+            top: options.top,
+            metric,
+        }
+    }
+}
+
+impl View for Ranking<'_> {
+    fn text(&self, page: &mut Page) {
         let (all, what) = (&self.callsites.callsites, measure(self.metric));
         let shown = &all[..self.top.min(all.len())];
         if shown.is_empty() {
@@ -34,6 +60,16 @@ impl Report<'_> {
         }
     }
 
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        let callsites = &self.callsites.callsites;
+        fields(&Document {
+            callsites_total: callsites.len(),
+            callsites: callsites.iter().take(self.top).map(|site| self.site(site)).collect(),
+        })
+    }
+}
+
+impl Ranking<'_> {
     fn callsite(&self, page: &mut Page, rank: usize, callsite: &Callsite<'_>) {
         let [first, second, third] = self.amounts(callsite);
         let head = format!("{rank:>3}. {:>7}", human::percent(callsite.share));
@@ -54,16 +90,13 @@ impl Report<'_> {
     fn amounts(&self, callsite: &Callsite<'_>) -> [String; 3] {
         let Callsite { allocated, peak, live, .. } = callsite;
         let bytes = human::estimate(&allocated.bytes);
-        let objects = match human::objects(&allocated.objects).as_str() {
-            "1" => "1 object".to_owned(),
-            number => format!("{number} objects"),
-        };
+        let objects = objects(&allocated.objects);
         let allocated = match self.metric {
             Metric::Objects => format!("{objects} of {bytes}"),
             _ => format!("{bytes} in {objects}"),
         };
-        let peak = format!("{} at the peak", self.bytes_or_none(peak));
-        let live = format!("{} live at end", self.bytes_or_none(live));
+        let peak = format!("{} at the peak", bytes_or_none(peak, &self.sampling));
+        let live = format!("{} live at end", bytes_or_none(live, &self.sampling));
         match self.metric {
             Metric::Allocated | Metric::Objects => [allocated, peak, live],
             Metric::Peak => [peak, live, format!("{allocated} allocated")],
@@ -76,22 +109,51 @@ impl Report<'_> {
         }
     }
 
-    fn bytes_or_none(&self, amount: &Amount) -> String {
-        match amount.samples {
-            0 if !self.summary.sampling.is_exact() => "none sampled".to_owned(),
-            _ => human::estimate(&amount.bytes),
+    fn site<'s>(&'s self, callsite: &Callsite<'s>) -> Site<'s> {
+        let frames = self.callsites.frames(callsite.hottest.backtrace);
+        Site {
+            place: PlaceFields::new(callsite.place),
+            share: callsite.share,
+            allocated: Quantity::new(&callsite.allocated),
+            peak: Quantity::new(&callsite.peak),
+            live_at_end: Quantity::new(&callsite.live),
+            byte_seconds: callsite.byte_seconds.value,
+            byte_seconds_interval95: callsite.byte_seconds.interval95(),
+            backtraces: callsite.hottest.of,
+            hottest_backtrace: Backtrace {
+                share: callsite.hottest.share,
+                frames: frames.map(json::Line::new).collect(),
+            },
         }
     }
 }
 
-fn measure(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Allocated => "bytes allocated",
-        Metric::Live => "bytes live at the end",
-        Metric::Peak => "bytes live at the peak",
-        Metric::Objects => "objects allocated",
-        Metric::ByteSeconds => "bytes times the seconds that they lived",
-    }
+#[derive(Serialize)]
+struct Document<'a> {
+    callsites_total: usize,
+    callsites: Vec<Site<'a>>,
+}
+
+#[derive(Serialize)]
+struct Site<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    share: f64,
+    allocated: Quantity,
+    peak: Quantity,
+    live_at_end: Quantity,
+    #[serde(serialize_with = "number")]
+    byte_seconds: f64,
+    #[serde(serialize_with = "number")]
+    byte_seconds_interval95: f64,
+    backtraces: usize,
+    hottest_backtrace: Backtrace<'a>,
+}
+
+#[derive(Serialize)]
+struct Backtrace<'a> {
+    share: f64,
+    frames: Vec<json::Line<'a>>,
 }
 
 fn heading(shown: usize, all: usize, what: &str, share: &str) -> String {
@@ -112,21 +174,21 @@ fn provenance(callsite: &Callsite<'_>) -> String {
     }
 }
 
-fn backtrace_line(page: &mut Page, line: &Line<'_>) {
+fn backtrace_line(page: &mut Page, line: &backtrace::Line<'_>) {
     let note = match *line {
-        Line::Frame(frame) => return frame_line(page, &frame),
-        Line::Again { frames: 1, times } => {
+        backtrace::Line::Frame(frame) => return frame_line(page, &frame),
+        backtrace::Line::Again { frames: 1, times } => {
             format!("(recursion: the frame above {times} more times)")
         }
-        Line::Again { frames, times } => {
+        backtrace::Line::Again { frames, times } => {
             format!("(recursion: the {frames} frames above {times} more times)")
         }
-        Line::Gap { frames } => format!("(… {frames} frames left out …)"),
+        backtrace::Line::Gap { frames } => format!("(… {frames} frames left out …)"),
     };
     page.prose(DEEPER, FAINT, &note);
 }
 
-fn frame_line(page: &mut Page, frame: &Frame<'_>) {
+pub fn frame_line(page: &mut Page, frame: &Frame<'_>) {
     let inlined = if frame.inlined { " (inlined)" } else { "" };
     let room = page.width - DEEPER.len() - inlined.len() - 2;
     let name = function(&frame.place);

@@ -1,0 +1,109 @@
+//! Functions, by themselves and with all that they call.
+
+use lifetrace_analysis::functions::{Function, functions};
+use lifetrace_analysis::{Estimate, Metric, Shape, Shaped, Sites};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{View, fields, measure};
+use crate::cmd::report::Options;
+use crate::human;
+use crate::report::amounts::{Number, measured};
+use crate::report::json::PlaceFields;
+use crate::report::page::Page;
+use crate::report::place::{file, function};
+use crate::report::shorten::{shorten_function, shorten_path};
+use crate::study::Study;
+use crate::terminal::STRONG;
+
+const NAME_COLUMNS: usize = 50;
+const FILE_COLUMNS: usize = 30;
+
+/// All functions.
+pub struct Functions<'a> {
+    functions: Vec<Function<'a>>,
+    total: f64,
+    metric: Metric,
+    top: usize,
+}
+
+impl<'a> Functions<'a> {
+    pub fn new(study: &'a Study, options: &Options) -> Self {
+        let reading = &study.reading;
+        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &Shape::default());
+        let (sites, metric) = (Sites::new(shaped), options.metric);
+        let balances = reading.profile.balances();
+        let values: Vec<(_, Estimate)> =
+            sites.shaped().merge(balances.map(|(node, balance)| (node, metric.of(&balance))));
+        let total = values.iter().map(|(_, value)| value.value).sum();
+        Self { functions: functions(&sites, &values), total, metric, top: options.top }
+    }
+
+    fn share(&self, part: Estimate) -> f64 {
+        if self.total > 0.0 { part.value / self.total } else { 0.0 }
+    }
+
+    fn row(&self, function_: &Function<'_>) -> Vec<String> {
+        let Function { place, own, total } = function_;
+        let amount = |estimate: &Estimate| match estimate.value {
+            0.0 => String::new(),
+            _ => measured(self.metric, estimate),
+        };
+        let share = |estimate: Estimate| match estimate.value {
+            0.0 => String::new(),
+            _ => human::percent(self.share(estimate)),
+        };
+        vec![
+            share(*total),
+            amount(total),
+            share(*own),
+            amount(own),
+            shorten_function(&function(place), NAME_COLUMNS),
+            file(place).map(|file| shorten_path(&file, FILE_COLUMNS)).unwrap_or_default(),
+        ]
+    }
+}
+
+impl<'a> View for Functions<'a> {
+    fn text(&self, page: &mut Page) {
+        let shown = &self.functions[..self.top.min(self.functions.len())];
+        let what = measure(self.metric);
+        let all = self.functions.len();
+        let heading =
+            format!("{} of {all} functions by {what}, what they call included", shown.len());
+        page.prose("", STRONG, &heading);
+        page.line("");
+        let rows: Vec<_> = shown.iter().map(|function| self.row(function)).collect();
+        page.grid(&["total", "", "self", "", "function", "file"], &[0, 2], &rows);
+    }
+
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        let entry = |function: &Function<'a>| Entry {
+            place: PlaceFields::new(function.place),
+            total: function.total.into(),
+            total_share: self.share(function.total),
+            own: function.own.into(),
+            own_share: self.share(function.own),
+        };
+        fields(&Document {
+            functions_total: self.functions.len(),
+            functions: self.functions.iter().take(self.top).map(entry).collect(),
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    functions_total: usize,
+    functions: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    total: Number,
+    total_share: f64,
+    own: Number,
+    own_share: f64,
+}

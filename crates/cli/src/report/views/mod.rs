@@ -1,0 +1,92 @@
+//! The questions that a report answers, a module each.
+
+mod callsites;
+mod functions;
+mod peak;
+mod sizes;
+mod summary;
+mod threads;
+mod timeline;
+mod tree;
+
+use clap::ValueEnum;
+use lifetrace_analysis::Metric;
+use serde_json::{Map, Value};
+
+use super::page::Page;
+use crate::cmd::report::Options;
+use crate::study::Study;
+
+/// An answer.
+pub trait View {
+    /// For people.
+    fn text(&self, page: &mut Page);
+
+    /// For programs: fields of the document.
+    fn json(&self) -> serde_json::Result<Map<String, Value>>;
+}
+
+/// What may be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ViewName {
+    /// One page with the totals and the first callsites
+    #[default]
+    Summary,
+    /// Callsites that have most
+    Hot,
+    /// Call tree from the outermost function; with --inverted from the callsites
+    Tree,
+    /// Functions, by themselves and with all that they call
+    Functions,
+    /// What was alive when the program had most
+    Peak,
+    /// Live bytes over time, and who had them
+    Timeline,
+    /// Who allocates, and who frees what others allocated
+    Threads,
+    /// How large blocks are
+    Sizes,
+}
+
+impl ViewName {
+    /// As one types it.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// Finds the answer.
+///
+/// # Errors
+/// If the trace cannot be read any more.
+pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dyn View + 'a>> {
+    Ok(match options.view {
+        ViewName::Summary => Box::new(summary::Summary::new(study, options)),
+        ViewName::Hot => Box::new(callsites::Ranking::new(study, options, options.metric)),
+        ViewName::Tree => Box::new(tree::Tree::new(study, options)),
+        ViewName::Functions => Box::new(functions::Functions::new(study, options)),
+        ViewName::Peak => Box::new(peak::Peak::new(study, options)),
+        ViewName::Timeline => Box::new(timeline::Timeline::new(study, options)?),
+        ViewName::Threads => Box::new(threads::Threads::new(study, options)?),
+        ViewName::Sizes => Box::new(sizes::Sizes::new(study)?),
+    })
+}
+
+/// Fields of a document.
+fn fields(view: &impl serde::Serialize) -> serde_json::Result<Map<String, Value>> {
+    match serde_json::to_value(view)? {
+        Value::Object(fields) => Ok(fields),
+        other => Ok(Map::from_iter([("view".to_owned(), other)])),
+    }
+}
+
+/// What a metric is called in a heading.
+fn measure(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Allocated => "bytes allocated",
+        Metric::Live => "bytes live at the end",
+        Metric::Peak => "bytes live at the peak",
+        Metric::Objects => "objects allocated",
+        Metric::ByteSeconds => "bytes times the seconds that they lived",
+    }
+}

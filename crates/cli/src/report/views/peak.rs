@@ -1,0 +1,49 @@
+//! What was alive when the program had most.
+
+use lifetrace_analysis::Metric;
+use serde_json::{Map, Value};
+
+use super::View;
+use super::callsites::Ranking;
+use crate::cmd::report::Options;
+use crate::human;
+use crate::report::page::Page;
+use crate::study::Study;
+use crate::terminal::PLAIN;
+
+/// The peak, and whose it is.
+pub struct Peak<'a> {
+    sentence: String,
+    ranking: Ranking<'a>,
+}
+
+impl<'a> Peak<'a> {
+    pub fn new(study: &'a Study, options: &Options) -> Self {
+        let summary = study.reading.profile.summary();
+        let peak = &summary.peak;
+        let bytes = human::amount(&peak.amount, &summary.sampling);
+        let sentence = format!(
+            "Most was alive {} after the start: {bytes} in {} objects.{}",
+            human::duration(peak.time),
+            human::objects(&peak.amount.objects),
+            if summary.sampling.is_exact() {
+                ""
+            } else {
+                " The highest of many estimates is more likely too high than too low."
+            },
+        );
+        Self { sentence, ranking: Ranking::new(study, options, Metric::Peak) }
+    }
+}
+
+impl View for Peak<'_> {
+    fn text(&self, page: &mut Page) {
+        page.prose("", PLAIN, &self.sentence);
+        page.line("");
+        self.ranking.text(page);
+    }
+
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        self.ranking.json()
+    }
+}

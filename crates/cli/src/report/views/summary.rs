@@ -1,0 +1,71 @@
+//! One page: what was allocated and held, and who had most of it.
+
+use lifetrace_analysis::{Amount, Sampling, Summary as Totals};
+use serde_json::{Map, Value};
+
+use super::View;
+use super::callsites::Ranking;
+use crate::cmd::report::Options;
+use crate::human;
+use crate::report::page::Page;
+use crate::study::Study;
+
+/// Totals and the first callsites.
+pub struct Summary<'a> {
+    totals: Totals,
+    ranking: Ranking<'a>,
+}
+
+impl<'a> Summary<'a> {
+    pub fn new(study: &'a Study, options: &Options) -> Self {
+        let totals = study.reading.profile.summary();
+        Self { totals, ranking: Ranking::new(study, options, options.metric) }
+    }
+}
+
+impl View for Summary<'_> {
+    fn text(&self, page: &mut Page) {
+        totals(&self.totals, page);
+        page.line("");
+        self.ranking.text(page);
+    }
+
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        self.ranking.json()
+    }
+}
+
+/// What was allocated, what lived at the peak, and what lives.
+pub fn totals(summary: &Totals, page: &mut Page) {
+    let peak_time = format!("{} after the start", human::duration(summary.peak.time));
+    let row = |name, amount, note| row(name, amount, note, &summary.sampling);
+    let mut rows = vec![row("allocated", &summary.allocated, "")];
+    if summary.promotions > 0 {
+        rows.push(row("promoted", &summary.promoted, ""));
+    }
+    rows.push(row("peak", &summary.peak.amount, &peak_time));
+    rows.push(row("live at end", &summary.live, ""));
+    page.table(["", "bytes", "objects", ""].map(str::to_owned), &rows);
+}
+
+fn row(name: &str, amount: &Amount, note: &str, sampling: &Sampling) -> [String; 4] {
+    let note = if amount.samples > 0 { note } else { "" };
+    [name.to_owned(), bytes(amount, sampling), objects(amount, sampling), note.to_owned()]
+}
+
+/// All digits of what is exact.
+fn bytes(amount: &Amount, sampling: &Sampling) -> String {
+    if sampling.is_exact() {
+        let (all_digits, short) =
+            (human::exact_bytes(amount.bytes.value), human::bytes(amount.bytes.value));
+        return if all_digits == short { short } else { format!("{all_digits} ({short})") };
+    }
+    human::amount(amount, sampling)
+}
+
+fn objects(amount: &Amount, sampling: &Sampling) -> String {
+    if amount.samples == 0 && !sampling.is_exact() {
+        return String::new();
+    }
+    human::objects(&amount.objects)
+}

@@ -1,0 +1,181 @@
+//! Live bytes over time, and who had them.
+
+use std::time::Duration;
+
+use lifetrace_analysis::timeline::{Bin, Series, Timeline as Observed};
+use lifetrace_analysis::{Estimate, Place, Shape, Shaped, Sites};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{View, fields};
+use crate::cmd::report::Options;
+use crate::human;
+use crate::report::amounts::Number;
+use crate::report::chart;
+use crate::report::json::PlaceFields;
+use crate::report::page::{Page, columns};
+use crate::report::place::{brief_source, function};
+use crate::report::shorten::shorten_function;
+use crate::study::Study;
+use crate::terminal::{FAINT, NAME, PLAIN, STRONG, styled};
+
+/// Bins, and columns of the chart.
+const BINS: usize = 72;
+const HEIGHT: usize = 10;
+/// A callsite is listed if it ever had this part of the most that was live.
+const LEAST_SHARE: f64 = 0.005;
+const NAME_COLUMNS: usize = 60;
+
+/// A time line.
+pub struct Timeline<'a> {
+    bins: Vec<Bin>,
+    /// In microseconds since the start.
+    begins: Vec<u64>,
+    series: Vec<(Place<'a>, Series)>,
+    top: usize,
+}
+
+impl<'a> Timeline<'a> {
+    /// # Errors
+    /// If the trace cannot be read any more.
+    pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
+        let reading = &study.reading;
+        let replay = reading.profile.replay();
+        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &Shape::default());
+        let sites = Sites::new(shaped);
+        let mut observed = Observed::new(&sites, replay.start(), replay.end(), BINS);
+        study.replay(&mut observed)?;
+        let series = observed.contributors(LEAST_SHARE).into_iter();
+        Ok(Self {
+            bins: observed.bins().to_vec(),
+            begins: (0..=BINS).map(|bin| observed.begin(bin)).collect(),
+            series: series.map(|series| (sites.place(series.site), series)).collect(),
+            top: options.top,
+        })
+    }
+
+    fn most(&self) -> f64 {
+        self.bins.iter().map(|bin| bin.most.value).fold(0.0, f64::max)
+    }
+
+    fn chart(&self, page: &mut Page) {
+        let most = self.most().max(1.0);
+        let shares: Vec<_> = self.bins.iter().map(|bin| bin.most.value / most).collect();
+        let (top, bottom) = (human::bytes(most), "0".to_owned());
+        let margin = columns(&top);
+        for (number, line) in chart::columns(&shares, HEIGHT).iter().enumerate() {
+            let label = match number {
+                0 => &top,
+                _ if number + 1 == HEIGHT => &bottom,
+                _ => "",
+            };
+            page.line(format_args!("{} {line}", styled(FAINT, format_args!("{label:>margin$} ┤"))));
+        }
+        self.resident(page, margin);
+        let end = human::duration(Duration::from_micros(self.begins[BINS]));
+        let axis = format!("{:>margin$}   0{end:>width$}", "", width = BINS - 1);
+        page.line(styled(FAINT, axis));
+    }
+
+    fn resident(&self, page: &mut Page, margin: usize) {
+        let of = |bin: &Bin| bin.resident.map_or(0.0, |bytes| bytes.0 as f64);
+        let most = self.bins.iter().map(of).fold(0.0, f64::max);
+        if most == 0.0 {
+            return;
+        }
+        // Counters come from time to time; between them the last ones hold.
+        let mut last = 0.0;
+        let shares: Vec<_> = self
+            .bins
+            .iter()
+            .map(|bin| {
+                last = if bin.resident.is_some() { of(bin) } else { last };
+                last / most
+            })
+            .collect();
+        let text = format!("{:>margin$}   {}", "RSS", chart::sparkline(&shares));
+        page.line(format_args!(
+            "{text} {}",
+            styled(FAINT, format_args!("up to {}", human::bytes(most)))
+        ));
+    }
+
+    fn contributor(&self, page: &mut Page, place: &Place<'_>, series: &Series) {
+        let highest =
+            series.at_end.iter().enumerate().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        let (bin, greatest) = highest.map_or((0, Estimate::default()), |(bin, it)| (bin, *it));
+        let when = human::duration(Duration::from_micros(self.begins[bin + 1]));
+        let shares: Vec<_> =
+            series.at_end.iter().map(|it| it.value / greatest.value.max(1.0)).collect();
+        let name = shorten_function(&function(place), NAME_COLUMNS);
+        let source = brief_source(place).unwrap_or_default();
+        page.line(format_args!("{}  {}", styled(NAME, name), styled(FAINT, source)));
+        page.line(format_args!("  {}", chart::sparkline(&shares)));
+        let last = series.at_end.last().copied().unwrap_or_default();
+        let end = if last.value > 0.0 { human::estimate(&last) } else { "nothing".to_owned() };
+        let text = format!("up to {} (at {when}), {end} at the end", human::estimate(&greatest));
+        page.prose("  ", PLAIN, &text);
+    }
+}
+
+impl<'a> View for Timeline<'a> {
+    fn text(&self, page: &mut Page) {
+        page.prose("", STRONG, "Live bytes over time");
+        page.line("");
+        self.chart(page);
+        page.line("");
+        let shown = self.top.min(self.series.len());
+        let heading = format!(
+            "{shown} of {} callsites that ever had at least {} of the most that was live",
+            self.series.len(),
+            human::percent(LEAST_SHARE)
+        );
+        page.prose("", STRONG, &heading);
+        for (place, series) in self.series.iter().take(shown) {
+            page.line("");
+            self.contributor(page, place, series);
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        let bin = |(at, bin): (usize, &Bin)| Point {
+            begin_us: self.begins[at],
+            end_us: self.begins[at + 1],
+            most_bytes: bin.most.into(),
+            bytes_at_end: bin.at_end.into(),
+            resident_bytes: bin.resident.map(|bytes| bytes.0),
+        };
+        let series = |(place, series): &(Place<'a>, Series)| Contributor {
+            place: PlaceFields::new(*place),
+            bytes_at_end: series.at_end.iter().map(|&at_end| at_end.into()).collect(),
+        };
+        fields(&Document {
+            timeline: self.bins.iter().enumerate().map(bin).collect(),
+            callsites_total: self.series.len(),
+            callsites: self.series.iter().take(self.top).map(series).collect(),
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    timeline: Vec<Point>,
+    callsites_total: usize,
+    callsites: Vec<Contributor<'a>>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    begin_us: u64,
+    end_us: u64,
+    most_bytes: Number,
+    bytes_at_end: Number,
+    resident_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Contributor<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    bytes_at_end: Vec<Number>,
+}
