@@ -25,6 +25,7 @@ pub mod branches;
 pub mod call_tree;
 pub mod callsites;
 pub mod estimate;
+pub mod filter;
 mod fixed;
 pub mod functions;
 pub mod history;

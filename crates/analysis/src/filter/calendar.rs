@@ -1,0 +1,250 @@
+//! Dates of the Gregorian calendar, from 1970 to 9999.
+
+use std::fmt;
+
+use lifetrace_trace::ids::Timestamp;
+
+use super::error::Mistake;
+use super::scan::Scanner;
+
+const MICROS_PER_SECOND: u64 = 1_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+const DAYS_TO_1970: i64 = 719_468;
+const DAYS_PER_ERA: i64 = 146_097;
+
+const A_DATE: &str = "a date, such as 2026-01-12T13:44:03Z";
+
+/// A moment by the wall clock. Without a zone it is UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Date(Timestamp);
+
+impl Date {
+    /// So long after 1970 began; at most to the end of the year 9999.
+    pub fn new(time: Timestamp) -> Option<Self> {
+        (time.0 < LIMIT).then_some(Self(time))
+    }
+
+    /// Since 1970 began.
+    pub fn time(self) -> Timestamp {
+        self.0
+    }
+}
+
+/// The year 10000.
+const LIMIT: u64 = 253_402_300_800 * MICROS_PER_SECOND;
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, micros) = (self.0.0 / MICROS_PER_SECOND, self.0.0 % MICROS_PER_SECOND);
+        let (days, second) = (seconds / SECONDS_PER_DAY as u64, seconds % SECONDS_PER_DAY as u64);
+        let (year, month, day) = civil(days as i64);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if micros > 0 {
+            write!(f, ".{}", format!("{micros:06}").trim_end_matches('0'))?;
+        }
+        f.write_str("Z")
+    }
+}
+
+/// Whether a date comes next: four digits and a hyphen.
+pub(super) fn is_next(scanner: &Scanner<'_>) -> bool {
+    let bytes = scanner.rest().as_bytes();
+    bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-'
+}
+
+/// `2026-01-12`, `2026-01-12T13:44`, `2026-01-12 13:44:03.5 UTC`, `2026-01-12T15:44:03+02:00`.
+pub(super) fn date(scanner: &mut Scanner<'_>) -> Result<Date, Mistake> {
+    let from = scanner.at();
+    let days = day(scanner)?;
+    let (second, micros) = if has_clock(scanner) { clock(scanner)? } else { (0, 0) };
+    let seconds = days * SECONDS_PER_DAY + second - zone(scanner)?;
+    let time = u64::try_from(seconds).ok().map(|seconds| seconds * MICROS_PER_SECOND + micros);
+    time.and_then(|time| Date::new(Timestamp(time))).ok_or_else(|| {
+        scanner.mark(from..scanner.at());
+        Mistake::NoSuchDate("day from 1970 to 9999")
+    })
+}
+
+/// As a number of days since 1970.
+fn day(scanner: &mut Scanner<'_>) -> Result<i64, Mistake> {
+    let from = scanner.at();
+    let year = number(scanner, 4)?;
+    expect(scanner, "-")?;
+    let month = number(scanner, 2)?;
+    expect(scanner, "-")?;
+    let day = number(scanner, 2)?;
+    let days = days_from_civil(year, month, day);
+    let exists = (1..=12).contains(&month) && day >= 1 && civil(days) == (year, month, day);
+    if !exists || days < 0 {
+        scanner.mark(from..scanner.at());
+        return Err(Mistake::NoSuchDate("day from 1970 to 9999"));
+    }
+    Ok(days)
+}
+
+/// Goes past what stands between a day and a time of day, if such a time comes next.
+fn has_clock(scanner: &mut Scanner<'_>) -> bool {
+    let mut ahead = scanner.clone();
+    if ahead.eat("T") || ahead.eat("t") {
+        *scanner = ahead;
+        return true;
+    }
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let has_space = ahead.skip_space();
+    let is_clock = has_space && digits(ahead.rest()) == 2 && ahead.rest()[2..].starts_with(':');
+    if is_clock {
+        *scanner = ahead;
+    }
+    is_clock
+}
+
+/// Seconds since midnight, and microseconds.
+fn clock(scanner: &mut Scanner<'_>) -> Result<(i64, u64), Mistake> {
+    let from = scanner.at();
+    let hour = number(scanner, 2)?;
+    expect(scanner, ":")?;
+    let minute = number(scanner, 2)?;
+    let has_seconds = scanner.eat(":");
+    let second = if has_seconds { number(scanner, 2)? } else { 0 };
+    if hour > 23 || minute > 59 || second > 59 {
+        scanner.mark(from..scanner.at());
+        return Err(Mistake::NoSuchDate("time of day"));
+    }
+    let micros = if has_seconds { fraction(scanner)? } else { 0 };
+    Ok((hour * 3600 + minute * 60 + second, micros))
+}
+
+/// Microseconds, if there is a decimal point with digits.
+fn fraction(scanner: &mut Scanner<'_>) -> Result<u64, Mistake> {
+    let mut ahead = scanner.clone();
+    let has_point = ahead.eat(".");
+    let digits = ahead.take_while(|next| next.is_ascii_digit());
+    if !has_point || digits.is_empty() {
+        return Ok(0);
+    }
+    *scanner = ahead;
+    let digits = digits.trim_end_matches('0');
+    if digits.len() > 6 {
+        return Err(Mistake::NotWhole("microseconds"));
+    }
+    Ok(format!("{digits:0<6}").parse().unwrap_or(0))
+}
+
+/// How many seconds the clock is ahead of UTC.
+fn zone(scanner: &mut Scanner<'_>) -> Result<i64, Mistake> {
+    let sign = match scanner.peek() {
+        Some('+') => 1,
+        Some('-') => -1,
+        _ => {
+            let _ = scanner.eat("Z") || scanner.eat("z") || scanner.eat_word("UTC");
+            return Ok(0);
+        }
+    };
+    let from = scanner.at();
+    scanner.take_while(|next| next == '+' || next == '-');
+    let hours = number(scanner, 2)?;
+    scanner.eat(":");
+    let minutes = number(scanner, 2)?;
+    if hours > 23 || minutes > 59 {
+        scanner.mark(from..scanner.at());
+        return Err(Mistake::NoSuchDate("time zone"));
+    }
+    Ok(sign * (hours * 3600 + minutes * 60))
+}
+
+fn expect(scanner: &mut Scanner<'_>, token: &str) -> Result<(), Mistake> {
+    if scanner.eat(token) { Ok(()) } else { Err(Mistake::Expected(A_DATE)) }
+}
+
+/// Of so many digits.
+fn number(scanner: &mut Scanner<'_>, digits: usize) -> Result<i64, Mistake> {
+    let text = scanner.rest().get(..digits).unwrap_or_default();
+    let is_number = text.len() == digits && text.bytes().all(|next| next.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| is_number).ok_or(Mistake::Expected(A_DATE))?;
+    scanner.eat(text);
+    Ok(number)
+}
+
+/// Year, month and day of a day counted from 1970-01-01: Howard Hinnant's `civil_from_days`, whose
+/// years begin in March so that the leap day is the last one.
+fn civil(days_since_1970: i64) -> (i64, i64, i64) {
+    let days = days_since_1970 + DAYS_TO_1970;
+    let (era, day_of_era) = (days.div_euclid(DAYS_PER_ERA), days.rem_euclid(DAYS_PER_ERA));
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// The inverse of [`civil`]; some other day if there is no such one.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let month_from_march = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * DAYS_PER_ERA + day_of_era - DAYS_TO_1970
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<(Date, String), Mistake> {
+        let mut scanner = Scanner::new(text);
+        date(&mut scanner).map(|date| (date, scanner.rest().to_owned()))
+    }
+
+    #[test]
+    fn every_day_is_found_again() {
+        for day in 0..LIMIT / MICROS_PER_SECOND / 86_400 {
+            let (year, month, of_month) = civil(day as i64);
+            assert_eq!(days_from_civil(year, month, of_month), day as i64);
+        }
+        assert_eq!(civil(11_016), (2000, 2, 29));
+    }
+
+    #[test]
+    fn dates() {
+        let check = |text: &str, expected: &str, rest: &str| {
+            let (date, left) = parsed(text).unwrap();
+            assert_eq!((date.to_string().as_str(), left.as_str()), (expected, rest), "{text}");
+        };
+        check("2026-01-12", "2026-01-12T00:00:00Z", "");
+        check("2026-01-12 size>3", "2026-01-12T00:00:00Z", " size>3");
+        check("2026-01-12T13:44", "2026-01-12T13:44:00Z", "");
+        check("2026-01-12T13:44..", "2026-01-12T13:44:00Z", "..");
+        check("2026-01-12 13:44:03 UTC", "2026-01-12T13:44:03Z", "");
+        check("2026-01-12T13:44:03.120000Z", "2026-01-12T13:44:03.12Z", "");
+        check("2026-01-12T00:14:03+02:30", "2026-01-11T21:44:03Z", "");
+        check("2026-01-12T13:44-0100 x", "2026-01-12T14:44:00Z", " x");
+        check("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z", "");
+        check("1970-01-01", "1970-01-01T00:00:00Z", "");
+    }
+
+    #[test]
+    fn no_dates() {
+        for text in [
+            "2026-1-12",
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-10",
+            "2026-01-00",
+            "1969-12-31",
+            "1970-01-01T00:00+01:00",
+            "9999-12-31T23:59-23:59",
+            "2026-01-12T24:00",
+            "2026-01-12T13:60",
+            "2026-01-12T13",
+            "2026-01-12T13:44:03.1234567",
+            "2026-01-12T13:44+24:00",
+            "20260-1-12",
+        ] {
+            assert!(parsed(text).is_err(), "{text}: {:?}", parsed(text));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a filter says of backtraces, decided frame by frame.
+//!
+//! A backtrace is judged from its outermost frame inwards. All that matters of the frames so far is a
+//! [`FrameState`], so in a prefix tree of backtraces each node costs one [`FrameFilter::enter`], however
+//! deep it is.
+
+use lifetrace_trace::event::Location;
+
+use super::term::{Claim, FrameClaim, FramePattern, Term};
+use super::text::Text;
+use crate::names::{Frame, Place};
+use crate::plain_name::plain_name;
+
+/// One line of a backtrace, as filters see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Where.
+    pub frame: Frame<'a>,
+    /// Path of the object file that it is in; none where the trace does not tell.
+    pub module: Option<&'a str>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn location(&self) -> Option<&'a Location> {
+        match self.frame.place {
+            Place::Known(location) => Some(location),
+            Place::Unknown(_) | Place::NoBacktrace => None,
+        }
+    }
+}
+
+impl FramePattern {
+    /// Whether a frame is like this.
+    pub fn matches(&self, line: &Line<'_>) -> bool {
+        let location = line.location();
+        match self {
+            Self::Function(name) => location.is_some_and(|at| is_called(&at.defname, name)),
+            Self::File(path, number) => location.is_some_and(|at| {
+                number.is_none_or(|number| number == at.line) && path.matches_path(&at.filename)
+            }),
+            Self::Module(path) => {
+                // Where there is no line, the file is the object file.
+                let object = || location.filter(|at| at.line == 0).map(|at| &*at.filename);
+                line.module.or_else(object).is_some_and(|module| path.matches_path(module))
+            }
+        }
+    }
+}
+
+/// A function goes by its whole name, and by its path without generics and parameters.
+fn is_called(function: &str, name: &Text) -> bool {
+    name.matches(function) || name.matches(&plain_name(function))
+}
+
+/// What a filter says of backtraces. At most [`MAX_TERMS`](super::MAX_TERMS) terms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameFilter {
+    claims: Vec<FrameClaim>,
+    /// A bit for each claim that must not hold.
+    negated: u64,
+    /// A bit for each claim about the callsite.
+    innermost: u64,
+}
+
+/// What matters of the outer frames of a backtrace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FrameState {
+    /// A bit for each claim that some frame fulfils.
+    anywhere: u64,
+    /// A bit for each claim that the callsite so far fulfils.
+    callsite: u64,
+    /// Whether that is not allocation machinery.
+    has_reason: bool,
+}
+
+impl FrameFilter {
+    pub(super) fn new(terms: &[Term]) -> Self {
+        let mut filter = Self::default();
+        for term in terms {
+            let Claim::Frame(claim) = &term.claim else { continue };
+            let bit = 1 << filter.claims.len();
+            filter.negated |= if term.negated { bit } else { 0 };
+            filter.innermost |= if claim.innermost { bit } else { 0 };
+            filter.claims.push(claim.clone());
+        }
+        filter
+    }
+
+    /// Whether it says nothing of backtraces.
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
+    /// Goes on by one line inwards. It begins with the default state.
+    pub fn enter(&self, outer: FrameState, line: &Line<'_>) -> FrameState {
+        let bits = self.fulfilled(line);
+        let mut state = FrameState { anywhere: outer.anywhere | bits, ..outer };
+        if self.innermost != 0 {
+            let is_machinery = line.frame.is_machinery();
+            if !is_machinery || !state.has_reason {
+                state.callsite = bits;
+            }
+            state.has_reason |= !is_machinery;
+        }
+        state
+    }
+
+    /// Whether a backtrace is chosen whose frames led to this state.
+    pub fn accepts(&self, state: FrameState) -> bool {
+        let holds = (state.callsite & self.innermost) | (state.anywhere & !self.innermost);
+        holds ^ self.negated == self.all()
+    }
+
+    /// Whether a backtrace is chosen, outermost line first.
+    pub fn matches<'a>(&self, lines: impl IntoIterator<Item = Line<'a>>) -> bool {
+        let begin = FrameState::default();
+        self.accepts(lines.into_iter().fold(begin, |state, line| self.enter(state, &line)))
+    }
+
+    fn fulfilled(&self, line: &Line<'_>) -> u64 {
+        let bit = |(at, claim): (usize, &FrameClaim)| u64::from(claim.pattern.matches(line)) << at;
+        self.claims.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
+    }
+
+    fn all(&self) -> u64 {
+        1_u64.checked_shl(self.claims.len() as u32).map_or(u64::MAX, |next| next - 1)
+    }
+}
