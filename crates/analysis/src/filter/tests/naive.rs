@@ -185,7 +185,7 @@ fn is_short(filter: &Filter, trace: &Trace<'_>) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 2000,
-        max_global_rejects: 20_000,
+        max_global_rejects: 1_000_000,
         max_local_rejects: 1_000_000,
         ..ProptestConfig::default()
     })]
