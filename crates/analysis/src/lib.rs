@@ -39,6 +39,7 @@ pub mod sampling;
 pub mod shape;
 pub mod sites;
 pub mod sizes;
+pub mod statistics;
 pub mod summary;
 pub mod threads;
 pub mod timeline;

@@ -1,0 +1,30 @@
+//! The statistics behind the views: numbers in, numbers out.
+//!
+//! ```text
+//!   block ─→ Mass ─┬─ Histogram   how large, how old      ─→ quantiles, shares
+//!                  ├─ Survival    how long blocks live    ─→ curve, quantiles
+//!                  └─ Lives       when they live          ─→ growth: leak or plateau?
+//!   prefix tree + weights ─→ heavy      which paths explain most
+//!   estimates of two sides ─→ compare   which differences are real
+//!   names of two sides ─→ matching      what became of what
+//! ```
+//!
+//! A sketch (`Histogram`, `Survival`, `Lives`) is made one per backtrace; those of a callsite are added
+//! up. Sums are in fixed point, so the order of adding changes nothing, and each is of bounded size
+//! however many blocks it has seen. What is derived of them knows nothing of traces, names or text.
+//!
+//! Two kinds of error appear. *Sampling* alone: what would the trace of everything have said? It is 0 at
+//! rate 1. *The process*: what will the program do next time, or in the next hour? Its blocks are
+//! then themselves a draw, and even a trace of everything leaves doubt. Each method says which it
+//! gives.
+
+pub mod distribution;
+pub mod histogram;
+pub mod mass;
+pub mod proportion;
+#[cfg(test)]
+mod simulation;
+
+pub use histogram::{Histogram, Quantile};
+pub use mass::{Mass, Sums, Unit};
+pub use proportion::Proportion;
