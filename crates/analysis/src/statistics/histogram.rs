@@ -109,12 +109,7 @@ impl Histogram {
     /// The share of blocks (or of their bytes) with at most this value; `None` without blocks. Within
     /// a bin values count as evenly spread.
     pub fn share_at_most(&self, unit: Unit, value: u64) -> Option<Proportion> {
-        let steps = self.steps(unit);
-        let before = steps.iter().take_while(|step| step.least <= value).last();
-        match before {
-            Some(step) => Some(step.share_at(value)),
-            None => steps.first().map(|step| Proportion::new(0.0, 0.0, step.samples)),
-        }
+        share_at_most(&self.steps(unit), value)
     }
 
     /// The value that a share `q` of blocks (or of their bytes) does not exceed; `None` without blocks.
@@ -198,6 +193,15 @@ impl Step {
     }
 }
 
+/// A distribution function at one value.
+pub(super) fn share_at_most(steps: &[Step], value: u64) -> Option<Proportion> {
+    let reached = steps.partition_point(|step| step.least <= value);
+    match reached.checked_sub(1) {
+        Some(last) => Some(steps[last].share_at(value)),
+        None => steps.first().map(|step| Proportion::new(0.0, 0.0, step.samples)),
+    }
+}
+
 /// Where a distribution function reaches `q`, and the first and last place where it may.
 pub(super) fn invert(steps: &[Step], q: f64) -> Option<Quantile> {
     let q = q.clamp(0.0, 1.0);
@@ -243,7 +247,7 @@ mod tests {
             next = u128::from(bin.greatest()) + 1;
         }
         assert_eq!(next, 1 << 64);
-        assert!(Bin::COUNT < 1000);
+        const { assert!(Bin::COUNT < 1000) };
     }
 
     #[test]

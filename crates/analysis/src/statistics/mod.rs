@@ -24,7 +24,9 @@ pub mod mass;
 pub mod proportion;
 #[cfg(test)]
 mod simulation;
+pub mod survival;
 
 pub use histogram::{Histogram, Quantile};
 pub use mass::{Mass, Sums, Unit};
 pub use proportion::Proportion;
+pub use survival::Survival;
