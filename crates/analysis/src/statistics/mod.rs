@@ -19,14 +19,18 @@
 //! gives.
 
 pub mod distribution;
+pub mod growth;
 pub mod histogram;
+pub mod lives;
 pub mod mass;
 pub mod proportion;
 #[cfg(test)]
 mod simulation;
 pub mod survival;
 
+pub use growth::{Growth, Shape};
 pub use histogram::{Histogram, Quantile};
+pub use lives::Lives;
 pub use mass::{Mass, Sums, Unit};
 pub use proportion::Proportion;
 pub use survival::Survival;
