@@ -18,6 +18,8 @@
 //! then themselves a draw, and even a trace of everything leaves doubt. Each method says which it
 //! gives.
 
+pub mod compare;
+pub mod correction;
 pub mod distribution;
 pub mod growth;
 pub mod histogram;
@@ -28,6 +30,7 @@ pub mod proportion;
 mod simulation;
 pub mod survival;
 
+pub use compare::{Difference, Run, Verdict};
 pub use growth::{Growth, Shape};
 pub use histogram::{Histogram, Quantile};
 pub use lives::Lives;

@@ -1,6 +1,6 @@
 //! Random numbers and sampled blocks for the tests, from fixed seeds.
 
-use crate::estimate::{Amount, Estimate};
+use crate::estimate::{Amount, Weight};
 use crate::statistics::Mass;
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
@@ -38,6 +38,21 @@ impl Random {
         -mean * self.unit().ln()
     }
 
+    /// How many of `trials` succeed, by leaping from success to success.
+    pub(crate) fn binomial(&mut self, trials: u64, probability: f64) -> u64 {
+        if probability >= 1.0 {
+            return trials;
+        }
+        let (mut successes, mut at) = (0, 0.0);
+        loop {
+            at += (self.unit().ln() / (-probability).ln_1p()).floor() + 1.0;
+            if at > trials as f64 {
+                return successes;
+            }
+            successes += 1;
+        }
+    }
+
     /// Normally distributed (Box and Muller 1958).
     pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
@@ -51,11 +66,8 @@ pub(crate) fn inclusion(bytes: f64, interval: f64) -> f64 {
 
 /// What a sampled block stands for.
 pub(crate) fn amount(bytes: f64, inclusion: f64) -> Amount {
-    let estimate = |y: f64| Estimate {
-        value: y / inclusion,
-        variance: (1.0 - inclusion) * (y / inclusion).powi(2),
-    };
-    Amount { samples: 1, bytes: estimate(bytes), objects: estimate(1.0) }
+    let weight = Weight::of_inclusion(inclusion);
+    Amount { samples: 1, bytes: weight.estimate(bytes), objects: weight.estimate(1.0) }
 }
 
 pub(crate) fn mass(bytes: f64, inclusion: f64) -> Mass {
