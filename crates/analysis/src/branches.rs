@@ -131,8 +131,8 @@ fn grow<T>(
 ) -> Vec<Row> {
     let mut placed: Vec<Placed> = Vec::new();
     let mut waiting = BinaryHeap::new();
-    // Of items by their number: the parent's row, the line, the item.
-    let mut items: Vec<Option<(Option<usize>, Option<LineId>, T)>> = vec![Some((None, None, root))];
+    // Of items by their number: the row of the parent, the line, the item.
+    let mut items = vec![Some((None::<usize>, None, root))];
     waiting.push((Largest(f64::INFINITY), Reverse(0)));
     while let Some((_, Reverse(at))) = waiting.pop() {
         let Some((parent, line, item)) = items[at].take() else { continue };

@@ -102,8 +102,16 @@ impl<F: Copy + Eq + Hash> Tree<F> {
     /// All backtraces but the empty one, each after its parent: the backtrace, its parent, and the
     /// frame that it has more.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, NodeId, F)> {
-        let numbered = self.nodes.iter().enumerate();
-        numbered.map(|(index, node)| (NodeId::new(index + 1), node.parent, node.frame))
+        self.nodes_after(0)
+    }
+
+    /// The same without the first so many.
+    pub fn nodes_after(
+        &self,
+        first: usize,
+    ) -> impl DoubleEndedIterator<Item = (NodeId, NodeId, F)> {
+        let numbered = self.nodes[first.min(self.nodes.len())..].iter().enumerate();
+        numbered.map(move |(index, node)| (NodeId::new(first + index + 1), node.parent, node.frame))
     }
 
     /// The number of backtraces but the empty one.

@@ -72,7 +72,7 @@ pub fn functions<'a>(sites: &Sites<'a>, values: &[(NodeId, Estimate)]) -> Vec<Fu
 fn number<'a>(shaped: &Shaped<'a>) -> (Vec<usize>, Vec<Function<'a>>) {
     let (mut known, mut functions) = (FxHashMap::default(), Vec::new());
     let zero = Estimate::default();
-    let of_line = shaped.lines().iter().map(|frame| {
+    let of_line = shaped.lines().map(|frame| {
         *known.entry(Key::of(&frame.place)).or_insert_with(|| {
             functions.push(Function { place: frame.place, own: zero, total: zero });
             functions.len() - 1

@@ -8,6 +8,9 @@
 //!   Profile = Replay + accounts: how much each backtrace, and the whole trace, allocated and held
 //! ```
 //!
+//! [`select`] says which blocks observers hear of, [`shape`] how backtraces look, both as a
+//! [`filter`] and its [`View`](filter::View) say.
+//!
 //! A [`Replay`] reads a trace once, in order, and costs O(changed frames) an event. It keeps one entry
 //! for each live sampled block and one for each distinct backtrace, and nothing for an event that is
 //! past. Names are not looked at before the end: until then a frame is its code.
@@ -36,6 +39,7 @@ mod plain_name;
 pub mod profile;
 pub mod replay;
 pub mod sampling;
+pub mod select;
 pub mod shape;
 pub mod sites;
 pub mod sizes;
@@ -51,6 +55,6 @@ pub use names::{Frame, Names, Place};
 pub use profile::Profile;
 pub use replay::{Observer, Replay};
 pub use sampling::{InvalidSampling, Sampling};
-pub use shape::{Shape, Shaped};
+pub use shape::Shaped;
 pub use sites::Sites;
 pub use summary::{Peak, Summary};

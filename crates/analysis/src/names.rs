@@ -9,6 +9,11 @@ use crate::machinery::is_machinery;
 pub trait Names {
     /// The locations of a frame, outermost first; none if nothing is known.
     fn locations(&self, code: LocationCode) -> &[Location];
+
+    /// Path of the object file that a frame is in; nothing where nobody says.
+    fn module(&self, _code: LocationCode) -> Option<&str> {
+        None
+    }
 }
 
 /// What can be said of where something happened.

@@ -10,12 +10,13 @@ use crate::account::{Account, Balance, PeakNumber};
 use crate::call_tree::{CallTree, NodeId};
 use crate::callsites::Callsites;
 use crate::estimate::Tally;
+use crate::filter::View;
 use crate::history::Block;
 use crate::metric::Metric;
 use crate::names::Names;
 use crate::replay::{Death, Observer, Replay, since};
 use crate::sampling::InvalidSampling;
-use crate::shape::{Shape, Shaped};
+use crate::shape::Shaped;
 use crate::sites::Sites;
 use crate::summary::{Peak, Summary};
 
@@ -71,24 +72,19 @@ impl Profile {
         self.take(&Told { time, thread, domain, what }, backtrace);
     }
 
-    /// The same as [`take`](Self::take), before another observer.
-    pub fn take_with(
+    /// The same as [`take`](Self::take), as if blocks had never been that are not admitted.
+    pub fn take_if(
         &mut self,
         told: &Told,
         backtrace: &[LocationCode],
-        observer: &mut impl Observer,
+        admits: impl FnMut(&Block, &CallTree) -> bool,
     ) {
-        self.replay.take(told, backtrace, &mut (&mut self.ledger, observer));
+        self.replay.take_if(told, backtrace, admits, &mut self.ledger);
     }
 
     /// Says when the trace ended, if that was after its last event.
     pub fn finish(&mut self, end: Timestamp) {
         self.replay.finish(end, &mut self.ledger);
-    }
-
-    /// The same as [`finish`](Self::finish), before another observer.
-    pub fn finish_with(&mut self, end: Timestamp, observer: &mut impl Observer) {
-        self.replay.finish(end, &mut (&mut self.ledger, observer));
     }
 
     /// What has been read.
@@ -118,6 +114,11 @@ impl Profile {
         }
     }
 
+    /// When most bytes lived, for the first time; the start if none ever did.
+    pub fn peak_time(&self) -> Timestamp {
+        self.ledger.totals.peak_time.unwrap_or(self.replay.start())
+    }
+
     /// All backtraces.
     pub fn tree(&self) -> &CallTree {
         self.replay.tree()
@@ -133,10 +134,10 @@ impl Profile {
     pub fn callsites<'a>(
         &self,
         names: &'a impl Names,
-        shape: &Shape<'_>,
+        view: &View,
         metric: Metric,
     ) -> Callsites<'a> {
-        let sites = Sites::new(Shaped::new(self.tree(), names, shape));
+        let sites = Sites::new(Shaped::new(self.tree(), names, view));
         Callsites::new(sites, self.balances(), metric)
     }
 }

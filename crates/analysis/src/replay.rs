@@ -52,7 +52,7 @@ pub struct Death {
     pub thread: ThreadId,
 }
 
-/// What a replay has come past.
+/// What a replay has come past, of blocks that were admitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Allocations sampled.
@@ -76,6 +76,10 @@ pub struct Replay {
     tree: CallTree,
     history: History,
     counts: Counts,
+    /// All there were, those that were not admitted included.
+    births: u64,
+    /// Then there are events of which nobody can tell whether they are odd.
+    has_refused: bool,
     start: Timestamp,
     end: Timestamp,
 }
@@ -91,6 +95,8 @@ impl Replay {
             tree: CallTree::default(),
             history: History::default(),
             counts: Counts::default(),
+            births: 0,
+            has_refused: false,
             start: info.start_time,
             end: info.start_time,
         })
@@ -103,9 +109,20 @@ impl Replay {
         backtrace: &[LocationCode],
         observer: &mut (impl Observer + ?Sized),
     ) {
+        self.take_if(told, backtrace, |_, _| true, observer);
+    }
+
+    /// The same, as if blocks had never been that are not admitted.
+    pub fn take_if(
+        &mut self,
+        told: &Told,
+        backtrace: &[LocationCode],
+        admits: impl FnMut(&Block, &CallTree) -> bool,
+        observer: &mut (impl Observer + ?Sized),
+    ) {
         self.end = self.end.max(told.time);
         match &told.what {
-            What::Birth(birth) => self.birth(told, birth, backtrace, observer),
+            What::Birth(birth) => self.birth(told, birth, backtrace, admits, observer),
             What::Promotion(id) => self.promotion(*id, told.time, observer),
             What::Collection(id) => self.collection(*id, told, observer),
             What::Fact(fact) => self.fact(fact, told.time, observer),
@@ -141,6 +158,11 @@ impl Replay {
         self.counts
     }
 
+    /// The births that were told, those that were not admitted included.
+    pub fn births(&self) -> u64 {
+        self.births
+    }
+
     /// When the trace began.
     pub fn start(&self) -> Timestamp {
         self.start
@@ -161,6 +183,7 @@ impl Replay {
         told: &Told,
         birth: &Birth,
         backtrace: &[LocationCode],
+        mut admits: impl FnMut(&Block, &CallTree) -> bool,
         observer: &mut (impl Observer + ?Sized),
     ) {
         let block = Block {
@@ -168,7 +191,7 @@ impl Replay {
             promoted: None,
             bytes: self.sampling.bytes(birth),
             weight: self.sampling.weigh(birth),
-            index: self.counts.samples,
+            index: self.births,
             backtrace: self.tree.follow(birth.common_prefix, backtrace),
             thread: told.thread,
             domain: told.domain,
@@ -176,6 +199,11 @@ impl Replay {
             source: birth.source,
             is_growth: birth.is_growth,
         };
+        self.births += 1;
+        if !admits(&block, &self.tree) {
+            self.has_refused = true;
+            return;
+        }
         self.counts.samples += 1;
         self.counts.hits = self.counts.hits.saturating_add(birth.samples);
         if let Some(lost) = self.history.allocate(birth.id, block) {
@@ -196,7 +224,7 @@ impl Replay {
                 self.counts.promotions += 1;
                 observer.promoted(&block);
             }
-            None => self.counts.unmatched += 1,
+            None => self.counts.unmatched += u64::from(!self.has_refused),
         }
     }
 
@@ -211,7 +239,7 @@ impl Replay {
                 self.counts.collections += 1;
                 observer.died(&block, Death { time: told.time, thread: told.thread });
             }
-            None => self.counts.unmatched += 1,
+            None => self.counts.unmatched += u64::from(!self.has_refused),
         }
     }
 

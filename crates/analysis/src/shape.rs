@@ -1,8 +1,9 @@
 //! Backtraces as a reader sees them: lines instead of codes, some of them hidden, folded or cut off.
 //!
 //! A frame of the [`CallTree`] is a code; it has one line for each function that was inlined into it,
-//! and two codes may have the same lines. A [`Shape`] makes of it a tree of lines in which what looks
-//! the same is the same, so that what was counted by backtraces can be added up by what people see.
+//! and two codes may have the same lines. Here a tree of lines is made of it in which what looks the
+//! same is the same, so that what was counted by backtraces can be added up by what people see. What
+//! a [`View`] hides is left out, node by node as [`View::apply`] does it with a single backtrace.
 //!
 //! ```text
 //!   CallTree:  a ─ b ─ c           lines of b: p, q        Shaped:  a ─ p ─ q ─ c
@@ -18,6 +19,7 @@ use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
 
 use crate::call_tree::{CallTree, NodeId, Tree};
+use crate::filter::{Focus, Function, Line, View};
 use crate::names::{Frame, Names, Place, expand};
 
 /// A line, by its number in a [`Shaped`].
@@ -31,40 +33,39 @@ impl LineId {
     }
 }
 
-/// What is to become of backtraces.
-#[derive(Clone, Copy, Default)]
-pub struct Shape<'m> {
-    /// Lines that are left out.
-    pub hide: Option<&'m dyn Fn(&Frame<'_>) -> bool>,
-    /// Whether of a function that calls itself again, through whatever others, the lines between are
-    /// left out.
-    pub collapse_recursion: bool,
-    /// Lines that a backtrace must come through in this order, whatever is between them. It begins with
-    /// the last of them; one that has not all of them is left out.
-    pub focus: &'m [&'m dyn Fn(&Frame<'_>) -> bool],
-}
-
 /// Backtraces of lines.
 #[derive(Clone, Debug)]
 pub struct Shaped<'a> {
     tree: Tree<LineId>,
-    lines: Vec<Frame<'a>>,
+    lines: Vec<Line<'a>>,
     /// By the number of the old node; nothing for what was left out.
     nodes: Vec<Option<NodeId>>,
 }
 
 impl<'a> Shaped<'a> {
     /// The backtraces of `tree`; `names` are those of the trace.
-    pub fn new(tree: &CallTree, names: &'a impl Names, shape: &Shape<'_>) -> Self {
-        let mut shaper = Shaper::new(names, shape);
-        let mut states = Vec::with_capacity(1 + tree.len());
-        states.push(shaper.root());
+    pub fn new(tree: &CallTree, names: &'a impl Names, view: &View) -> Self {
+        let mut shaper = Shaper {
+            names,
+            view,
+            tree: Tree::default(),
+            lines: Lines::default(),
+            known: FxHashMap::default(),
+        };
+        let mut nodes = Vec::with_capacity(1 + tree.len());
+        nodes.push(NodeId::ROOT);
         for (_, parent, code) in tree.nodes() {
-            let state = shaper.step(states[parent.index()], code);
-            states.push(state);
+            let node = shaper.step(nodes[parent.index()], code);
+            nodes.push(node);
         }
-        let nodes = states.iter().map(|state: &State| state.node).collect();
-        Self { tree: shaper.tree, lines: shaper.lines.lines, nodes }
+        let Shaper { tree, lines: Lines { lines, .. }, .. } = shaper;
+        match &view.focus {
+            None => Self { tree, lines, nodes: nodes.into_iter().map(Some).collect() },
+            Some(focus) => {
+                let (tree, kept) = cut(&tree, &lines, focus);
+                Self { tree, lines, nodes: nodes.iter().map(|node| kept[node.index()]).collect() }
+            }
+        }
     }
 
     /// What a backtrace became; nothing if it was left out.
@@ -97,13 +98,13 @@ impl<'a> Shaped<'a> {
     }
 
     /// All lines, by number.
-    pub fn lines(&self) -> &[Frame<'a>] {
-        &self.lines
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = Frame<'a>> {
+        self.lines.iter().map(|line| line.frame)
     }
 
     /// What a line says.
     pub fn line(&self, line: LineId) -> Frame<'a> {
-        self.lines[line.index()]
+        self.lines[line.index()].frame
     }
 
     /// A backtrace's lines, innermost first.
@@ -112,94 +113,107 @@ impl<'a> Shaped<'a> {
     }
 }
 
-/// How far a backtrace has come.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    /// What it became; nothing before the focus.
-    node: Option<NodeId>,
-    /// How many lines of the focus it has come through.
-    met: u32,
-}
-
-struct Shaper<'a, 'm, N> {
+struct Shaper<'a, 'v, N> {
     names: &'a N,
-    shape: &'m Shape<'m>,
+    view: &'v View,
     tree: Tree<LineId>,
     lines: Lines<'a>,
     /// The visible lines of a code, outermost first.
     known: FxHashMap<LocationCode, Vec<LineId>>,
 }
 
-impl<'a, 'm, N: Names> Shaper<'a, 'm, N> {
-    fn new(names: &'a N, shape: &'m Shape<'m>) -> Self {
-        let (tree, lines, known) = Default::default();
-        Self { names, shape, tree, lines, known }
-    }
-
-    fn root(&self) -> State {
-        let node = self.shape.focus.is_empty().then_some(NodeId::ROOT);
-        State { node, met: 0 }
-    }
-
-    fn step(&mut self, state: State, code: LocationCode) -> State {
+impl<N: Names> Shaper<'_, '_, N> {
+    fn step(&mut self, node: NodeId, code: LocationCode) -> NodeId {
         let lines = self.known.remove(&code).unwrap_or_else(|| self.visible_lines(code));
-        let state = lines.iter().fold(state, |state, &line| self.line(state, line));
+        let node = lines.iter().fold(node, |node, &line| self.child(node, line));
         self.known.insert(code, lines);
-        state
-    }
-
-    fn line(&mut self, state: State, line: LineId) -> State {
-        match state.node {
-            Some(node) => State { node: Some(self.child(node, line)), ..state },
-            None => self.seek(state, line),
-        }
-    }
-
-    fn child(&mut self, node: NodeId, line: LineId) -> NodeId {
-        if !self.shape.collapse_recursion || self.tree.existing_child(node, line).is_some() {
-            return self.tree.child(node, line);
-        }
-        self.earlier(node, line).unwrap_or_else(|| self.tree.child(node, line))
-    }
-
-    /// The part of the backtrace that ends in the same function.
-    fn earlier(&self, node: NodeId, line: LineId) -> Option<NodeId> {
-        let function = |line: LineId| self.lines.lines[line.index()].place.function();
-        let wanted = function(line)?;
-        self.tree.path(node).find(|&(_, line)| function(line) == Some(wanted)).map(|(node, _)| node)
-    }
-
-    /// Goes on towards the focus.
-    fn seek(&mut self, state: State, line: LineId) -> State {
-        let frame = &self.lines.lines[line.index()];
-        if !self.shape.focus[state.met as usize](frame) {
-            return state;
-        }
-        let met = state.met + 1;
-        let is_there = met as usize == self.shape.focus.len();
-        State { node: is_there.then(|| self.tree.child(NodeId::ROOT, line)), met }
+        node
     }
 
     fn visible_lines(&mut self, code: LocationCode) -> Vec<LineId> {
-        let hide = self.shape.hide;
-        let frames = expand(self.names, code).filter(|frame| !hide.is_some_and(|it| it(frame)));
-        let mut lines: Vec<_> = frames.map(|frame| self.lines.id(frame)).collect();
+        let module = self.names.module(code);
+        let all = expand(self.names, code).map(|frame| Line { frame, module });
+        let visible = all.filter(|line| !self.view.hide.iter().any(|it| it.matches(line)));
+        let mut lines: Vec<_> = visible.map(|line| self.lines.id(line)).collect();
         lines.reverse();
         lines
     }
+
+    fn child(&mut self, node: NodeId, line: LineId) -> NodeId {
+        if !self.view.collapse_recursion || self.tree.existing_child(node, line).is_some() {
+            return self.tree.child(node, line);
+        }
+        let node = self.before(node, line).unwrap_or(node);
+        self.tree.child(node, line)
+    }
+
+    /// What the backtrace is up to, and without, an earlier call of the same function.
+    fn before(&self, node: NodeId, line: LineId) -> Option<NodeId> {
+        let function = |line: LineId| Function::of(&self.lines.lines[line.index()]);
+        let wanted = function(line);
+        let (earlier, _) = self.tree.path(node).find(|&(_, line)| function(line) == wanted)?;
+        self.tree.parent(earlier).map(|(parent, _)| parent)
+    }
+}
+
+/// How far a backtrace has come in a path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Stretches that it has been through, and at which depth the last of them ended.
+    stretches: usize,
+    end: usize,
+    depth: usize,
+    /// What it is from the path's first line on, once it has been through the first stretch.
+    within: Option<NodeId>,
+}
+
+/// The backtraces that go through a path, from its first line on; and what each became.
+fn cut(
+    tree: &Tree<LineId>,
+    lines: &[Line<'_>],
+    focus: &Focus,
+) -> (Tree<LineId>, Vec<Option<NodeId>>) {
+    let mut shorter = Tree::default();
+    let mut progress = vec![Progress::default()];
+    for (node, parent, line) in tree.nodes() {
+        let mut now = progress[parent.index()];
+        now.depth += 1;
+        now.within = now.within.map(|within| shorter.child(within, line));
+        if let Some(stretch) = focus.stretches().get(now.stretches) {
+            let last: Vec<_> = tree.frames(node).take(stretch.len()).collect();
+            let is_here = now.depth - now.end >= stretch.len()
+                && last
+                    .iter()
+                    .rev()
+                    .zip(stretch)
+                    .all(|(line, it)| it.matches(&lines[line.index()]));
+            if is_here {
+                (now.stretches, now.end) = (now.stretches + 1, now.depth);
+                let begin = || last.iter().rev();
+                now.within.get_or_insert_with(|| {
+                    begin().fold(NodeId::ROOT, |node, &line| shorter.child(node, line))
+                });
+            }
+        }
+        progress.push(now);
+    }
+    let is_through = |it: &Progress| it.stretches == focus.stretches().len();
+    let kept = progress.iter().map(|it| it.within.filter(|_| is_through(it))).collect();
+    (shorter, kept)
 }
 
 /// Lines that have been met.
 #[derive(Clone, Debug, Default)]
 struct Lines<'a> {
-    lines: Vec<Frame<'a>>,
-    ids: FxHashMap<(Key<'a>, bool), LineId>,
+    lines: Vec<Line<'a>>,
+    ids: FxHashMap<(Key<'a>, bool, Option<&'a str>), LineId>,
 }
 
 impl<'a> Lines<'a> {
-    fn id(&mut self, frame: Frame<'a>) -> LineId {
-        *self.ids.entry((Key::of(&frame.place), frame.inlined)).or_insert_with(|| {
-            self.lines.push(frame);
+    fn id(&mut self, line: Line<'a>) -> LineId {
+        let Line { frame, module } = line;
+        *self.ids.entry((Key::of(&frame.place), frame.inlined, module)).or_insert_with(|| {
+            self.lines.push(line);
             LineId(u32::try_from(self.lines.len() - 1).expect("2^32 lines do not fit in memory"))
         })
     }
@@ -234,6 +248,10 @@ impl<'a> Key<'a> {
 mod tests {
     use std::collections::HashMap;
 
+    use proptest::prelude::*;
+
+    use crate::filter::FramePattern;
+
     use super::*;
 
     struct Book(HashMap<LocationCode, Vec<Location>>);
@@ -259,25 +277,46 @@ mod tests {
         Book(simple.chain(inlined).collect())
     }
 
-    fn shaped(stacks: &[&[u64]], shape: &Shape<'_>) -> Vec<Option<String>> {
+    fn view(hide: &[&str], collapse_recursion: bool, focus: Option<&str>) -> View {
+        View {
+            hide: hide.iter().map(|text| FramePattern::parse(text).unwrap()).collect(),
+            collapse_recursion,
+            focus: focus.map(|text| Focus::parse(text).unwrap()),
+        }
+    }
+
+    fn shaped(stacks: &[&[u64]], view: &View) -> Vec<Option<String>> {
         let (book, mut tree) = (book(), CallTree::default());
         let mut follow = |stack: &&[u64]| {
             let codes: Vec<_> = stack.iter().copied().map(LocationCode).collect();
             tree.follow(0, &codes)
         };
         let nodes: Vec<_> = stacks.iter().map(&mut follow).collect();
-        let shaped = Shaped::new(&tree, &book, shape);
+        let shaped = Shaped::new(&tree, &book, view);
         let text = |node| {
-            let mut names: Vec<_> =
-                shaped.frames(node).map(|frame| frame.place.function().unwrap_or("?")).collect();
+            let mut names: Vec<_> = shaped.frames(node).map(name).collect();
             names.reverse();
             names.join(" ")
         };
         nodes.into_iter().map(|node| shaped.of(node).map(text)).collect()
     }
 
-    fn is(name: &'static str) -> impl Fn(&Frame<'_>) -> bool {
-        move |frame| frame.place.function() == Some(name)
+    fn name(frame: Frame<'_>) -> &str {
+        frame.place.function().unwrap_or("?")
+    }
+
+    /// The same by [`View::apply`], one backtrace after the other.
+    fn applied(stack: &[u64], view: &View) -> Option<String> {
+        let book = book();
+        let expanded = stack.iter().flat_map(|&code| {
+            let mut frames: Vec<_> = expand(&book, LocationCode(code)).collect();
+            frames.reverse();
+            frames
+        });
+        let mut lines: Vec<_> = expanded.map(|frame| Line { frame, module: None }).collect();
+        let is_kept = view.apply(&mut lines);
+        let names: Vec<_> = lines.iter().map(|line| name(line.frame)).collect();
+        is_kept.then(|| names.join(" "))
     }
 
     fn texts(expected: &[Option<&str>]) -> Vec<Option<String>> {
@@ -289,7 +328,7 @@ mod tests {
         let (book, mut tree) = (book(), CallTree::default());
         let one = tree.follow(0, &[1, 10, 2].map(LocationCode));
         let other = tree.follow(0, &[1, 11, 2].map(LocationCode));
-        let shaped = Shaped::new(&tree, &book, &Shape::default());
+        let shaped = Shaped::new(&tree, &book, &View::default());
         assert_ne!(one, other);
         assert_eq!(shaped.of(one), shaped.of(other));
         assert_eq!(shaped.of(NodeId::ROOT), Some(NodeId::ROOT));
@@ -300,27 +339,38 @@ mod tests {
 
     #[test]
     fn hidden_lines_are_gone() {
-        let hide = is("p");
-        let shape = Shape { hide: Some(&hide), ..Shape::default() };
         let expected = texts(&[Some("a q b"), Some(""), Some("? a")]);
-        assert_eq!(shaped(&[&[1, 10, 2], &[], &[7, 1]], &shape), expected);
+        assert_eq!(shaped(&[&[1, 10, 2], &[], &[7, 1]], &view(&["p"], false, None)), expected);
     }
 
     #[test]
     fn recursion_is_folded_whatever_is_between() {
-        let shape = Shape { collapse_recursion: true, ..Shape::default() };
         let stacks: [&[u64]; 4] = [&[1, 2, 2, 3], &[1, 2, 1, 2, 4], &[1, 2, 3, 1, 4], &[7, 7]];
-        let expected = texts(&[Some("a b c"), Some("a b d"), Some("a d"), Some("? ?")]);
-        assert_eq!(shaped(&stacks, &shape), expected);
+        let expected = texts(&[Some("a b c"), Some("a b d"), Some("a d"), Some("?")]);
+        assert_eq!(shaped(&stacks, &view(&[], true, None)), expected);
     }
 
     #[test]
     fn a_focus_is_where_backtraces_begin() {
-        let (first, second) = (is("a"), is("q"));
-        let focus: [&dyn Fn(&Frame<'_>) -> bool; 2] = [&first, &second];
-        let shape = Shape { focus: &focus, ..Shape::default() };
         let stacks: [&[u64]; 4] = [&[1, 2, 10, 3], &[10, 1, 3], &[4, 1, 10], &[]];
-        let expected = texts(&[Some("q c"), None, Some("q"), None]);
-        assert_eq!(shaped(&stacks, &shape), expected);
+        let expected = texts(&[Some("a b p q c"), None, Some("a p q"), None]);
+        assert_eq!(shaped(&stacks, &view(&[], false, Some("a;*;q"))), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn trees_are_shaped_as_backtraces_are(
+            stacks in prop::collection::vec(prop::collection::vec(prop::sample::select(
+                vec![1_u64, 2, 3, 4, 7, 10, 11]), 0..9), 1..20),
+            hide in prop::sample::select(vec![&[][..], &["b"], &["p", "c"], &["q"]]),
+            collapse in any::<bool>(),
+            focus in prop::option::of(prop::sample::select(
+                vec!["a", "a;b", "a;a;*;a", "b;*;q;*;b", "p;q", "c;*;a;b", "d;*;d"])),
+        ) {
+            let view = view(hide, collapse, focus);
+            let stacks: Vec<&[u64]> = stacks.iter().map(Vec::as_slice).collect();
+            let expected: Vec<_> = stacks.iter().map(|stack| applied(stack, &view)).collect();
+            prop_assert_eq!(shaped(&stacks, &view), expected);
+        }
     }
 }

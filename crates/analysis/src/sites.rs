@@ -37,9 +37,8 @@ impl<'a> Sites<'a> {
     /// Those of these backtraces.
     pub fn new(shaped: Shaped<'a>) -> Self {
         let mut register = Register::default();
-        let site_of_line: Vec<_> =
-            shaped.lines().iter().map(|line| register.id(line.place)).collect();
-        let is_machinery: Vec<_> = shaped.lines().iter().map(|line| line.is_machinery()).collect();
+        let site_of_line: Vec<_> = shaped.lines().map(|line| register.id(line.place)).collect();
+        let is_machinery: Vec<_> = shaped.lines().map(|line| line.is_machinery()).collect();
         let mut answerable: Vec<Option<(LineId, NodeId)>> = vec![None];
         let mut of = vec![(register.id(Place::NoBacktrace), NodeId::ROOT)];
         for (node, parent, line) in shaped.tree().nodes() {

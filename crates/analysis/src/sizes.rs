@@ -80,7 +80,7 @@ fn bounds(number: usize) -> (u64, u64) {
         1 => (1, 1),
         _ => {
             let half = 1_u64 << (number - 2);
-            (half + 1, half.checked_mul(2).unwrap_or(u64::MAX))
+            (half + 1, half.saturating_mul(2))
         }
     }
 }

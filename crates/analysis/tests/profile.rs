@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lifetrace_analysis::{Callsite, Metric, Names, Place, Profile, Shape};
+use lifetrace_analysis::filter::View;
+use lifetrace_analysis::{Callsite, Metric, Names, Place, Profile};
 use lifetrace_trace::event::{Allocation, Event, GROWTH, GROWTH_NAME, Location, Source, TraceInfo};
 use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
 use proptest::prelude::*;
@@ -150,7 +151,7 @@ fn a_growth_is_bytes_without_an_object() {
     let summary = program.profile.summary();
     assert_eq!((summary.live.bytes.value, summary.live.objects.value), (120.0, 1.0));
     assert_eq!(
-        names(&program.profile.callsites(&book, &Shape::default(), Metric::Allocated).callsites),
+        names(&program.profile.callsites(&book, &View::default(), Metric::Allocated).callsites),
         ["append"]
     );
 
@@ -176,7 +177,7 @@ fn a_callsite_is_the_innermost_function_with_a_reason() {
     program.allocate(5, 16, &[]);
     program.allocate(6, 32, &[1, 4, 4]);
 
-    let report = program.profile.callsites(&book, &Shape::default(), Metric::Allocated);
+    let report = program.profile.callsites(&book, &View::default(), Metric::Allocated);
     assert_eq!(
         names(&report.callsites),
         ["main", "nothing", "unknown", "malloc", "helper", "build"]
@@ -204,7 +205,7 @@ fn two_codes_of_one_place_are_one_callsite_and_one_backtrace() {
     program.allocate(2, 1, &[1, 3]);
     program.allocate(3, 1, &[1, 4, 2]);
 
-    let report = program.profile.callsites(&book, &Shape::default(), Metric::Objects);
+    let report = program.profile.callsites(&book, &View::default(), Metric::Objects);
     let [callsite] = &report.callsites[..] else { panic!("{:?}", report.callsites) };
     assert_eq!(callsite.allocated.objects.value, 3.0);
     assert_eq!(callsite.share, 1.0);
@@ -230,15 +231,12 @@ fn each_order_has_its_own_first() {
     program.allocate(4, 50, &[2]);
 
     let first =
-        |sort| names(&program.profile.callsites(&book, &Shape::default(), sort).callsites)[0];
+        |sort| names(&program.profile.callsites(&book, &View::default(), sort).callsites)[0];
     assert_eq!(first(Metric::Allocated), "most");
     assert_eq!(first(Metric::Live), "live");
     assert_eq!(first(Metric::Peak), "peak");
     assert_eq!(first(Metric::Objects), "count");
-    assert_eq!(
-        program.profile.callsites(&book, &Shape::default(), Metric::Live).callsites.len(),
-        1
-    );
+    assert_eq!(program.profile.callsites(&book, &View::default(), Metric::Live).callsites.len(), 1);
 }
 
 /// What happens to one block: where, how many words, and whether the oldest live one dies first.
@@ -273,7 +271,7 @@ proptest! {
         }
 
         prop_assert_eq!(program.profile.summary().peak.amount.bytes.value, peak as f64 * 8.0);
-        for callsite in program.profile.callsites(&book, &Shape::default(), Metric::Objects).callsites {
+        for callsite in program.profile.callsites(&book, &View::default(), Metric::Objects).callsites {
             let site: usize = name(callsite.place)[4..].parse().unwrap();
             prop_assert_eq!(callsite.peak.bytes.value, peak_live[site] as f64 * 8.0);
             prop_assert_eq!(callsite.live.bytes.value, live[site] as f64 * 8.0);
@@ -313,7 +311,7 @@ proptest! {
         }
         let book = Book::new(&[(1, &["main"]), (2, &["malloc"])]);
         for sort in [Metric::Allocated, Metric::Live, Metric::Peak, Metric::Objects] {
-            let callsites = profile.callsites(&book, &Shape::default(), sort);
+            let callsites = profile.callsites(&book, &View::default(), sort);
             let shares: f64 = callsites.callsites.iter().map(|callsite| callsite.share).sum();
             prop_assert!(callsites.callsites.is_empty() || shares == 0.0 || (shares - 1.0).abs() < 1e-6);
         }

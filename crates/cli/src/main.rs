@@ -19,6 +19,7 @@
 
 mod bar;
 mod calendar;
+mod choice;
 mod cmd;
 mod damage;
 mod damages;

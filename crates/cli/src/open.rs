@@ -6,11 +6,13 @@ use std::sync::Arc;
 use anyhow::bail;
 use lifetrace_analysis::Names;
 use lifetrace_trace::event::{Location, TraceInfo};
+use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 use lifetrace_trace::lt::{self, Index, Passed};
-use lifetrace_trace::told::Told;
+use lifetrace_trace::told::{Told, What};
 use lifetrace_trace::{AnyReader, Progress, memtrace};
+use rustc_hash::FxHashMap;
 
 use crate::damage::{Damage, Extent, Problem};
 use crate::damages::Damages;
@@ -30,6 +32,8 @@ pub struct Trace {
     /// Length of the file in bytes, if it is one.
     pub file_bytes: Option<u64>,
     reader: AnyReader<Bytes>,
+    /// Paths of the object files that were told, by their numbers.
+    modules: FxHashMap<u32, Arc<str>>,
     /// Why it cannot be read any further.
     stop: Option<Problem>,
 }
@@ -78,7 +82,7 @@ impl Trace {
             Backtraces::Read => reader,
             Backtraces::Skip => reader.without_backtraces(),
         };
-        Ok(Self { path, file_bytes, reader, stop: None })
+        Ok(Self { path, file_bytes, reader, modules: FxHashMap::default(), stop: None })
     }
 
     /// What the trace says about itself.
@@ -102,10 +106,14 @@ impl Trace {
     /// What comes next, or nothing where reading ends; [`damages`](Self::damages) tells why it does.
     #[inline]
     pub fn next(&mut self) -> Option<Told> {
-        self.reader.next().unwrap_or_else(|error| {
+        let told = self.reader.next().unwrap_or_else(|error| {
             self.stop = Some(error.into());
             None
-        })
+        });
+        if let Some(Told { what: What::Fact(Fact::Module(module)), .. }) = &told {
+            self.modules.insert(module.number, module.path.clone());
+        }
+        told
     }
 
     /// The last birth's backtrace, outermost frame first; empty if backtraces are skipped.
@@ -179,5 +187,10 @@ fn reader(input: Input) -> Result<AnyReader<Bytes>, Problem> {
 impl Names for Trace {
     fn locations(&self, code: LocationCode) -> &[Location] {
         self.reader.locations(code)
+    }
+
+    fn module(&self, code: LocationCode) -> Option<&str> {
+        let number = self.reader.as_lt()?.frame(code)?.module?;
+        self.modules.get(&number).map(|path| &**path)
     }
 }

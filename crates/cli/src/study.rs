@@ -3,17 +3,28 @@
 
 use std::path::Path;
 
-use lifetrace_analysis::{Observer, Replay};
+use anyhow::Context;
+use lifetrace_analysis::filter::{Filter, Needs};
+use lifetrace_analysis::select::{Admission, Chooser, Judge, Survey};
+use lifetrace_analysis::{Observer, Profile, Replay};
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::ids::Timestamp;
+use lifetrace_trace::told::What;
 
 use crate::bar::Bar;
+use crate::choice::Choice;
+use crate::facts::Facts;
 use crate::open::{Backtraces, Trace};
 use crate::summary::{self, Reading};
 use crate::twice::Twice;
 
 /// A trace and what has been found out about it.
 pub struct Study {
-    /// The whole trace, added up.
+    /// All that was chosen of the trace, added up.
     pub reading: Reading,
+    /// What was chosen.
+    pub choice: Choice,
+    admission: Admission,
     input: Twice,
 }
 
@@ -21,11 +32,14 @@ impl Study {
     /// Reads a trace; `-` is standard input.
     ///
     /// # Errors
-    /// If it cannot be opened, or its samples mean nothing. Damage further on is no error.
-    pub fn of(path: &Path) -> anyhow::Result<Self> {
+    /// If it cannot be opened, or its samples mean nothing, or it does not tell what the filter needs.
+    /// Damage further on is no error.
+    pub fn of(path: &Path, choice: Choice) -> anyhow::Result<Self> {
         let input = Twice::open(path)?;
-        let reading = summary::read_input(input.again()?, Backtraces::Read)?;
-        Ok(Self { reading, input })
+        let admission = admission(&input, &choice.filter)?;
+        let trace = Trace::read(input.again()?, Backtraces::Read)?;
+        let reading = summary::read_admitted(trace, admission.clone())?;
+        Ok(Self { reading, choice, admission, input })
     }
 
     /// The trace from its beginning.
@@ -36,19 +50,95 @@ impl Study {
         Trace::read(self.input.again()?, backtraces)
     }
 
-    /// Tells an observer of all lives. Backtraces have the nodes that they have in the
-    /// [reading](Self::reading).
+    /// Tells an observer of all lives that were chosen. Backtraces have the nodes that they have in
+    /// the [reading](Self::reading).
     ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn replay(&self, observer: &mut impl Observer) -> anyhow::Result<()> {
-        let mut trace = self.again(Backtraces::Read)?;
-        let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
-        let mut replay = Replay::new(trace.info())?;
-        while let Some(told) = trace.next() {
-            replay.take(&told, trace.backtrace(), observer);
+        replay(self.again(Backtraces::Read)?, self.admission.clone(), observer).map(drop)
+    }
+}
+
+/// Tells an observer of all lives that are admitted.
+///
+/// # Errors
+/// If nothing can be estimated from the trace.
+pub fn replay(
+    mut trace: Trace,
+    mut admission: Admission,
+    observer: &mut impl Observer,
+) -> anyhow::Result<Trace> {
+    let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
+    let mut replay = Replay::new(trace.info())?;
+    while let Some(told) = trace.next() {
+        if let What::Fact(fact) = &told.what {
+            admission.learn(fact);
         }
-        replay.finish(trace.end_time(), observer);
-        Ok(())
+        let admits = |block: &_, tree: &_| admission.admits(block, tree, &trace);
+        replay.take_if(&told, trace.backtrace(), admits, observer);
+    }
+    replay.finish(trace.end_time(), observer);
+    Ok(trace)
+}
+
+/// Reads the trace as often as the filter needs it.
+fn admission(input: &Twice, filter: &Filter) -> anyhow::Result<Admission> {
+    if filter.is_empty() {
+        return Ok(Admission::all());
+    }
+    let needs = filter.needs();
+    let surveyed = Surveyed::of(input, &needs)?;
+    let labels = surveyed.facts.labels.iter();
+    if !filter.matches_labels(labels.map(|(key, value)| (&**key, &**value))) {
+        return Ok(Admission::none());
+    }
+    let Surveyed { survey, end, peak, .. } = surveyed;
+    let trace = Trace::read(input.again()?, Backtraces::Skip)?;
+    let start = trace.info().start_time;
+    let judge = Judge::new(filter, survey, start, [end, peak], trace.has_facts())?;
+    if !needs.death && !needs.promotion {
+        return Ok(Admission::by_birth(judge, filter));
+    }
+    let mut chooser = Chooser::new(judge);
+    replay(trace, Admission::all(), &mut chooser)?;
+    Ok(Admission::of_chosen(chooser, filter))
+}
+
+/// What is known of the whole trace before it is judged; empty if nobody needs it.
+#[derive(Default)]
+struct Surveyed {
+    survey: Survey,
+    facts: Facts,
+    end: Option<Timestamp>,
+    peak: Option<Timestamp>,
+}
+
+impl Surveyed {
+    fn of(input: &Twice, needs: &Needs) -> anyhow::Result<Self> {
+        let Needs { end, peak, clock, thread_name, labels, .. } = *needs;
+        let mut surveyed = Self::default();
+        if !(end || peak || clock || thread_name || labels) {
+            return Ok(surveyed);
+        }
+        let mut trace = Trace::read(input.again()?, Backtraces::Skip)?;
+        let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
+        let profile = Profile::new(trace.info());
+        let mut profile =
+            profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
+        while let Some(told) = trace.next() {
+            profile.take(&told, &[]);
+            if let What::Fact(fact) = told.what {
+                surveyed.learn(told.time, fact);
+            }
+        }
+        surveyed.end = Some(trace.end_time());
+        surveyed.peak = Some(profile.peak_time());
+        Ok(surveyed)
+    }
+
+    fn learn(&mut self, time: Timestamp, fact: Fact) {
+        self.survey.fact(time, &fact);
+        self.facts.take(fact);
     }
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::Context;
+use lifetrace_analysis::select::Admission;
 use lifetrace_analysis::{Profile, Summary};
 use lifetrace_trace::told::What;
 
 use crate::bar::Bar;
 use crate::damages::Damages;
 use crate::facts::Facts;
-use crate::input::Input;
 use crate::open::{Backtraces, Trace};
 use crate::report::{Counts, Coverage, Known, Told};
 
@@ -55,22 +55,25 @@ impl Reading {
 /// # Errors
 /// If it cannot be opened, or its samples mean nothing. Damage further on is no error.
 pub fn read(path: &Path, backtraces: Backtraces) -> anyhow::Result<Reading> {
-    read_input(Input::open(path)?, backtraces)
+    read_admitted(Trace::open(path, backtraces)?, Admission::all())
 }
 
-/// The same of an input that is open already.
+/// Reads what is admitted of a trace that is open already. Facts are those of the whole trace.
 ///
 /// # Errors
-/// If it is no trace, or its samples mean nothing. Damage further on is no error.
-pub fn read_input(input: Input, backtraces: Backtraces) -> anyhow::Result<Reading> {
-    let mut trace = Trace::read(input, backtraces)?;
+/// If its samples mean nothing. Damage further on is no error.
+pub fn read_admitted(mut trace: Trace, mut admission: Admission) -> anyhow::Result<Reading> {
     let profile = Profile::new(trace.info());
     let mut profile =
         profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
     let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
     let mut facts = Facts::default();
     while let Some(told) = trace.next() {
-        profile.take(&told, trace.backtrace());
+        if let What::Fact(fact) = &told.what {
+            admission.learn(fact);
+        }
+        let admits = |block: &_, tree: &_| admission.admits(block, tree, &trace);
+        profile.take_if(&told, trace.backtrace(), admits);
         match told.what {
             What::Fact(fact) => facts.take(fact),
             What::Birth(birth) => facts.note_birth(&birth),

@@ -51,6 +51,7 @@ pub use term::{
     Claim, FrameClaim, FramePattern, KnownSource, LabelClaim, SourceClaim, Term, ThreadClaim,
 };
 pub use text::{Pattern, Text};
+pub(crate) use view::Function;
 pub use view::{Focus, View};
 pub use window::{Limits, When};
 

@@ -51,8 +51,8 @@ impl View {
 }
 
 /// What makes two lines the same function.
-#[derive(PartialEq, Eq, Hash)]
-enum Function<'a> {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Function<'a> {
     Named {
         function: &'a str,
         file: &'a str,
@@ -67,7 +67,7 @@ enum Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    fn of(line: &Line<'a>) -> Self {
+    pub(crate) fn of(line: &Line<'a>) -> Self {
         match line.frame.place {
             Place::Known(at) if at.defname.is_empty() => {
                 Self::At { file: &at.filename, line: at.line }
@@ -112,6 +112,11 @@ impl Focus {
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut parser = Parser::new(text);
         parser.path().map_err(|mistake| parser.error(text, mistake))
+    }
+
+    /// The frames that call each other, outermost first; between these may be any number of others.
+    pub(crate) fn stretches(&self) -> &[Vec<FramePattern>] {
+        &self.stretches
     }
 
     /// Where the path begins for the first time.

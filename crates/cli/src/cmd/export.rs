@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::choice;
 use crate::export::{Format, Metric, Options, PprofTypes};
 use crate::output::Output;
 use crate::study::Study;
@@ -27,12 +28,14 @@ pub struct Args {
     /// Whose names the numbers of a pprof profile have
     #[arg(long, value_name = "NAMES", value_enum, default_value_t)]
     pprof_types: PprofTypes,
+    #[command(flatten)]
+    choice: choice::Args,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Args { trace, format, output, force, metric, pprof_types } = args;
+    let Args { trace, format, output, force, metric, pprof_types, choice } = args;
     let output = Output::of(format.content(), &output, &trace, force)?;
-    let study = Study::of(&trace)?;
+    let study = Study::of(&trace, choice.choice()?)?;
     let options = Options { metric, pprof_types };
     output.write(|file| format.write(&study, &options, file))?;
     Ok(super::conclude(&study.reading.damages))

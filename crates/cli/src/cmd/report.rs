@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lifetrace_analysis::Metric;
 
+use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::report::{Report, ViewName};
@@ -28,6 +29,8 @@ pub struct Args {
     /// The tree from the callsites to their callers
     #[arg(long)]
     inverted: bool,
+    #[command(flatten)]
+    choice: choice::Args,
     /// Write JSON (see docs/json.md)
     #[arg(long)]
     json: bool,
@@ -82,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         inverted: args.inverted,
         json: args.json,
     };
-    Ok(super::conclude(&write(&args.trace, &options)?))
+    Ok(super::conclude(&write(&args.trace, &options, args.choice.choice()?)?))
 }
 
 /// Writes the report of a trace to stdout. Gives back the first thing that was wrong with the trace.
@@ -90,11 +93,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// If the trace cannot be opened, or stdout not be written.
 pub fn print(path: &Path, options: &Options) -> anyhow::Result<Option<Damage>> {
-    Ok(write(path, options)?.into_first())
+    Ok(write(path, options, Choice::default())?.into_first())
 }
 
-fn write(path: &Path, options: &Options) -> anyhow::Result<Damages> {
-    let study = Study::of(path)?;
+fn write(path: &Path, options: &Options, choice: Choice) -> anyhow::Result<Damages> {
+    let study = Study::of(path, choice)?;
     let report = Report::new(&study, options)?;
     let text = if options.json { report.json()? } else { report.text(terminal::width()) };
     terminal::print(&text)?;

@@ -14,6 +14,9 @@ struct Document<'a> {
     trace: Subject<'a>,
     view: String,
     metric: &'static str,
+    filter: Option<String>,
+    /// Births, those that the filter left out included.
+    samples_in_trace: u64,
     totals: Totals,
     #[serde(flatten)]
     view_fields: Map<String, Value>,
@@ -72,11 +75,13 @@ struct Flaw {
 impl Report<'_> {
     /// One JSON object.
     pub fn json(&self) -> serde_json::Result<String> {
-        let reading = &self.study.reading;
+        let (reading, filter) = (&self.study.reading, &self.study.choice.filter);
         to_json(&Document {
             trace: Subject::new(reading.known()),
             view: self.options.view.name(),
             metric: metric_name(self.options.metric),
+            filter: (!filter.is_empty()).then(|| filter.to_string()),
+            samples_in_trace: reading.profile.replay().births(),
             totals: Totals::new(&reading.profile.summary()),
             view_fields: self.view.json()?,
             flaws: Flaws::new(&reading.damages),

@@ -14,6 +14,7 @@ impl Report<'_> {
         page.wrapped("", STRONG, &human::printable(subject.command()));
         subject.brief().iter().for_each(|line| page.prose("", PLAIN, line));
         self.notes(&subject).iter().for_each(|note| page.prose("", PLAIN, note));
+        self.chosen().iter().for_each(|line| page.prose("", STRONG, line));
         page.line("");
         self.view.text(&mut page);
         if !reading.profile.summary().sampling.is_exact() {
@@ -21,6 +22,18 @@ impl Report<'_> {
             page.line(styled(FAINT, "± is the 95 % confidence interval"));
         }
         page.text
+    }
+
+    /// What is left out, if anything is.
+    fn chosen(&self) -> Vec<String> {
+        let mut sentences = self.study.choice.sentences();
+        if !self.study.choice.filter.is_empty() {
+            let replay = self.study.reading.profile.replay();
+            let [some, all] = [replay.counts().samples, replay.births()];
+            let count = |number: u64| human::count(number as f64);
+            sentences[0] += &format!(" ({} of {} samples)", count(some), count(all));
+        }
+        sentences
     }
 
     fn notes(&self, subject: &Subject<'_>) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The callsites that have most: how much, where, and by which way.
 
-use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Sampling, Shape};
+use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Sampling};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -34,10 +34,9 @@ pub struct Ranking<'a> {
 impl<'a> Ranking<'a> {
     pub fn new(study: &'a Study, options: &Options, metric: Metric) -> Self {
         let reading = &study.reading;
-        let shape = Shape::default();
         Self {
             sampling: reading.profile.summary().sampling,
-            callsites: reading.profile.callsites(&reading.trace, &shape, metric),
+            callsites: reading.profile.callsites(&reading.trace, &study.choice.view, metric),
             top: options.top,
             metric,
         }

@@ -1,7 +1,7 @@
 //! Functions, by themselves and with all that they call.
 
 use lifetrace_analysis::functions::{Function, functions};
-use lifetrace_analysis::{Estimate, Metric, Shape, Shaped, Sites};
+use lifetrace_analysis::{Estimate, Metric, Shaped, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -30,7 +30,7 @@ pub struct Functions<'a> {
 impl<'a> Functions<'a> {
     pub fn new(study: &'a Study, options: &Options) -> Self {
         let reading = &study.reading;
-        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &Shape::default());
+        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
         let (sites, metric) = (Sites::new(shaped), options.metric);
         let balances = reading.profile.balances();
         let values: Vec<(_, Estimate)> =

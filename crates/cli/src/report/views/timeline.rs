@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lifetrace_analysis::timeline::{Bin, Series, Timeline as Observed};
-use lifetrace_analysis::{Estimate, Place, Shape, Shaped, Sites};
+use lifetrace_analysis::{Estimate, Place, Shaped, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ impl<'a> Timeline<'a> {
     pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
         let reading = &study.reading;
         let replay = reading.profile.replay();
-        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &Shape::default());
+        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
         let sites = Sites::new(shaped);
         let mut observed = Observed::new(&sites, replay.start(), replay.end(), BINS);
         study.replay(&mut observed)?;

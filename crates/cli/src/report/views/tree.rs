@@ -1,7 +1,7 @@
 //! Callers and callees.
 
 use lifetrace_analysis::branches::{self, Limits, Row};
-use lifetrace_analysis::{Estimate, Metric, Shape, Shaped, Sites};
+use lifetrace_analysis::{Estimate, Metric, Shaped, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -36,7 +36,7 @@ pub struct Tree<'a> {
 impl<'a> Tree<'a> {
     pub fn new(study: &'a Study, options: &Options) -> Self {
         let reading = &study.reading;
-        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &Shape::default());
+        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
         let sites = Sites::new(shaped);
         let metric = options.metric;
         let balances = reading.profile.balances();
@@ -71,13 +71,10 @@ impl<'a> Tree<'a> {
         let left = room.saturating_sub(columns(&name) + 2);
         let source = source.map(|source| shorten_path(&source, left)).unwrap_or_default();
         let style = if frame.is_some_and(|frame| frame.is_machinery()) { FAINT } else { PLAIN };
-        page.line(format_args!(
-            "{}{:indent$}{}  {}",
-            styled(SHARE, head),
-            "",
-            styled(style, name),
-            styled(FAINT, source)
-        ));
+        let separator = if source.is_empty() { "" } else { "  " };
+        let rest = styled(FAINT, format_args!("{separator}{source}"));
+        let (head, name) = (styled(SHARE, head), styled(style, name));
+        page.line(format_args!("{head}{:indent$}{name}{rest}", ""));
     }
 }
 

@@ -1,0 +1,61 @@
+//! What of a trace is looked at, as one types it: the same for all verbs.
+
+use lifetrace_analysis::filter::{Filter, Focus, FramePattern, View};
+
+/// What may be typed.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Args {
+    /// Look at some blocks only, as 'size > 1KiB never freed' (see docs/filters.md)
+    #[arg(long, value_name = "FILTER")]
+    filter: Vec<String>,
+    /// Leave out these frames: a function's name, fn:PART, file:PART, module:PART
+    #[arg(long, value_name = "FRAME")]
+    hide: Vec<String>,
+    /// Show a function that calls itself once only
+    #[arg(long)]
+    collapse_recursion: bool,
+    /// Only what goes through these functions, from the first on: 'A;B;*;C'
+    #[arg(long, value_name = "PATH")]
+    focus: Option<String>,
+}
+
+/// What of a trace is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Which blocks.
+    pub filter: Filter,
+    /// Which frames of their backtraces.
+    pub view: View,
+}
+
+impl Args {
+    /// What it means.
+    ///
+    /// # Errors
+    /// If it means nothing.
+    pub fn choice(&self) -> anyhow::Result<Choice> {
+        let hide = self.hide.iter().map(|text| FramePattern::parse(text));
+        let focus = self.focus.as_deref().map(Focus::parse);
+        Ok(Choice {
+            filter: Filter::parse_all(&self.filter)?,
+            view: View {
+                hide: hide.collect::<Result<_, _>>()?,
+                collapse_recursion: self.collapse_recursion,
+                focus: focus.transpose()?,
+            },
+        })
+    }
+}
+
+impl Choice {
+    /// What it leaves out, in words; nothing if it leaves out nothing.
+    pub fn sentences(&self) -> Vec<String> {
+        let View { hide, collapse_recursion, focus } = &self.view;
+        let filter = (!self.filter.is_empty()).then(|| format!("Filter: {}", self.filter));
+        let names: Vec<_> = hide.iter().map(ToString::to_string).collect();
+        let hide = (!hide.is_empty()).then(|| format!("Hidden frames: {}", names.join(", ")));
+        let recursion = collapse_recursion.then(|| "Recursion is collapsed".to_owned());
+        let focus = focus.as_ref().map(|focus| format!("Focus: {focus}"));
+        [filter, hide, recursion, focus].into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! Filters and views of backtraces, as verbs take them.
+
+use serde_json::Value;
+
+use crate::*;
+
+const NATIVE: &str = "native-python.lt";
+
+fn json(arguments: &[&str]) -> Value {
+    let arguments: Vec<_> = ["report", NATIVE, "--json"].iter().chain(arguments).copied().collect();
+    serde_json::from_str(&stdout(&arguments)).unwrap()
+}
+
+fn samples(filter: &str) -> u64 {
+    json(&["--filter", filter])["trace"]["samples"].as_u64().unwrap()
+}
+
+/// Whatever can be claimed of a block, it holds or it does not.
+#[test]
+fn a_claim_and_its_opposite_are_everything() {
+    let all = samples("");
+    assert!(all > 1000);
+    for claim in [
+        "size >= 1KiB",
+        "lifetime < 10ms",
+        "alive at peak",
+        "freed before 50%",
+        "allocated after 100ms",
+        "thread = 6",
+        "thread = python3",
+        "source malloc",
+        "fn:PyList",
+        "innermost fn = PyList_Append",
+        "module:_json",
+        "leaks",
+        "promoted",
+        "label build=1234",
+    ] {
+        let (some, others) = (samples(claim), samples(&format!("not {claim}")));
+        assert_eq!(some + others, all, "{claim}: {some}, not: {others}");
+    }
+}
+
+#[test]
+fn claims_are_all_true_of_what_is_left() {
+    let both = samples("size >= 1KiB fn:json");
+    assert!(both > 0 && both < samples("size >= 1KiB").min(samples("fn:json")));
+    let report = json(&["--filter", "size >= 1KiB", "--filter", "fn:json"]);
+    assert_eq!(report["trace"]["samples"].as_u64(), Some(both));
+    assert_eq!(report["filter"], "size>=1KiB fn:json");
+    assert_eq!(report["samples_in_trace"].as_u64(), Some(samples("")));
+}
+
+/// A filter that looks at the whole trace before it is read sees it through a pipe too.
+#[test]
+fn a_pipe_is_read_as_often_as_it_takes() {
+    let filter = ["report", NATIVE, "--json", "--filter", "alive at peak lifetime > 50ms"];
+    let direct: Value = serde_json::from_str(&stdout(&filter)).unwrap();
+    let trace = std::fs::read(trace(NATIVE)).unwrap();
+    let piped = stdout_of_pipe(&["report", "-", "--json", "--filter", filter[4]], &trace);
+    let piped: Value = serde_json::from_str(&piped).unwrap();
+    assert_eq!(direct["totals"], piped["totals"]);
+    assert_eq!(direct["callsites"], piped["callsites"]);
+}
+
+#[test]
+fn frames_are_hidden_and_focused_on() {
+    let focused = json(&["--view", "tree", "--focus", "fn:_json", "--hide", "module=/usr/bin/python3.11"]);
+    let rows = focused["tree"].as_array().unwrap();
+    assert!(rows.len() > 5);
+    for row in rows {
+        let function = row["function"].as_str().unwrap();
+        assert!(row["depth"].as_u64() > Some(0) || function.contains("_json"), "{function}");
+        assert!(!function.starts_with("python3.11+"), "{function}");
+    }
+}
+
+#[test]
+fn a_typo_is_pointed_at() {
+    for (name, filter) in [
+        ("term", "size > 1KiB lifetim < 10ms"),
+        ("moment", "alive at peek"),
+        ("unit", "size > 3 parsecs"),
+        ("regex", "fn ~ '(unclosed'"),
+    ] {
+        let error = failure(&["report", NATIVE, "--filter", filter]);
+        check_golden(&format!("filter-error-{name}.txt"), &error);
+    }
+}
