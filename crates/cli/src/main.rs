@@ -41,6 +41,7 @@ mod twice;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use lifetrace_analysis::filter::ParseError;
 
 /// Watches the whole life of sampled allocations, in programs as they are.
 #[derive(Parser)]
@@ -94,7 +95,8 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         terminal::complain(format_args!("{error:#}"));
-        ExitCode::FAILURE
+        // What is wrong with the command line is 2, as clap has it.
+        if error.is::<ParseError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
     })
 }
 

@@ -1,18 +1,20 @@
 //! Filters and views of backtraces, as verbs take them.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::*;
 
 const NATIVE: &str = "native-python.lt";
 
-fn json(arguments: &[&str]) -> Value {
-    let arguments: Vec<_> = ["report", NATIVE, "--json"].iter().chain(arguments).copied().collect();
-    serde_json::from_str(&stdout(&arguments)).unwrap()
+fn report(options: &[&str]) -> Value {
+    let arguments: Vec<_> = ["report", NATIVE, "--json"].iter().chain(options).copied().collect();
+    json(&arguments)
 }
 
 fn samples(filter: &str) -> u64 {
-    json(&["--filter", filter])["trace"]["samples"].as_u64().unwrap()
+    report(&["--filter", filter])["trace"]["samples"].as_u64().unwrap()
 }
 
 /// Whatever can be claimed of a block, it holds or it does not.
@@ -28,7 +30,7 @@ fn a_claim_and_its_opposite_are_everything() {
         "allocated after 100ms",
         "thread = 6",
         "thread = python3",
-        "source malloc",
+        "source = malloc",
         "fn:PyList",
         "innermost fn = PyList_Append",
         "module:_json",
@@ -45,7 +47,7 @@ fn a_claim_and_its_opposite_are_everything() {
 fn claims_are_all_true_of_what_is_left() {
     let both = samples("size >= 1KiB fn:json");
     assert!(both > 0 && both < samples("size >= 1KiB").min(samples("fn:json")));
-    let report = json(&["--filter", "size >= 1KiB", "--filter", "fn:json"]);
+    let report = report(&["--filter", "size >= 1KiB", "--filter", "fn:json"]);
     assert_eq!(report["trace"]["samples"].as_u64(), Some(both));
     assert_eq!(report["filter"], "size>=1KiB fn:json");
     assert_eq!(report["samples_in_trace"].as_u64(), Some(samples("")));
@@ -55,17 +57,24 @@ fn claims_are_all_true_of_what_is_left() {
 #[test]
 fn a_pipe_is_read_as_often_as_it_takes() {
     let filter = ["report", NATIVE, "--json", "--filter", "alive at peak lifetime > 50ms"];
-    let direct: Value = serde_json::from_str(&stdout(&filter)).unwrap();
-    let trace = std::fs::read(trace(NATIVE)).unwrap();
-    let piped = stdout_of_pipe(&["report", "-", "--json", "--filter", filter[4]], &trace);
-    let piped: Value = serde_json::from_str(&piped).unwrap();
+    let direct = json(&filter);
+    let mut pipe = std::process::Command::new("cat")
+        .arg(traces().join(NATIVE))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut command = lifetrace(&["report", "-", "--json", "--filter", filter[4]]);
+    let piped = command.stdin(pipe.stdout.take().unwrap()).output().unwrap();
+    pipe.wait().unwrap();
+    let piped: Value = serde_json::from_slice(&piped.stdout).unwrap();
     assert_eq!(direct["totals"], piped["totals"]);
     assert_eq!(direct["callsites"], piped["callsites"]);
 }
 
 #[test]
 fn frames_are_hidden_and_focused_on() {
-    let focused = json(&["--view", "tree", "--focus", "fn:_json", "--hide", "module=/usr/bin/python3.11"]);
+    let focused =
+        report(&["--view", "tree", "--focus", "fn:_json", "--hide", "module=/usr/bin/python3.11"]);
     let rows = focused["tree"].as_array().unwrap();
     assert!(rows.len() > 5);
     for row in rows {
@@ -83,7 +92,8 @@ fn a_typo_is_pointed_at() {
         ("unit", "size > 3 parsecs"),
         ("regex", "fn ~ '(unclosed'"),
     ] {
-        let error = failure(&["report", NATIVE, "--filter", filter]);
-        check_golden(&format!("filter-error-{name}.txt"), &error);
+        let output = run(&["report", NATIVE, "--filter", filter]);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""));
+        check_golden(&format!("filter-error-{name}.txt"), &text(&output.stderr));
     }
 }

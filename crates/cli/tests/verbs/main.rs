@@ -8,6 +8,7 @@ mod check;
 mod conversion;
 mod exports;
 mod facts;
+mod filters;
 mod glance;
 mod ours;
 mod packets;
