@@ -23,6 +23,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("strace", "strace"),
     ("musl-gcc", "musl-tools"),
     ("setpriv", "util-linux"),
+    ("protoc", "protobuf-compiler"),
+    ("/usr/lib/python3/dist-packages/jsonschema", "python3-jsonschema"),
     ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "libjemalloc2"),
     ("/usr/lib/x86_64-linux-gnu/libjemalloc.so", "libjemalloc-dev"),
     ("/usr/lib/x86_64-linux-gnu/libmimalloc.so.2", "libmimalloc2.0"),

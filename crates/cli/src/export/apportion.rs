@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 
 use anyhow::{Context, bail};
 
-/// Sums from here on have no fractions, and readers that count in doubles lose digits.
-const GREATEST: f64 = (1u64 << 53) as f64;
+/// Readers have signed numbers. From 2^53 on a double has no fractions, and sums are rounded themselves.
+const GREATEST: f64 = i64::MAX as f64;
 
 /// Whole numbers whose sum is that of `values`, rounded; `what` they are is for the message.
 ///
@@ -28,6 +28,21 @@ pub fn apportion(what: &str, values: &[f64]) -> anyhow::Result<Vec<u64>> {
         whole[index] += 1;
     }
     Ok(whole)
+}
+
+/// The same for numbers that come one after the other: what one is rounded off is added to the next, so
+/// that the sum of all so far is never off by more than one half.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Carry(f64);
+
+impl Carry {
+    /// A whole number for `value`, which is not negative.
+    pub fn round(&mut self, value: f64) -> i64 {
+        let exact = value + self.0;
+        let whole = exact.round().max(0.0);
+        self.0 = exact - whole;
+        whole as i64
+    }
 }
 
 /// Their places, those first that lose most by being rounded down; of equals the first.
@@ -65,7 +80,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn carrying() {
+        let mut carry = Carry::default();
+        let rounded: Vec<i64> = [0.3, 0.3, 0.3, 0.3, 10.8].map(|value| carry.round(value)).into();
+        assert_eq!(rounded, [0, 1, 0, 0, 11]);
+    }
+
     proptest! {
+        #[test]
+        fn sums_are_carried(values in prop::collection::vec(0.0..1e6f64, 0..2000)) {
+            let (mut carry, mut whole, mut exact) = (Carry::default(), 0, 0.0);
+            for value in values {
+                let rounded = carry.round(value);
+                prop_assert!(rounded >= 0);
+                (whole, exact) = (whole + rounded, exact + value);
+                prop_assert!((whole as f64 - exact).abs() <= 0.5 + 1e-6);
+            }
+        }
+
         #[test]
         fn nothing_is_off_by_one(values in prop::collection::vec(0.0..1e6f64, 0..2000)) {
             let whole = apportion("x", &values).unwrap();

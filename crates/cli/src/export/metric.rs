@@ -1,7 +1,6 @@
 //! The amounts that a backtrace has.
 
 use clap::ValueEnum;
-use lifetrace_analysis::Amount;
 use lifetrace_analysis::account::Balance;
 
 /// One of the amounts.
@@ -20,6 +19,10 @@ pub enum Metric {
     LiveObjects,
     /// Objects live when the program had most
     PeakObjects,
+    /// Bytes times the seconds that they lived
+    ByteSeconds,
+    /// The seconds that objects lived, summed
+    ObjectSeconds,
     /// Allocations that were sampled
     Samples,
 }
@@ -29,7 +32,22 @@ pub enum Metric {
 pub enum Unit {
     Bytes,
     Objects,
+    ByteSeconds,
+    ObjectSeconds,
     Samples,
+}
+
+impl Unit {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Objects => "objects",
+            Self::ByteSeconds => "byte-seconds",
+            Self::ObjectSeconds => "object-seconds",
+            Self::Samples => "samples",
+        }
+    }
 }
 
 impl Metric {
@@ -42,6 +60,8 @@ impl Metric {
             Self::AllocatedObjects => "objects allocated",
             Self::LiveObjects => "objects live at the end",
             Self::PeakObjects => "objects live at the peak",
+            Self::ByteSeconds => "bytes times the seconds that they lived",
+            Self::ObjectSeconds => "seconds that objects lived",
             Self::Samples => "allocations sampled",
         }
     }
@@ -51,26 +71,26 @@ impl Metric {
         match self {
             Self::Allocated | Self::Live | Self::Peak => Unit::Bytes,
             Self::AllocatedObjects | Self::LiveObjects | Self::PeakObjects => Unit::Objects,
+            Self::ByteSeconds => Unit::ByteSeconds,
+            Self::ObjectSeconds => Unit::ObjectSeconds,
             Self::Samples => Unit::Samples,
         }
     }
 
     /// What a backtrace has of it.
     pub fn of(self, balance: &Balance) -> f64 {
-        let amount = self.amount(balance);
-        match self.unit() {
-            Unit::Bytes => amount.bytes.value,
-            Unit::Objects => amount.objects.value,
-            Unit::Samples => amount.samples as f64,
+        let Balance { allocated, live, peak, lives } = balance;
+        let (allocated, live, peak) = (allocated.amount(), live.amount(), peak.amount());
+        match self {
+            Self::Allocated => allocated.bytes.value,
+            Self::Live => live.bytes.value,
+            Self::Peak => peak.bytes.value,
+            Self::AllocatedObjects => allocated.objects.value,
+            Self::LiveObjects => live.objects.value,
+            Self::PeakObjects => peak.objects.value,
+            Self::ByteSeconds => lives.byte_seconds.value,
+            Self::ObjectSeconds => lives.object_seconds.value,
+            Self::Samples => allocated.samples as f64,
         }
-    }
-
-    fn amount(self, balance: &Balance) -> Amount {
-        let tally = match self {
-            Self::Allocated | Self::AllocatedObjects | Self::Samples => &balance.allocated,
-            Self::Live | Self::LiveObjects => &balance.live,
-            Self::Peak | Self::PeakObjects => &balance.peak,
-        };
-        tally.amount()
     }
 }

@@ -1,8 +1,11 @@
 //! Traces as other programs read them: one module a format, and what they have in common.
 //!
 //! ```text
-//!   Study ─┬─ Reading ──→ Stacks + Metric + apportion ──→ collapsed     whole numbers that add up
-//!            └─ again()                                                   for what needs each event
+//!   Study ─┬─ reading ───→ by name: Stacks ─→ collapsed ─→ svg;  speedscope
+//!          │               by frame ───────────→ pprof
+//!          └─ replay() ──→ each block ─────────→ firefox
+//!
+//!   Metric, apportion: which numbers, and whole ones that add up
 //!   notes: what every file says of where its numbers come from
 //! ```
 //!
@@ -11,6 +14,7 @@
 
 mod apportion;
 mod collapsed;
+mod firefox;
 mod metric;
 mod notes;
 mod pprof;
@@ -33,6 +37,8 @@ pub use pprof::Types as PprofTypes;
 pub enum Format {
     /// One line a backtrace, for flame graph programs
     Collapsed,
+    /// For profiler.firefox.com: each sampled block at its time
+    Firefox,
     /// For Go's pprof and everything that reads its files; gzipped
     Pprof,
     /// For speedscope.app: a JSON file with all metrics
@@ -54,7 +60,7 @@ impl Format {
     /// What kind of file that is.
     pub fn content(self) -> Content {
         match self {
-            Self::Collapsed | Self::Speedscope | Self::Svg => Content::Text,
+            Self::Collapsed | Self::Firefox | Self::Speedscope | Self::Svg => Content::Text,
             Self::Pprof => Content::Binary("a pprof profile"),
         }
     }
@@ -71,6 +77,7 @@ impl Format {
     ) -> anyhow::Result<()> {
         match self {
             Self::Collapsed => collapsed::write(study, options, output),
+            Self::Firefox => firefox::write(study, output),
             Self::Pprof => pprof::write(study, options, output),
             Self::Speedscope => speedscope::write(study, options, output),
             Self::Svg => svg::write(study, options, output),

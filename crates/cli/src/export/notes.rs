@@ -2,19 +2,30 @@
 
 use lifetrace_analysis::{Amount, Estimate};
 
+use crate::human;
+use crate::report::Known;
 use crate::summary::Reading;
 
 /// One line each, for people.
 pub fn notes(reading: &Reading) -> Vec<String> {
     let summary = reading.profile.summary();
+    let info = reading.trace.info();
     vec![
         format!("lifetrace {}", env!("CARGO_PKG_VERSION")),
+        format!("pid {} on {}: {}", info.pid, info.host_name, command(reading)),
         trust(reading),
         "± is half of the 95 % interval".to_owned(),
         total("allocated", &summary.allocated),
         total("live at the end", &summary.live),
         total("live at the peak", &summary.peak.amount),
     ]
+}
+
+fn command(reading: &Reading) -> String {
+    let Known { info, facts, .. } = reading.known();
+    let context = info.context.clone().filter(|context| !context.is_empty());
+    let command = context.or_else(|| facts?.command());
+    human::printable(command.as_ref().unwrap_or(&info.executable_name)).into_owned()
 }
 
 /// The program's name.

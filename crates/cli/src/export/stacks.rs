@@ -169,10 +169,12 @@ struct Builder<'a, N> {
 impl<'a, N: Names> Builder<'a, N> {
     fn tree(&mut self, profile: &Profile) -> (Tree, FxHashMap<NodeId, usize>) {
         let mut tree = Tree { nodes: vec![None], children: FxHashMap::default() };
+        let mut renumbering = FxHashMap::default();
         // A backtrace without frames has a line that says so.
-        let nothing = self.lines.id(line(&Place::NoBacktrace, self.sameness));
-        let nothing = tree.child(Tree::ROOT, nothing);
-        let mut renumbering = FxHashMap::from_iter([(NodeId::ROOT, nothing)]);
+        if profile.balances().any(|(node, _)| node == NodeId::ROOT) {
+            let nothing = self.lines.id(line(&Place::NoBacktrace, self.sameness));
+            renumbering.insert(NodeId::ROOT, tree.child(Tree::ROOT, nothing));
+        }
         for (node, parent, code) in profile.tree().nodes() {
             let above = if parent == NodeId::ROOT { Tree::ROOT } else { renumbering[&parent] };
             let lines = self.lines_of(code).iter();

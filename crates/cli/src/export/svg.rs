@@ -8,7 +8,6 @@ use inferno::flamegraph::{Options as Drawing, Palette, from_lines};
 
 use super::Options;
 use super::collapsed::each_line;
-use super::metric::Unit;
 use super::notes::{notes, program, trust};
 use crate::study::Study;
 
@@ -24,12 +23,7 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     drawing.subtitle = Some(trust(&study.reading));
     drawing.colors = Palette::Basic(BasicPalette::Mem);
     drawing.notes = notes(&study.reading).join("\n");
-    drawing.count_name = match options.metric.unit() {
-        Unit::Bytes => "bytes",
-        Unit::Objects => "objects",
-        Unit::Samples => "samples",
-    }
-    .to_owned();
+    drawing.count_name = options.metric.unit().name().to_owned();
     // The same trace gives the same file.
     drawing.deterministic = true;
     Ok(from_lines(&mut drawing, lines.iter().map(String::as_str), output)?)

@@ -1,9 +1,10 @@
-//! pprof's profiles: gzipped protocol buffers, a backtrace with its numbers a sample.
+//! pprof's profiles: gzipped protocol buffers, in which a sample is a backtrace with its numbers.
 //!
 //! The same trace gives the same bytes: no time of writing, and tables in the order of the trace.
 //! Frames are kept as they were: a frame with what was inlined into it is one location of several
 //! lines. Readers find everything in the file and need no object files.
 
+mod labels;
 mod proto;
 mod tables;
 mod values;
@@ -11,41 +12,54 @@ mod values;
 use std::io::Write;
 
 use flate2::{Compression, GzBuilder};
+use lifetrace_analysis::account::Balance;
+use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_trace::event::Source;
 use prost::Message;
 
 use super::Options;
 use super::notes::notes;
 use crate::study::Study;
 use crate::summary::Reading;
-use proto::{Profile, Sample, ValueType};
+use labels::{Kind, Kinds};
+use proto::{Label, Profile, Sample, ValueType};
 use tables::{Frames, Strings, mappings};
+use values::{rows, shown_first};
 
 pub use values::Types;
 
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
-    let profile = profile(&study.reading, options)?;
+    let profile = profile(study, options)?;
     let mut output = GzBuilder::new().mtime(0).write(output, Compression::default());
     output.write_all(&profile.encode_to_vec())?;
     output.finish()?.flush()?;
     Ok(())
 }
 
-fn profile(reading: &Reading, options: &Options) -> anyhow::Result<Profile> {
-    let types = options.pprof_types;
-    let summary = reading.profile.summary();
+fn profile(study: &Study, options: &Options) -> anyhow::Result<Profile> {
+    let reading = &study.reading;
     let mut strings = Strings::default();
+    let (groups, balances) = groups(study, options, &mut strings)?;
+    let columns = options.pprof_types.columns(&balances);
     let mut value_type =
         |kind, unit| ValueType { kind: strings.index(kind), unit: strings.index(unit) };
-    let sample_type =
-        types.columns().iter().map(|&(name, unit, _)| value_type(name, unit)).collect();
+    let sample_type = columns.iter().map(|column| value_type(column.name, column.unit)).collect();
     let period_type = Some(value_type("space", "bytes"));
-    let default_sample_type = strings.index(types.default_name(options.metric));
+    let default_sample_type = strings.index(shown_first(&columns, options.metric));
     let comment = notes(reading).iter().map(|note| strings.index(note)).collect();
     let executable = &reading.trace.info().executable_name;
     let mapping = mappings(&reading.facts.modules, executable, &mut strings);
     let mut frames = Frames::new(&reading.trace, &reading.facts.modules);
-    let sample = samples(reading, options, &mut frames, &mut strings)?;
+    let mut sample = |(Group { backtrace, label }, value)| {
+        let codes = reading.profile.tree().frames(backtrace);
+        let location_id = codes.map(|code| frames.id(code, &mut strings)).collect();
+        Sample { location_id, value, label }
+    };
+    let rows = groups.into_iter().zip(rows(&columns, &balances)?);
+    let used = rows.filter(|(_, row)| row.iter().any(|&value| value != 0));
+    let sample = used.map(&mut sample).collect();
     let Frames { locations, functions, .. } = frames;
+    let summary = reading.profile.summary();
     Ok(Profile {
         sample_type,
         sample,
@@ -62,19 +76,56 @@ fn profile(reading: &Reading, options: &Options) -> anyhow::Result<Profile> {
     })
 }
 
-/// Those that have anything of what is written.
-fn samples(
-    reading: &Reading,
+/// What a sample is of.
+struct Group {
+    backtrace: NodeId,
+    label: Vec<Label>,
+}
+
+/// The samples, and what each amounts to.
+fn groups(
+    study: &Study,
     options: &Options,
-    frames: &mut Frames<'_>,
     strings: &mut Strings,
-) -> anyhow::Result<Vec<Sample>> {
-    let (nodes, balances): (Vec<_>, Vec<_>) = reading.profile.balances().unzip();
-    let rows = options.pprof_types.rows(&balances)?;
-    let used = nodes.into_iter().zip(rows).filter(|(_, row)| row.iter().any(|&value| value != 0));
-    let sample = |(node, value)| {
-        let codes = reading.profile.tree().frames(node);
-        Sample { location_id: codes.map(|code| frames.id(code, strings)).collect(), value }
+) -> anyhow::Result<(Vec<Group>, Vec<Balance>)> {
+    if !options.pprof_types.has_labels() {
+        let balances = study.reading.profile.balances();
+        let group = |(backtrace, balance)| (Group { backtrace, label: Vec::new() }, balance);
+        return Ok(balances.map(group).unzip());
+    }
+    let mut kinds = Kinds::default();
+    study.replay(&mut kinds)?;
+    let group = |(kind, balance): (Kind, Balance)| {
+        let label = labels(&kind, &kinds, &study.reading, strings);
+        (Group { backtrace: kind.backtrace, label }, balance)
     };
-    Ok(used.map(sample).collect())
+    Ok(kinds.balances().map(group).unzip())
+}
+
+fn labels(kind: &Kind, kinds: &Kinds, reading: &Reading, strings: &mut Strings) -> Vec<Label> {
+    let mut labels = vec![Label {
+        key: strings.index("bytes"),
+        num: i64::try_from(kind.bytes).unwrap_or(i64::MAX),
+        num_unit: strings.index("bytes"),
+        ..Label::default()
+    }];
+    let mut add = |key: &str, text: &str| {
+        let (key, text) = (strings.index(key), strings.index(text));
+        labels.push(Label { key, text, ..Label::default() });
+    };
+    match kind.source {
+        Source::Minor => add("generation", "minor"),
+        Source::Major => add("generation", "major"),
+        Source::External => {}
+    }
+    if let Some(sampler) = reading.facts.samplers.get(&kind.sampler) {
+        add("sampler", &sampler.name);
+    }
+    if reading.trace.has_facts() {
+        match kinds.thread_names.get(&kind.thread) {
+            Some(name) => add("thread", &format!("{} {}", name, kind.thread.0)),
+            None => add("thread", &kind.thread.0.to_string()),
+        }
+    }
+    labels
 }

@@ -52,6 +52,24 @@ pub struct Sample {
     /// One for each sample type.
     #[prost(int64, repeated, tag = "2")]
     pub value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    pub label: Vec<Label>,
+}
+
+/// What readers may select samples by: a text, or a number.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub struct Label {
+    /// Index.
+    #[prost(int64, tag = "1")]
+    pub key: i64,
+    /// Index.
+    #[prost(int64, tag = "2")]
+    pub text: i64,
+    #[prost(int64, tag = "3")]
+    pub num: i64,
+    /// Index.
+    #[prost(int64, tag = "4")]
+    pub num_unit: i64,
 }
 
 /// An object file in memory.

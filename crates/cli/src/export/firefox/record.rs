@@ -1,0 +1,123 @@
+//! Lives as allocation samples, and memory as counters.
+
+use fxprof_processed_profile::{
+    CounterHandle, GraphColor, ProcessHandle, Profile, ThreadHandle, Timestamp as Moment,
+};
+use lifetrace_analysis::history::Block;
+use lifetrace_analysis::replay::{Death, Observer};
+use lifetrace_trace::fact::{Counters, Fact};
+use lifetrace_trace::ids::{Bytes, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::frames::Stacks;
+use super::marker::note;
+use super::thinning::Thinning;
+use crate::export::apportion::Carry;
+
+/// Writes what it hears into a profile.
+pub struct Recording<'a> {
+    profile: &'a mut Profile,
+    thread: ThreadHandle,
+    stacks: &'a Stacks,
+    start: Timestamp,
+    end: Timestamp,
+    thinning: Thinning,
+    carry: Carry,
+    /// The bytes that a block was written with, by its number.
+    sizes: FxHashMap<u64, i64>,
+    live: CounterHandle,
+    resident: CounterHandle,
+    last_resident: u64,
+}
+
+impl<'a> Recording<'a> {
+    /// Of a trace that began at `start`, and whose backtraces are `stacks` of the thread.
+    pub fn new(
+        profile: &'a mut Profile,
+        process: ProcessHandle,
+        thread: ThreadHandle,
+        stacks: &'a Stacks,
+        start: Timestamp,
+        thinning: Thinning,
+    ) -> Self {
+        let mut counter = |name, description, color| {
+            let counter = profile.add_counter(process, name, "Memory", description);
+            profile.set_counter_color(counter, color);
+            counter
+        };
+        let live = counter("live", "Live bytes, estimated", GraphColor::Orange);
+        let resident = counter("resident", "Resident memory, exact", GraphColor::Grey);
+        Self {
+            profile,
+            thread,
+            stacks,
+            start,
+            end: start,
+            thinning,
+            carry: Carry::default(),
+            sizes: FxHashMap::default(),
+            live,
+            resident,
+            last_resident: 0,
+        }
+    }
+
+    /// When the trace ended.
+    pub fn end(&self) -> Moment {
+        self.moment(self.end)
+    }
+
+    fn moment(&self, time: Timestamp) -> Moment {
+        let micros = time.0.saturating_sub(self.start.0);
+        Moment::from_nanos_since_reference(micros.saturating_mul(1000))
+    }
+
+    /// Adds bytes, or takes them away.
+    fn change(&mut self, time: Timestamp, block: &Block, bytes: i64) {
+        self.end = self.end.max(time);
+        let moment = self.moment(time);
+        // The profiler takes releases of address 0 for unknown ones.
+        let (stack, address) = (self.stacks.get(&block.backtrace).copied(), block.index + 1);
+        self.profile.add_allocation_sample(self.thread, moment, stack, address, bytes);
+        self.profile.add_counter_sample(self.live, moment, bytes as f64, 1);
+    }
+
+    fn resident(&mut self, time: Timestamp, Bytes(bytes): Bytes) {
+        let change = bytes as f64 - self.last_resident as f64;
+        self.last_resident = bytes;
+        let moment = self.moment(time);
+        self.profile.add_counter_sample(self.resident, moment, change, 0);
+    }
+}
+
+impl Observer for Recording<'_> {
+    fn born(&mut self, block: &Block) {
+        if let Some(weight) = self.thinning.weight(block.index) {
+            let bytes = self.carry.round(block.tally().amount().bytes.value * weight);
+            self.sizes.insert(block.index, bytes);
+            self.change(block.born, block, bytes);
+        }
+    }
+
+    fn died(&mut self, block: &Block, death: Death) {
+        if let Some(bytes) = self.sizes.remove(&block.index) {
+            self.change(death.time, block, -bytes);
+        }
+    }
+
+    fn survived(&mut self, _block: &Block, end: Timestamp) {
+        self.end = self.end.max(end);
+    }
+
+    fn fact(&mut self, time: Timestamp, fact: &Fact) {
+        self.end = self.end.max(time);
+        match fact {
+            Fact::Counters(Counters { resident: Some(bytes), .. }) => self.resident(time, *bytes),
+            Fact::Marker(text) => {
+                let moment = self.moment(time);
+                note(self.profile, self.thread, moment, "marker", text);
+            }
+            _ => {}
+        }
+    }
+}
