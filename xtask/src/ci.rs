@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{arrows, checkers, shell, tools};
+use crate::{arrows, checkers, readers, shell, tools};
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
 const ALL_BUT_PRELOAD: &str = "--workspace --exclude lifetrace-preload";
@@ -23,7 +23,8 @@ pub fn ci() -> Result<()> {
     documentation()?;
     fuzzers()?;
     checkers::loom()?;
-    test()
+    test()?;
+    readers::run_if_possible()
 }
 
 /// Formats all code.

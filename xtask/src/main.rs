@@ -9,6 +9,7 @@ mod bench;
 mod checkers;
 mod ci;
 mod fuzz;
+mod readers;
 mod shell;
 mod soak;
 mod tools;
@@ -19,7 +20,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test            install what the tests need (as root; else say what is missing), run them
-  ci              formatting, lints, dependency arrows, no_std, documentation, tests
+  ci              formatting, lints, dependency arrows, no_std, documentation, tests, and
+                  where npm and pip are, readers
   fmt             format all code
   clippy          lint all code, warnings being errors
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
@@ -35,6 +37,8 @@ usage: cargo xtask COMMAND
                   speed of reading and writing a trace; appends to benchmarks/record/trace
   loom            model checking of the ring and of the agent's phases
   miri            Miri on the transport crate, where a toolchain has it
+  readers         exports as Go's pprof and Mozilla's profiler understand them, which come from PyPI
+                  (by python3 with pip) and npm
   soak NAME       a long run that must pass: cpython [TEST]..., sqlite, stress [--minutes N], kills;
                   see docs/verification.md
   fuzz [SECONDS]  coverage-guided fuzzing of the trace reader, 60 seconds by default";
@@ -57,6 +61,7 @@ fn main() -> Result<()> {
         ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),
         ["loom"] => checkers::loom(),
         ["miri"] => checkers::miri(),
+        ["readers"] => readers::run(),
         ["soak", ref words @ ..] => soak::run(words),
         ["fuzz"] => fuzz::run(60),
         ["fuzz", seconds] => fuzz::run(seconds.parse()?),

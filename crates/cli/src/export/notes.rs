@@ -1,9 +1,10 @@
 //! What every export says of where its numbers come from.
 
 use lifetrace_analysis::{Amount, Estimate};
+use lifetrace_trace::fact::Sampler;
 
 use crate::human;
-use crate::report::Known;
+use crate::report::{Known, unit_name};
 use crate::summary::Reading;
 
 /// One line each, for people.
@@ -40,11 +41,25 @@ pub fn trust(reading: &Reading) -> String {
     match summary.sampling.is_exact() {
         true => format!("exact, of all {} allocations", summary.samples),
         false => format!(
-            "estimated from {} sampled allocations, one sample every {:.0} bytes on average, rate {:.3e} per word",
+            "estimated from {} sampled allocations, one sample every {:.0} bytes on average ({})",
             summary.samples,
             summary.sampling.interval_bytes(),
-            summary.sampling.rate()
+            rates(reading, summary.sampling.rate())
         ),
+    }
+}
+
+/// How each source of samples was sampled.
+fn rates(reading: &Reading, first: f64) -> String {
+    let samplers = reading.facts.samplers.values();
+    let rates: Vec<_> = samplers
+        .map(|Sampler { name, rate, unit, .. }| {
+            format!("{} at a rate of {rate:.3e} per {}", human::printable(name), unit_name(*unit))
+        })
+        .collect();
+    match rates.is_empty() {
+        true => format!("at a rate of {first:.3e} per word"),
+        false => rates.join(", "),
     }
 }
 

@@ -140,3 +140,24 @@ impl<'a> Frame<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stacks_have_in_common_stays_open() {
+        let mut passing = Passing::default();
+        for (path, bytes) in [(&[0, 1][..], 5), (&[0, 1, 2], 7), (&[0, 3], 1), (&[4], 2)] {
+            passing.stack(path.iter().copied().map(LineId::of).collect());
+            passing.at += bytes;
+        }
+        passing.stack(Vec::new());
+        let events = passing
+            .events
+            .iter()
+            .map(|event| format!("{}{}@{}", event.kind, event.frame, event.at));
+        let events = events.collect::<Vec<_>>().join(" ");
+        assert_eq!(events, "O0@0 O1@0 O2@5 C2@12 C1@12 O3@12 C3@13 C0@13 O4@13 C4@15");
+    }
+}

@@ -85,6 +85,14 @@ impl<'a> Stacks<'a> {
 }
 
 impl LineId {
+    /// The line at this place.
+    ///
+    /// # Panics
+    /// If there are 2^32 lines, which do not fit in memory.
+    pub fn of(index: usize) -> Self {
+        Self(u32::try_from(index).expect("2^32 lines do not fit in memory"))
+    }
+
     /// Its place in [`Stacks::lines`].
     pub fn index(self) -> usize {
         self.0 as usize
@@ -153,7 +161,7 @@ impl<'a> Lines<'a> {
     fn id(&mut self, line: Line<'a>) -> LineId {
         *self.ids.entry(line).or_insert_with_key(|line| {
             self.lines.push(line.clone());
-            LineId(u32::try_from(self.lines.len() - 1).expect("2^32 lines do not fit in memory"))
+            LineId::of(self.lines.len() - 1)
         })
     }
 }
@@ -203,5 +211,120 @@ fn line<'a>(place: &Place<'a>, sameness: Sameness) -> Line<'a> {
             Line { function, file: filename, line: *line }
         }
         _ => Line { function, file: "", line: 0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lifetrace_trace::event::{Allocation, Event, Source, TraceInfo};
+    use lifetrace_trace::ids::{AllocationId, DomainId, Timestamp, Words};
+
+    use super::*;
+    use crate::export::Metric;
+
+    /// Of each code, the functions and their lines, outermost first.
+    struct Program(FxHashMap<LocationCode, Vec<Location>>);
+
+    impl Names for Program {
+        fn locations(&self, code: LocationCode) -> &[Location] {
+            self.0.get(&code).map_or(&[], Vec::as_slice)
+        }
+    }
+
+    impl Program {
+        fn new(codes: &[(u64, &[(&str, u32)])]) -> Self {
+            let location = |&(function, line): &(&str, u32)| Location {
+                filename: "a.c".into(),
+                line,
+                start_char: 0,
+                end_char: 0,
+                defname: function.into(),
+            };
+            let locations = |lines: &[(&str, u32)]| lines.iter().map(location).collect();
+            let codes = codes.iter().map(|&(code, lines)| (LocationCode(code), locations(lines)));
+            Self(codes.collect())
+        }
+    }
+
+    /// One word is allocated at each of these backtraces.
+    fn profile(backtraces: &[&[u64]]) -> Profile {
+        let info = TraceInfo {
+            sample_rate: 1.0,
+            word_bits: 64,
+            executable_name: String::new(),
+            host_name: String::new(),
+            runtime_params: String::new(),
+            pid: 1,
+            start_time: Timestamp(0),
+            initial_domain: DomainId(0),
+            context: None,
+        };
+        let mut profile = Profile::new(&info).unwrap();
+        for (id, codes) in backtraces.iter().enumerate() {
+            let codes: Vec<_> = codes.iter().copied().map(LocationCode).collect();
+            let allocation = Allocation {
+                id: AllocationId(id as u64),
+                length: Words(1),
+                samples: 1,
+                source: Source::External,
+                domain: DomainId(0),
+                backtrace: &codes,
+                common_prefix: 0,
+            };
+            profile.record(Timestamp(id as u64), &Event::Allocation(allocation));
+        }
+        profile.finish(Timestamp(100));
+        profile
+    }
+
+    fn check(backtraces: &[&[u64]], names: &Program, sameness: Sameness, expected: &[(&str, f64)]) {
+        let profile = profile(backtraces);
+        let stacks = Stacks::new(&profile, names, sameness);
+        let text = |stack: &Stack| {
+            let path = stacks.path(stack);
+            let lines = path.iter().map(|id| &stacks.lines[id.index()]);
+            let texts = lines.map(|line| match line.line {
+                0 => line.function.clone(),
+                number => format!("{}:{number}", line.function),
+            });
+            (texts.collect::<Vec<_>>().join(" "), Metric::Allocated.of(&stack.balance))
+        };
+        let found: Vec<_> = stacks.stacks.iter().map(text).collect();
+        let expected: Vec<_> = expected.iter().map(|&(text, bytes)| (text.into(), bytes)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn lines_of_a_function_are_one_or_several() {
+        let names = Program::new(&[(1, &[("main", 7)]), (2, &[("f", 1)]), (3, &[("f", 2)])]);
+        let backtraces: &[&[u64]] = &[&[1, 3], &[1, 2], &[1, 3]];
+        check(backtraces, &names, Sameness::Function, &[("main f", 24.0)]);
+        check(backtraces, &names, Sameness::Line, &[("main:7 f:1", 8.0), ("main:7 f:2", 16.0)]);
+    }
+
+    #[test]
+    fn an_inlined_function_is_as_one_that_was_called() {
+        let names = Program::new(&[
+            (1, &[("main", 0), ("f", 0), ("g", 0)]),
+            (2, &[("main", 0)]),
+            (3, &[("f", 0), ("g", 0)]),
+            (4, &[("g", 0)]),
+        ]);
+        let backtraces: &[&[u64]] = &[&[1], &[2, 3], &[2, 4]];
+        check(backtraces, &names, Sameness::Function, &[("main f g", 16.0), ("main g", 8.0)]);
+    }
+
+    #[test]
+    fn stacks_are_in_the_order_of_names_each_after_what_it_is_in() {
+        let names = Program::new(&[(1, &[("z", 0)]), (2, &[("a", 0)]), (3, &[("m", 0)])]);
+        let backtraces: &[&[u64]] = &[&[1, 3], &[1], &[2], &[1, 2], &[3]];
+        let order = &[("a", 8.0), ("m", 8.0), ("z", 8.0), ("z a", 8.0), ("z m", 8.0)];
+        check(backtraces, &names, Sameness::Function, order);
+    }
+
+    #[test]
+    fn what_is_not_known_has_a_line_too() {
+        let expected = &[("(no backtrace)", 8.0), ("(unknown frame 0x9)", 8.0)];
+        check(&[&[9], &[]], &Program::new(&[]), Sameness::Line, expected);
     }
 }

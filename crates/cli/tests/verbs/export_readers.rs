@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use crate::exports::{export, small, total};
+use crate::exports::{export, small, total, unversioned};
 use crate::*;
 
 fn readers() -> PathBuf {
@@ -25,13 +25,13 @@ fn fed(command: &mut Command, input: &[u8]) -> String {
 
 /// A profile as `gzip` and `protoc` read it.
 fn decoded(profile: &[u8]) -> String {
-    let plain = Scratch::new(&export_plain(profile));
+    let plain = Scratch::new(&unpacked(profile));
     let mut protoc = Command::new("protoc");
     protoc.args(["--decode=Profile", "profile.proto"]).current_dir(readers());
     fed(&mut protoc, &fs::read(plain.path()).unwrap())
 }
 
-fn export_plain(profile: &[u8]) -> Vec<u8> {
+fn unpacked(profile: &[u8]) -> Vec<u8> {
     let packed = Scratch::new(profile);
     let input = fs::File::open(packed.path()).unwrap();
     let output = Command::new("gzip").arg("-dc").stdin(input).output().unwrap();
@@ -78,7 +78,7 @@ fn sums(decoded: &str) -> BTreeMap<String, i64> {
 fn protoc_reads_pprof() {
     let trace = small();
     let profile = export("pprof", argument(&trace.path()), &[]);
-    check_golden("pprof.txt", &decoded(&profile));
+    check_golden("pprof.txt", &unversioned(&decoded(&profile)));
 }
 
 #[test]

@@ -14,9 +14,13 @@ use super::marker::note;
 use super::thinning::Thinning;
 use crate::export::apportion::Carry;
 
+/// What the profiler draws as a memory track.
+const MEMORY: &str = "Memory";
+
 /// Writes what it hears into a profile.
 pub struct Recording<'a> {
     profile: &'a mut Profile,
+    process: ProcessHandle,
     thread: ThreadHandle,
     stacks: &'a Stacks,
     start: Timestamp,
@@ -26,8 +30,8 @@ pub struct Recording<'a> {
     /// The bytes that a block was written with, by its number.
     sizes: FxHashMap<u64, i64>,
     live: CounterHandle,
-    resident: CounterHandle,
-    last_resident: u64,
+    /// Where the trace tells it; the counter, and what it showed last.
+    resident: Option<(CounterHandle, u64)>,
 }
 
 impl<'a> Recording<'a> {
@@ -40,15 +44,11 @@ impl<'a> Recording<'a> {
         start: Timestamp,
         thinning: Thinning,
     ) -> Self {
-        let mut counter = |name, description, color| {
-            let counter = profile.add_counter(process, name, "Memory", description);
-            profile.set_counter_color(counter, color);
-            counter
-        };
-        let live = counter("live", "Live bytes, estimated", GraphColor::Orange);
-        let resident = counter("resident", "Resident memory, exact", GraphColor::Grey);
+        let live = profile.add_counter(process, "live", MEMORY, "Live bytes, estimated");
+        profile.set_counter_color(live, GraphColor::Orange);
         Self {
             profile,
+            process,
             thread,
             stacks,
             start,
@@ -57,8 +57,7 @@ impl<'a> Recording<'a> {
             carry: Carry::default(),
             sizes: FxHashMap::default(),
             live,
-            resident,
-            last_resident: 0,
+            resident: None,
         }
     }
 
@@ -83,10 +82,16 @@ impl<'a> Recording<'a> {
     }
 
     fn resident(&mut self, time: Timestamp, Bytes(bytes): Bytes) {
-        let change = bytes as f64 - self.last_resident as f64;
-        self.last_resident = bytes;
-        let moment = self.moment(time);
-        self.profile.add_counter_sample(self.resident, moment, change, 0);
+        let Self { profile, process, .. } = self;
+        let (counter, before) = self.resident.unwrap_or_else(|| {
+            let text = "Resident memory, exact";
+            let counter = profile.add_counter(*process, "resident", MEMORY, text);
+            profile.set_counter_color(counter, GraphColor::Grey);
+            (counter, 0)
+        });
+        self.resident = Some((counter, bytes));
+        let (moment, change) = (self.moment(time), bytes as f64 - before as f64);
+        self.profile.add_counter_sample(counter, moment, change, 0);
     }
 }
 
