@@ -11,6 +11,7 @@
 //! summary    a trace read into a profile     glance         its head and its end only
 //! open       a trace of either format        input          where it is read from
 //! damage(s)  what is wrong with it           facts          what it tells beside events
+//! import/    what other profilers wrote as a trace
 //! transfer   from one trace to another       output, bar    where to, and how far it is
 //! twice      an input that is read again
 //! human, calendar, terminal                  numbers, dates, and where text goes
@@ -28,6 +29,7 @@ mod export;
 mod facts;
 mod glance;
 mod human;
+mod import;
 mod input;
 mod open;
 mod output;
@@ -66,6 +68,11 @@ enum Verb {
     Check(cmd::check::Args),
     /// Rewrite a trace in another format, or what is left of a damaged one
     Convert(cmd::convert::Args),
+    /// Read what another memory profiler wrote: heaptrack, DHAT, pprof
+    ///
+    /// Writes a trace, so that all reports and views work on it. docs/import.md says what each kind of
+    /// file tells and what it does not.
+    Import(cmd::import::Args),
     /// Cut a span of time out of a trace
     ///
     /// Blocks that are alive when the slice begins are born there; those that are alive at its end
@@ -124,6 +131,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Dump(args) => cmd::dump::run(args),
         Verb::Check(args) => cmd::check::run(args),
         Verb::Convert(args) => cmd::convert::run(args),
+        Verb::Import(args) => cmd::import::run(args),
         Verb::Slice(args) => cmd::slice::run(args),
         Verb::Strip(args) => cmd::strip::run(args),
         Verb::Export(args) => cmd::export::run(args),

@@ -10,6 +10,7 @@ pub mod completions;
 pub mod convert;
 pub mod dump;
 pub mod export;
+pub mod import;
 pub mod info;
 pub mod record;
 pub mod repair;

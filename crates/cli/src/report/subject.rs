@@ -141,9 +141,7 @@ impl<'a> Subject<'a> {
 
     /// The few lines that a report begins with, after the command.
     pub fn brief(&self) -> [String; 3] {
-        let (pid, host, start) = (self.pid, human::printable(self.host), &self.start_readable);
-        let run = format!("pid {pid} on {host}, from {start}, for {}", self.duration());
-        [run, self.sampling(), self.samples()]
+        [self.run(), self.sampling(), self.samples()]
     }
 
     /// Everything, a fact a line.
@@ -192,6 +190,21 @@ impl<'a> Subject<'a> {
         .into_iter()
         .flatten()
         .chain(self.facts.iter().flat_map(Told::shortcomings))
+    }
+
+    /// Process, host and time. An imported trace may not tell them.
+    fn run(&self) -> String {
+        let (pid, host, start) = (self.pid, human::printable(self.host), &self.start_readable);
+        let process = match (pid, host.is_empty()) {
+            (0, true) => String::new(),
+            (_, true) => format!("pid {pid}, "),
+            (_, false) => format!("pid {pid} on {host}, "),
+        };
+        let start = match self.start_time_us {
+            0 => String::new(),
+            _ => format!("from {start}, "),
+        };
+        format!("{process}{start}for {}", self.duration())
     }
 
     fn file(&self) -> String {

@@ -1,0 +1,110 @@
+//! `lifetrace import`
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+
+use crate::import::{Failure, Imported, import};
+use crate::input::STDIN;
+use crate::output::Output;
+use crate::{human, terminal};
+
+/// What may be typed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What another profiler wrote; - is standard input
+    input: PathBuf,
+    /// The trace to write; - is standard output. Else it is called as the input, with the suffix .lt, and lies here
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Overwrite the output if it exists
+    #[arg(short, long)]
+    force: bool,
+    /// Say nothing unless something is wrong
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let typed = match args.output {
+        Some(path) => path,
+        None => default_output(&args.input)?,
+    };
+    let name = match args.input == Path::new("-") {
+        true => STDIN.to_owned(),
+        false => args.input.display().to_string(),
+    };
+    let input = open(&args.input, &name)?;
+    let output = Output::new(&typed, &args.input, args.force)?;
+    let imported = output.write(|file| {
+        import(input, file).map_err(|failure| match failure {
+            Failure::Input(fault) => anyhow!("{name}: {fault}"),
+            Failure::Output(error) => anyhow!(error).context(output.name().to_owned()),
+        })
+    })?;
+    tell(&imported, &name, output.name(), args.quiet);
+    Ok(if imported.fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn open(path: &Path, name: &str) -> anyhow::Result<Box<dyn BufRead>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let file = std::fs::File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    if file.metadata().with_context(|| format!("{name}: cannot be read"))?.is_dir() {
+        bail!("{name}: is a directory\n  name one of the files in it");
+    }
+    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+}
+
+/// `heaptrack.perl.12.zst` becomes `heaptrack.perl.12.lt`, in the working directory.
+fn default_output(input: &Path) -> anyhow::Result<PathBuf> {
+    let name = input.file_name().filter(|_| input != Path::new("-"));
+    let Some(name) = name.and_then(|name| name.to_str()) else {
+        bail!("{}: what shall the trace be called?\n  name it with -o", input.display());
+    };
+    let mut stem = name;
+    for suffix in [".gz", ".zst", ".json", ".pb", ".pprof", ".heap"] {
+        stem = stem.strip_suffix(suffix).filter(|stem| !stem.is_empty()).unwrap_or(stem);
+    }
+    Ok(PathBuf::from(format!("{stem}.lt")))
+}
+
+fn tell(imported: &Imported, input: &str, output: &str, quiet: bool) {
+    let count = |number: u64| human::count(number as f64);
+    if let Some(fault) = &imported.fault {
+        terminal::complain(format_args!(
+            "{input}: {fault}\n  all that comes before is in {output}"
+        ));
+    }
+    if quiet {
+        return;
+    }
+    let (profiler, births, deaths) =
+        (&imported.profiler, count(imported.births), count(imported.deaths));
+    terminal::complain(format_args!("{output}: {births} blocks, {deaths} freed, from {profiler}"));
+    for remark in &imported.remarks {
+        terminal::complain(format_args!("note: {remark}"));
+    }
+    if output != "<stdout>" {
+        terminal::complain(format_args!("next: lifetrace report {output}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_called_as_its_origin() {
+        let named = |input: &str| default_output(Path::new(input)).unwrap();
+        assert_eq!(named("/tmp/heaptrack.perl.12.zst"), Path::new("heaptrack.perl.12.lt"));
+        assert_eq!(named("dhat.out.9"), Path::new("dhat.out.9.lt"));
+        assert_eq!(named("dhat-heap.json"), Path::new("dhat-heap.lt"));
+        assert_eq!(named("heap.pb.gz"), Path::new("heap.lt"));
+        assert_eq!(named(".json"), Path::new(".json.lt"));
+        assert!(default_output(Path::new("-")).is_err());
+    }
+}

@@ -1,0 +1,87 @@
+//! Reads what other memory profilers wrote, and writes it as a trace of ours.
+//!
+//! ```text
+//! bytes -> unpack (gzip, zstd) -> heaptrack ---------------> scribe -> .lt
+//!                              -> dhat, pprof -> points ---^
+//! ```
+//!
+//! Which profiler it was is told by the content, not by the file's name. heaptrack tells every event;
+//! DHAT and pprof tell sums for each point of the program, from which `points` makes blocks:
+//! docs/import.md says how, and what is not to be read from them.
+//!
+//! An input that is cut or damaged gives all that comes before; then there is a [`Fault`] beside it.
+//! Memory is bounded, however much a small packed file can ask for.
+//!
+//! This folder knows nothing of the rest of the command, so that fuzzers can take it as it is.
+
+mod budget;
+mod fault;
+mod heaptrack;
+mod scribe;
+mod unpack;
+
+use std::io::{BufRead, BufReader, Write};
+
+pub use fault::{Failure, Fault};
+
+/// So many bytes tell what a file is.
+const BEGINNING: usize = 64;
+
+/// What was imported.
+#[derive(Debug)]
+pub struct Imported {
+    /// Who wrote it, with its version.
+    pub profiler: String,
+    /// Blocks in our trace.
+    pub births: u64,
+    pub deaths: u64,
+    /// What one should know before trusting the numbers.
+    pub remarks: Vec<String>,
+    /// Why there is not more.
+    pub fault: Option<Fault>,
+}
+
+/// Reads a file of another profiler and writes a trace.
+///
+/// # Errors
+/// If nothing of the input can be used, or the output can't be written.
+pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, Failure> {
+    let unreadable = |error| Fault::of_file(format!("cannot be read: {error}"));
+    let unpacked = unpack::unpack(input).map_err(unreadable)?;
+    let mut input = BufReader::with_capacity(1 << 16, unpacked);
+    let beginning = input.fill_buf().map_err(unreadable)?;
+    let beginning = beginning[..beginning.len().min(BEGINNING)].to_vec();
+    if heaptrack::is_beginning(&beginning) {
+        return heaptrack::import(input, output);
+    }
+    Err(unknown(&beginning).into())
+}
+
+fn unknown(beginning: &[u8]) -> Fault {
+    let known = "expected a recording of heaptrack, DHAT's JSON or a heap profile of pprof";
+    let found = match beginning {
+        [] => "an empty file".to_owned(),
+        [0xf5, b'L', b'T', 0x1a, ..] | [0xc1, 0x1f, 0xfc, 0xc1, ..] => {
+            return Fault::of_file("is a trace already\n  it needs no import: lifetrace report");
+        }
+        _ if beginning.starts_with(b"heap profile:") => {
+            "the text of an old heap profile\n  pprof -proto makes one of it that can be read"
+                .into()
+        }
+        _ => format!("{:?}", String::from_utf8_lossy(&beginning[..beginning.len().min(16)])),
+    };
+    Fault::of_file(format!("{known}, found {found}"))
+}
+
+/// With separators of thousands.
+fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

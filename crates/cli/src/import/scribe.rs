@@ -1,0 +1,157 @@
+//! Writes what another profiler knows as a trace of ours.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use lifetrace_trace::event::{Source, TraceInfo};
+use lifetrace_trace::fact::{Fact, Label, Module, Process, SampledUnit, Sampler};
+use lifetrace_trace::frame::Frame;
+use lifetrace_trace::ids::{
+    AllocationId, Bytes, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp,
+};
+use lifetrace_trace::transfer::{AnyWriter, Birth, Format, Told, What};
+
+/// The program and the run, as far as the file tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    /// As it was typed.
+    pub command: String,
+    pub pid: u64,
+    /// Zero where nobody says.
+    pub start: Timestamp,
+    /// What recorded it, and its version.
+    pub profiler: String,
+}
+
+/// Blocks whose every byte was seen, or a chosen part of them.
+pub const EXACT: SamplerId = SamplerId(0);
+
+/// A block to be born.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewBlock {
+    pub size: Bytes,
+    pub sampler: SamplerId,
+}
+
+/// A backtrace, outermost frame first.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    pub frames: &'a [LocationCode],
+    /// As many leading frames are those of the block before.
+    pub common: usize,
+}
+
+/// Writes a trace.
+pub struct Scribe<'w> {
+    writer: AnyWriter<&'w mut dyn Write>,
+    modules: u32,
+    /// When the last event was; nothing is earlier than what was before it.
+    now: Timestamp,
+    pub births: u64,
+    pub deaths: u64,
+}
+
+impl<'w> Scribe<'w> {
+    /// Begins a trace of blocks of which `EXACT` sees all.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn new(output: &'w mut dyn Write, subject: &Subject) -> io::Result<Self> {
+        let executable = subject.command.split(' ').next().unwrap_or_default();
+        let info = TraceInfo {
+            sample_rate: 1.0,
+            word_bits: 64,
+            executable_name: executable.to_owned(),
+            host_name: String::new(),
+            runtime_params: String::new(),
+            pid: subject.pid,
+            start_time: subject.start,
+            initial_domain: DomainId(0),
+            context: Some(subject.command.clone()).filter(|command| !command.is_empty()),
+        };
+        let writer = AnyWriter::new(output, &info, Format::Lt)?;
+        let now = subject.start;
+        let mut scribe = Self { writer, modules: 0, now, births: 0, deaths: 0 };
+        scribe.fact(Fact::Process(Process {
+            executable: executable.into(),
+            pid: subject.pid,
+            agent_version: subject.profiler.as_str().into(),
+            ..Process::default()
+        }))?;
+        scribe.sampler(EXACT, SampledUnit::Byte, 1.0)?;
+        scribe.label("imported-from", &subject.profiler)?;
+        Ok(scribe)
+    }
+
+    /// Lets time pass; it never goes back.
+    pub fn advance(&mut self, time: Timestamp) {
+        self.now = self.now.max(time);
+    }
+
+    pub fn fact(&mut self, fact: Fact) -> io::Result<()> {
+        self.put(What::Fact(fact), &[], &mut |_| Frame::default())
+    }
+
+    pub fn label(&mut self, key: &str, value: &str) -> io::Result<()> {
+        self.fact(Fact::Label(Label { key: key.into(), value: value.into() }))
+    }
+
+    pub fn sampler(&mut self, id: SamplerId, unit: SampledUnit, rate: f64) -> io::Result<()> {
+        self.fact(Fact::Sampler(Sampler { id, name: "import".into(), unit, rate }))
+    }
+
+    /// Tells of an object file of which nothing but the path is known; the number that frames call
+    /// it by.
+    pub fn module(&mut self, path: Arc<str>) -> io::Result<u32> {
+        let number = self.modules;
+        self.modules += 1;
+        let build_id = Vec::new();
+        self.fact(Fact::Module(Module { number, start: 0, end: 0, bias: 0, build_id, path }))?;
+        Ok(number)
+    }
+
+    /// A block is born. `locate` is asked what a frame stands for, once for each.
+    pub fn birth(
+        &mut self,
+        block: NewBlock,
+        path: Path<'_>,
+        locate: &mut dyn FnMut(LocationCode) -> Frame,
+    ) -> io::Result<AllocationId> {
+        let id = AllocationId(self.births);
+        self.births += 1;
+        let birth = Birth {
+            id,
+            size: Size::Bytes(block.size),
+            samples: if block.sampler == EXACT { block.size.0.max(1) } else { 1 },
+            source: Source::External,
+            sampler: block.sampler,
+            is_truncated: false,
+            common_prefix: path.common,
+        };
+        self.put(What::Birth(birth), path.frames, locate)?;
+        Ok(id)
+    }
+
+    /// It is freed.
+    pub fn death(&mut self, id: AllocationId) -> io::Result<()> {
+        self.deaths += 1;
+        self.put(What::Collection(id), &[], &mut |_| Frame::default())
+    }
+
+    /// Ends the trace.
+    pub fn finish(mut self) -> io::Result<(u64, u64)> {
+        self.writer.extend(self.now)?;
+        self.writer.finish()?;
+        Ok((self.births, self.deaths))
+    }
+
+    fn put(
+        &mut self,
+        what: What,
+        frames: &[LocationCode],
+        locate: &mut dyn FnMut(LocationCode) -> Frame,
+    ) -> io::Result<()> {
+        let told = Told { time: self.now, thread: ThreadId(0), domain: DomainId(0), what };
+        self.writer.put(&told, frames, locate)
+    }
+}
