@@ -15,17 +15,23 @@
 //! This folder knows nothing of the rest of the command, so that fuzzers can take it as it is.
 
 mod budget;
+mod dhat;
 mod fault;
 mod heaptrack;
+mod points;
+mod pprof;
 mod scribe;
 mod unpack;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
 pub use fault::{Failure, Fault};
 
 /// So many bytes tell what a file is.
 const BEGINNING: usize = 64;
+
+/// Longer files of sums are taken as cut, in bytes: they are held in memory.
+const LONGEST: u64 = 256 << 20;
 
 /// What was imported.
 #[derive(Debug)]
@@ -54,6 +60,12 @@ pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, F
     if heaptrack::is_beginning(&beginning) {
         return heaptrack::import(input, output);
     }
+    if dhat::is_beginning(&beginning) {
+        return dhat::import(input.take(LONGEST), output);
+    }
+    if pprof::is_beginning(&beginning) {
+        return pprof::import(input.take(LONGEST), output);
+    }
     Err(unknown(&beginning).into())
 }
 
@@ -78,7 +90,7 @@ fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use lifetrace_trace::event::{Source, TraceInfo};
+use lifetrace_trace::event::{GROWTH, Source, TraceInfo};
 use lifetrace_trace::fact::{Fact, Label, Module, Process, SampledUnit, Sampler};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{
     AllocationId, Bytes, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp,
 };
-use lifetrace_trace::transfer::{AnyWriter, Birth, Format, Told, What};
+use lifetrace_trace::told::{Birth, Told, What};
+use lifetrace_trace::transfer::{AnyWriter, Format};
 
 /// The program and the run, as far as the file tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +24,8 @@ pub struct Subject {
     pub profiler: String,
 }
 
-/// Blocks whose every byte was seen, or a chosen part of them.
-pub const EXACT: SamplerId = SamplerId(0);
+/// What most blocks are seen by.
+pub const FIRST: SamplerId = SamplerId(0);
 
 /// A block to be born.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Path<'a> {
 /// Writes a trace.
 pub struct Scribe<'w> {
     writer: AnyWriter<&'w mut dyn Write>,
+    /// Whether `FIRST` sees every byte.
+    is_exact: bool,
     modules: u32,
     /// When the last event was; nothing is earlier than what was before it.
     now: Timestamp,
@@ -52,14 +55,14 @@ pub struct Scribe<'w> {
 }
 
 impl<'w> Scribe<'w> {
-    /// Begins a trace of blocks of which `EXACT` sees all.
+    /// Begins a trace. `FIRST` sees a byte with the probability `rate`.
     ///
     /// # Errors
     /// Those of the output.
-    pub fn new(output: &'w mut dyn Write, subject: &Subject) -> io::Result<Self> {
+    pub fn new(output: &'w mut dyn Write, subject: &Subject, rate: f64) -> io::Result<Self> {
         let executable = subject.command.split(' ').next().unwrap_or_default();
         let info = TraceInfo {
-            sample_rate: 1.0,
+            sample_rate: rate,
             word_bits: 64,
             executable_name: executable.to_owned(),
             host_name: String::new(),
@@ -71,16 +74,22 @@ impl<'w> Scribe<'w> {
         };
         let writer = AnyWriter::new(output, &info, Format::Lt)?;
         let now = subject.start;
-        let mut scribe = Self { writer, modules: 0, now, births: 0, deaths: 0 };
+        let is_exact = rate == 1.0;
+        let mut scribe = Self { writer, is_exact, modules: 0, now, births: 0, deaths: 0 };
         scribe.fact(Fact::Process(Process {
             executable: executable.into(),
             pid: subject.pid,
             agent_version: subject.profiler.as_str().into(),
             ..Process::default()
         }))?;
-        scribe.sampler(EXACT, SampledUnit::Byte, 1.0)?;
+        scribe.sampler(FIRST, SampledUnit::Byte, rate)?;
         scribe.label("imported-from", &subject.profiler)?;
         Ok(scribe)
+    }
+
+    /// When it is.
+    pub fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// Lets time pass; it never goes back.
@@ -118,14 +127,17 @@ impl<'w> Scribe<'w> {
         locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<AllocationId> {
         let id = AllocationId(self.births);
+        let is_seen_whole = block.sampler == FIRST && self.is_exact;
+        let samples = if is_seen_whole { block.size.0.max(1) } else { 1 };
         self.births += 1;
         let birth = Birth {
             id,
             size: Size::Bytes(block.size),
-            samples: if block.sampler == EXACT { block.size.0.max(1) } else { 1 },
+            samples,
             source: Source::External,
             sampler: block.sampler,
             is_truncated: false,
+            is_growth: path.frames.last() == Some(&GROWTH),
             common_prefix: path.common,
         };
         self.put(What::Birth(birth), path.frames, locate)?;

@@ -24,7 +24,7 @@ use lifetrace_trace::ids::{Bytes, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::fault::{Failure, Fault};
-use super::scribe::{EXACT, NewBlock, Path, Scribe, Subject};
+use super::scribe::{FIRST, NewBlock, Path, Scribe, Subject};
 use super::{Imported, count};
 use lines::{Lines, Numbers};
 use tables::{Instruction, SourcePlace, Tables};
@@ -47,7 +47,7 @@ pub fn is_beginning(bytes: &[u8]) -> bool {
 pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, Failure> {
     let mut lines = Lines::new(input);
     let head = Head::read(&mut lines)?;
-    let scribe = Scribe::new(output, &head.subject())?;
+    let scribe = Scribe::new(output, &head.subject(), 1.0)?;
     let (tables, modules) = (Tables::new(MEMORY), FxHashMap::default());
     Import { scribe, tables, head, modules, ambiguous: 0, unknown: 0 }.run(lines)
 }
@@ -227,7 +227,7 @@ impl Import<'_> {
 
     fn born(&mut self, class: u64) -> Result<(), Wrong> {
         let known = self.tables.class(class)?;
-        let (block, node) = (NewBlock { size: Bytes(known.size), sampler: EXACT }, known.node);
+        let (block, node) = (NewBlock { size: Bytes(known.size), sampler: FIRST }, known.node);
         let common = self.tables.follow(node);
         let frames = self.tables.backtrace();
         let locate = &mut |code| self.tables.frame(code);

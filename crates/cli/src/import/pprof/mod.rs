@@ -1,0 +1,131 @@
+//! Heap profiles of pprof: a message of protocol buffers, as Go, jemalloc, tcmalloc and others write
+//! them.
+//!
+//! For each backtrace it has the bytes and objects that were allocated, or that live, or both. Most
+//! profiles are sampled, and their writers scale what they saw: by `1 / (1 - exp(-size / period))`,
+//! so that the blocks that were sampled can be found again, and our intervals are as they should be.
+//! What is not sampled is made into as many blocks as it says.
+//!
+//! There are no times and no lifetimes: what was freed is born and dies in one moment, before all that
+//! lives is born.
+
+mod profile;
+mod values;
+mod wire;
+
+use std::io::{Read, Write};
+
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::frame::Frame;
+use lifetrace_trace::ids::{LocationCode, Timestamp};
+
+use super::Imported;
+use super::fault::{Failure, Fault, Place};
+use super::points::{self, Backtraces, Point};
+use super::scribe::{Scribe, Subject};
+use profile::Profile;
+use values::Columns;
+
+/// What a label of every such trace says.
+const MADE: &str = "blocks are made from sums: what each backtrace allocated and what lives of it is \
+    right; there are no times, no lifetimes and no peak";
+
+/// One of a profile's fields, in the way it is written: encoders have different orders.
+pub fn is_beginning(bytes: &[u8]) -> bool {
+    const BYTES: &[u8] = &[1, 2, 3, 4, 5, 6, 11, 13];
+    const NUMBERS: &[u8] = &[7, 8, 9, 10, 12, 14];
+    bytes.first().is_some_and(|tag| match tag & 7 {
+        0 => NUMBERS.contains(&(tag >> 3)),
+        2 => BYTES.contains(&(tag >> 3)),
+        _ => false,
+    })
+}
+
+/// Reads a profile and writes it as a trace.
+///
+/// # Errors
+/// If nothing of the input can be used, or the output can't be written.
+pub fn import(mut input: impl Read, output: &mut dyn Write) -> Result<Imported, Failure> {
+    let mut bytes = Vec::new();
+    let unread = input.read_to_end(&mut bytes).err();
+    let place = |at: usize| Place { line: None, byte: at as u64 };
+    let unread = unread.map(|error| Fault::of_reading(place(bytes.len()), &error));
+    let (profile, problem) = Profile::read(&bytes);
+    if profile.types.is_empty() && profile.samples.is_empty() {
+        return Err(super::unknown(&bytes).into());
+    }
+    let fault = unread.or(problem.map(|(at, problem)| Fault::new(place(at), problem)));
+    match Columns::find(&profile.type_names()) {
+        Ok(columns) => write(&profile, columns, fault, output),
+        Err(problem) => Err(fault.unwrap_or_else(|| Fault::of_file(problem)).into()),
+    }
+}
+
+fn write(
+    profile: &Profile<'_>,
+    columns: Columns,
+    fault: Option<Fault>,
+    output: &mut dyn Write,
+) -> Result<Imported, Failure> {
+    let (start, end) = profile.times();
+    let profiler = "pprof".to_owned();
+    let subject = Subject { command: profile.program(), pid: 0, start, profiler };
+    let mut scribe = Scribe::new(output, &subject, profile.rate())?;
+    scribe.label("import.blocks", MADE)?;
+    for module in profile.modules() {
+        scribe.fact(Fact::Module(module))?;
+    }
+    let mut remarks = vec![MADE.to_owned()];
+    let points = profile.points(columns);
+    remarks.extend(points::write_moment(&points, profile.rate(), profile, &mut scribe)?);
+    if !columns.has_objects() {
+        remarks.push("objects are not told: each backtrace's bytes are one block".to_owned());
+    }
+    if let Some(fault) = &fault {
+        scribe.label("import.cut", &fault.to_string())?;
+    }
+    scribe.advance(end);
+    let (births, deaths) = scribe.finish()?;
+    Ok(Imported { profiler: subject.profiler, births, deaths, remarks, fault })
+}
+
+impl Profile<'_> {
+    fn points(&self, columns: Columns) -> Vec<Point> {
+        let point = |sample: &profile::Sample| {
+            let (total, end) = columns.amounts(&self.values[sample.values.0..sample.values.1]);
+            // Go tells the size of the blocks so.
+            let size = sample.label.filter(|(key, _)| self.string(*key) == "bytes");
+            Point { total, end, size: size.map(|(_, size)| size), ..Point::default() }
+        };
+        self.samples.iter().map(point).collect()
+    }
+
+    /// When what is told began and ended.
+    fn times(&self) -> (Timestamp, Timestamp) {
+        let (end, duration) = (self.time_nanos / 1000, self.duration_nanos / 1000);
+        (Timestamp(end.saturating_sub(duration)), Timestamp(end))
+    }
+
+    /// The first object file is the program.
+    fn program(&self) -> String {
+        self.modules().next().map_or_else(String::new, |module| module.path.to_string())
+    }
+
+    /// The probability that a byte is hit; 1 if the profile is not sampled by bytes.
+    fn rate(&self) -> f64 {
+        let is_space = self.period_type.is_some_and(|name| self.string(name) == "space");
+        let is_sampled = is_space && i64::try_from(self.period).is_ok_and(|period| period > 1);
+        if is_sampled { 1.0 / self.period as f64 } else { 1.0 }
+    }
+}
+
+impl Backtraces for Profile<'_> {
+    fn backtrace(&self, point: usize) -> &[LocationCode] {
+        let (from, to) = self.samples[point].codes;
+        &self.codes[from..to]
+    }
+
+    fn frame(&self, code: LocationCode) -> Frame {
+        self.locate(code)
+    }
+}
