@@ -1,10 +1,11 @@
 //! Is a difference between two sides more than noise?
 //!
-//! **One run a side**: a z test on the variances of sampling. It says whether *these two runs* differ; that
-//! another run would differ as much by itself is not known ([`Difference::between_runs`] is `None`).
-//! The variance is the larger of the two that the sides report and of the one that they would have if
-//! they were equal (a score test): a side of which nothing was sampled reports none, yet may hold much.
-//! The second needs to know what one sampled block stands for: [`Run::grain`].
+//! **One run a side**: a z test on the variances of sampling. It says whether *these two runs*
+//! differ; that another run would differ as much by itself is not known
+//! ([`Difference::between_runs`] is `None`). The variance is the larger of the two that the sides
+//! report and of the one that they would have if they were equal (a score test): a side of which
+//! nothing was sampled reports none, yet may hold much. The second needs to know what one sampled
+//! block stands for: [`Run::grain`].
 //!
 //! **Several runs a side**: Welch's t test (1947) on the means, so each side may vary as it likes. The
 //! variance between runs includes that of sampling, and is never taken for less (the random effects of
@@ -12,10 +13,11 @@
 //! is taken for both. With two runs a side only large differences can be seen: Student's
 //! distribution with 1 or 2 degrees of freedom is wide. Five are a good number.
 //!
-//! **No difference seen** is no proof of equality: [`Difference::minimum_detectable`] says what would have
-//! been seen, and [`Difference::verdict`] calls sides equal only if the interval lies within a margin
-//! (two one-sided tests; Schuirmann 1987). To see a change of 10 % with a probability of 80 %, each
-//! side needs some 1600 sampled blocks: the smallest visible change is `2.8 sqrt(2 / samples)`.
+//! **No difference seen** is no proof of equality: [`Difference::minimum_detectable`] says what
+//! would have been seen, and [`Difference::verdict`] calls sides equal only if the interval lies
+//! within a margin (two one-sided tests; Schuirmann 1987). To see a change of 10 % with a
+//! probability of 80 %, each side needs some 1600 sampled blocks: the smallest visible change is
+//! `2.8 sqrt(2 / samples)`.
 
 use super::distribution::{critical, normal_quantile, two_sided_p};
 use crate::estimate::Estimate;
@@ -100,8 +102,10 @@ impl Difference {
         two_sided_p(self.change() / self.variance.sqrt(), self.freedom)
     }
 
-    /// The smallest change that such a comparison finds with a probability of about `power` (with several
-    /// runs up to a twentieth less often, as the next ones may vary more), if it alarms for nothing with a probability of `level` (of many comparisons: `level` divided by their number).
+    /// The smallest change that such a comparison finds with a probability of about `power` (with
+    /// several runs up to a twentieth less often, as the next ones may vary more), if it alarms for
+    /// nothing with a probability of `level` (of many comparisons: `level` divided by their
+    /// number).
     pub fn minimum_detectable(&self, level: f64, power: f64) -> f64 {
         let missed = if self.freedom.is_finite() {
             critical((2.0 * power - 1.0).max(0.0), self.freedom)
@@ -111,8 +115,8 @@ impl Difference {
         (critical(1.0 - level, self.freedom) + missed) * self.variance.sqrt()
     }
 
-    /// What can be said with a probability of error of `level`, if `p_value` is that of this difference,
-    /// corrected or not, and a change of at most `margin` is none.
+    /// What can be said with a probability of error of `level`, if `p_value` is that of this
+    /// difference, corrected or not, and a change of at most `margin` is none.
     pub fn verdict(&self, p_value: f64, level: f64, margin: f64) -> Verdict {
         if p_value <= level {
             Verdict::Changed

@@ -1,9 +1,9 @@
 //! Looking at a thousand places at once.
 //!
-//! Of a thousand tests at 5 % fifty alarm for nothing. A corrected p-value is compared with the same 5 %
-//! as a single one: [`holm`] keeps the probability of *any* false alarm below that (for a gate in CI),
-//! [`benjamini_hochberg`] the expected share of false alarms among all alarms (for a list to
-//! read). The second assumes tests that are independent or depend on each other positively.
+//! Of a thousand tests at 5 % fifty alarm for nothing. A corrected p-value is compared with the
+//! same 5 % as a single one: [`holm`] keeps the probability of *any* false alarm below that (for a
+//! gate in CI), [`benjamini_hochberg`] the expected share of false alarms among all alarms (for a
+//! list to read). The second assumes tests that are independent or depend on each other positively.
 
 /// Holm (1979), "A simple sequentially rejective multiple test procedure". No assumption on dependence.
 /// A p-value that is not a number counts as 1.

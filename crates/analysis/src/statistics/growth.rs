@@ -1,13 +1,15 @@
 //! Does a place leak?
 //!
-//! The *rate* is the slope of a straight line through the live bytes of the later half of the time since
-//! the place first allocated (least squares), so what was built up at first is left out. Live bytes
-//! at neighbouring times are not independent: a block is in them from its birth to its death. So the
-//! slope is written as a sum over blocks, each with the part `a` of the slope that its life
+//! The *rate* is the slope of a straight line through the live bytes of the later half of the time
+//! since the place first allocated (least squares), so what was built up at first is left out. Live
+//! bytes at neighbouring times are not independent: a block is in them from its birth to its death.
+//! So the slope is written as a sum over blocks, each with the part `a` of the slope that its life
 //! makes, and its variance has two parts:
 //!
-//! - *sampling*: the sum of `variance * a^2`, exact for any program, as blocks are sampled independently;
-//! - *the process*: the sum of `(weight * a)^2`, the variance if lives begin independently of each other (a
+//! - *sampling*: the sum of `variance * a^2`, exact for any program, as blocks are sampled
+//!   independently;
+//! - *the process*: the sum of `(weight * a)^2`, the variance if lives begin independently of each
+//!   other (a
 //!   marked Poisson process, Campbell's theorem). Programs work in bursts, so it is multiplied by their
 //!   dispersion: how much larger the increments between [`PARTS`] equal parts of the time vary than
 //!   such lives would make them. It is estimated, so Student's distribution with one degree of
@@ -16,13 +18,14 @@
 //! The larger of the two counts. One average block more is assumed, so that a place where nothing was
 //! seen does not count as known exactly.
 //!
-//! The *shape* says what the rate cannot: see [`Shape`]. Its rules were chosen by simulation; the tests
-//! have the kinds of programs, and how often each gets which shape. False alarms: of 1000 caches that are
-//! full by the middle of the trace (evicting at random, the oldest, or everything at times), at most
-//! 6 are called a line, at any rate of sampling. Of caches that fill ever more slowly, at most 1 in 100
-//! if some hundred sampled blocks are in them; of those of 80 sampled blocks 1 in 4. A cache
-//! that fills evenly to the end of the trace looks like a leak and is called one: no statistic can
-//! know that it will stop. Of leaks, with 80 sampled blocks or more, 95 in 100 or more are lines.
+//! The *shape* says what the rate cannot: see [`Shape`]. Its rules were chosen by simulation; the
+//! tests have the kinds of programs, and how often each gets which shape. False alarms: of 1000
+//! caches that are full by the middle of the trace (evicting at random, the oldest, or everything
+//! at times), at most 6 are called a line, at any rate of sampling. Of caches that fill ever more
+//! slowly, at most 1 in 100 if some hundred sampled blocks are in them; of those of 80 sampled
+//! blocks 1 in 4. A cache that fills evenly to the end of the trace looks like a leak and is called
+//! one: no statistic can know that it will stop. Of leaks, with 80 sampled blocks or more, 95 in
+//! 100 or more are lines.
 
 use super::distribution::critical;
 use super::lives::{Cohort, Lives};
@@ -87,8 +90,8 @@ pub struct Rate {
 pub struct Evidence {
     /// Share of what lives at the end that was born in the first tenth of the trace.
     pub from_start: f64,
-    /// Share of the later half's growth in the largest of its sixteen parts: 1/16 of an even line, 1 of a
-    /// single step, more if it fell meanwhile. 0 if it did not grow.
+    /// Share of the later half's growth in the largest of its sixteen parts: 1/16 of an even line,
+    /// 1 of a single step, more if it fell meanwhile. 0 if it did not grow.
     pub largest_step: f64,
     /// Likewise in the largest three.
     pub largest_three: f64,
@@ -291,7 +294,7 @@ impl<'a> History<'a> {
         let grown = self.grown(late);
         let of_growth = |bytes: f64, none: f64| if grown > 0.0 { bytes / grown } else { none };
         Evidence {
-            from_start: self.from_start(),
+            from_start: self.born_at_start(),
             largest_step: of_growth(steps[0], 0.0),
             largest_three: of_growth(steps.iter().take(3).sum(), 0.0),
             largest_fall: of_growth(self.largest_fall(), f64::INFINITY),
@@ -335,9 +338,9 @@ impl<'a> History<'a> {
         let mean = inside.iter().sum::<f64>() / inside.len() as f64;
         let square: f64 = inside.iter().map(|hour| (hour - mean).powi(2)).sum();
         let mut coefficients = vec![0.0; self.hours.len()];
-        for edge in window.from..=window.to {
-            coefficients[edge] =
-                if square > 0.0 { (self.hours[edge] - mean) / square } else { 0.0 };
+        if square > 0.0 {
+            let part = |hour: &f64| (hour - mean) / square;
+            coefficients.splice(window.from..=window.to, inside.iter().map(part));
         }
         coefficients
     }
@@ -402,7 +405,7 @@ impl<'a> History<'a> {
         fall
     }
 
-    fn from_start(&self) -> f64 {
+    fn born_at_start(&self) -> f64 {
         let last = self.hours.len() - 1;
         let start = START * self.hours[last];
         let survivors = || self.cohorts.iter().filter(|cohort| cohort.lives_at(last));

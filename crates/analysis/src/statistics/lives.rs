@@ -1,11 +1,11 @@
 //! When the blocks of one place were alive: the sketch from which [`growth`](super::growth) is judged.
 //!
 //! The trace's time is divided into [`BINS`] bins at most, whose width is a power of two of
-//! microseconds and doubles whenever the trace outgrows them; so between 64 and 128 are in use. Kept is,
-//! for each pair of bins, what was born in the first and died in the second, or lives on. That is
-//! more than the live bytes at each time: it tells how the errors at different times hang
-//! together, since a sampled block is wrong for as long as it lives. Blocks that are born and die within
-//! one bin are seen at no edge of one, and are left out.
+//! microseconds and doubles whenever the trace outgrows them; so between 64 and 128 are in use.
+//! Kept is, for each pair of bins, what was born in the first and died in the second, or lives on.
+//! That is more than the live bytes at each time: it tells how the errors at different times hang
+//! together, since a sampled block is wrong for as long as it lives. Blocks that are born and die
+//! within one bin are seen at no edge of one, and are left out.
 //!
 //! There are 8,256 pairs at most (half a megabyte), and never more than sampled blocks.
 

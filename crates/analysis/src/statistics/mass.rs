@@ -2,8 +2,8 @@
 //!
 //! A block that is included with probability `p` stands for `1 / p` blocks like it. Its *weight* is
 //! `y / p`, with `y` its bytes or 1. Kept are the sums of the weights, of their squares (what the
-//! variance of a sum is if the blocks themselves are an independent draw), and of their sampling variances
-//! `(1 - p) y^2 / p^2`, which are smaller: a block that is always included adds none.
+//! variance of a sum is if the blocks themselves are an independent draw), and of their sampling
+//! variances `(1 - p) y^2 / p^2`, which are smaller: a block that is always included adds none.
 
 use std::ops::AddAssign;
 

@@ -13,25 +13,29 @@
 //! up. Sums are in fixed point, so the order of adding changes nothing, and each is of bounded size
 //! however many blocks it has seen. What is derived of them knows nothing of traces, names or text.
 //!
-//! Two kinds of error appear. *Sampling* alone: what would the trace of everything have said? It is 0 at
-//! rate 1. *The process*: what will the program do next time, or in the next hour? Its blocks are
-//! then themselves a draw, and even a trace of everything leaves doubt. Each method says which it
-//! gives.
+//! Two kinds of error appear. *Sampling* alone: what would the trace of everything have said? It is
+//! 0 at rate 1. *The process*: what will the program do next time, or in the next hour? Its blocks
+//! are then themselves a draw, and even a trace of everything leaves doubt. Each method says which
+//! it gives.
 
 pub mod compare;
 pub mod correction;
 pub mod distribution;
 pub mod growth;
+pub mod heavy;
 pub mod histogram;
 pub mod lives;
 pub mod mass;
 pub mod proportion;
+mod repeats;
 #[cfg(test)]
 mod simulation;
 pub mod survival;
+mod weighted_tree;
 
 pub use compare::{Difference, Run, Verdict};
 pub use growth::{Growth, Shape};
+pub use heavy::{HotPath, HotPaths};
 pub use histogram::{Histogram, Quantile};
 pub use lives::Lives;
 pub use mass::{Mass, Sums, Unit};

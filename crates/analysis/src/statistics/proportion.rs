@@ -1,10 +1,11 @@
 //! A share, with an interval that stays honest when samples are few.
 //!
-//! Wilson (1927), "Probable inference, the law of succession, and statistical inference": the interval of
-//! a share `s` of `n` independent blocks holds all `x` with `|s - x| <= z sqrt(x (1 - x) / n)`. It
-//! lies within 0 and 1, and is wide where all or none of three blocks have the property. Weighted
-//! blocks count as so many equal ones as would give the same variance (Korn and Graubard 1998,
-//! "Confidence intervals for proportions with small expected number of positive counts").
+//! Wilson (1927), "Probable inference, the law of succession, and statistical inference": the
+//! interval of a share `s` of `n` independent blocks holds all `x` with `|s - x| <= z sqrt(x (1 -
+//! x) / n)`. It lies within 0 and 1, and is wide where all or none of three blocks have the
+//! property. Weighted blocks count as so many equal ones as would give the same variance (Korn and
+//! Graubard 1998, "Confidence intervals for proportions with small expected number of positive
+//! counts").
 
 use super::distribution::critical;
 

@@ -1,20 +1,20 @@
 //! How long blocks live, if some are still alive when the trace ends.
 //!
-//! The share `S(t)` of blocks that live longer than `t` is the product, over all lifetimes up to `t`, of
-//! the share that outlived each among those who reached it (Kaplan and Meier 1958). A block that
-//! is alive at the end counts among those who reached an age for as long as it was watched. Blocks
-//! are weighted by what they stand for.
+//! The share `S(t)` of blocks that live longer than `t` is the product, over all lifetimes up to
+//! `t`, of the share that outlived each among those who reached it (Kaplan and Meier 1958). A block
+//! that is alive at the end counts among those who reached an age for as long as it was watched.
+//! Blocks are weighted by what they stand for.
 //!
-//! Lifetimes are kept in the bins of [`Histogram`], so in time the curve is right to within a bin: 6.25 %.
-//! Within a bin deaths and ends of watching count as evenly spread, so those who are last seen in it
-//! count as watched for half of it (the life table of Cutler and Ederer 1958).
+//! Lifetimes are kept in the bins of [`Histogram`], so in time the curve is right to within a bin:
+//! 6.25 %. Within a bin deaths and ends of watching count as evenly spread, so those who are last
+//! seen in it count as watched for half of it (the life table of Cutler and Ederer 1958).
 //!
-//! The variance treats blocks as an independent draw from what the callsite makes: for equal weights it is
-//! Greenwood's (1926), for others the sum of `(weight * influence)^2` over the blocks, with the
-//! derivative of `ln S(t)` by the block's weight for the influence (Binder 1992; Williams 1995,
-//! "Product-limit survival functions with correlated survival times"). It is never less than that of
-//! sampling alone, and not 0 at rate 1: other blocks might live otherwise. It does not know of
-//! blocks that always die together; few such groups make the interval too narrow.
+//! The variance treats blocks as an independent draw from what the callsite makes: for equal
+//! weights it is Greenwood's (1926), for others the sum of `(weight * influence)^2` over the
+//! blocks, with the derivative of `ln S(t)` by the block's weight for the influence (Binder 1992;
+//! Williams 1995, "Product-limit survival functions with correlated survival times"). It is never
+//! less than that of sampling alone, and not 0 at rate 1: other blocks might live otherwise. It
+//! does not know of blocks that always die together; few such groups make the interval too narrow.
 
 use std::ops::AddAssign;
 
@@ -375,7 +375,8 @@ mod tests {
             age in 0u64..100_000,
         ) {
             let found = survival(&lives).curve(Unit::Objects).living_longer(age).unwrap().value;
-            // As if all who left in the bin had done so at its first or last moment, in the worst order.
+            // As if all who left in the bin had done so at its first or last moment, in the worst
+            // order.
             let round = |to: fn(Bin) -> u64, early: bool| -> Vec<Life> {
                 let shift = |&(age, died, p): &Life| (2 * to(Bin::of(age)) + u64::from(died != early), died, p);
                 lives.iter().map(shift).collect()
