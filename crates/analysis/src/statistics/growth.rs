@@ -9,11 +9,10 @@
 //! - *sampling*: the sum of `variance * a^2`, exact for any program, as blocks are sampled
 //!   independently;
 //! - *the process*: the sum of `(weight * a)^2`, the variance if lives begin independently of each
-//!   other (a
-//!   marked Poisson process, Campbell's theorem). Programs work in bursts, so it is multiplied by their
-//!   dispersion: how much larger the increments between [`PARTS`] equal parts of the time vary than
-//!   such lives would make them. It is estimated, so Student's distribution with one degree of
-//!   freedom less than parts is used.
+//!   other (a marked Poisson process, Campbell's theorem). Programs work in bursts, so it is
+//!   multiplied by their dispersion: how much larger the increments between [`PARTS`] equal parts of
+//!   the time vary than such lives would make them. It is estimated, so Student's distribution with
+//!   one degree of freedom less than parts is used.
 //!
 //! The larger of the two counts. One average block more is assumed, so that a place where nothing was
 //! seen does not count as known exactly.

@@ -26,7 +26,9 @@ pub mod heavy;
 pub mod histogram;
 pub mod lives;
 pub mod mass;
+pub mod matching;
 pub mod proportion;
+pub mod rebuilt_name;
 mod repeats;
 #[cfg(test)]
 mod simulation;
@@ -39,5 +41,6 @@ pub use heavy::{HotPath, HotPaths};
 pub use histogram::{Histogram, Quantile};
 pub use lives::Lives;
 pub use mass::{Mass, Sums, Unit};
+pub use matching::{Matching, Site};
 pub use proportion::Proportion;
 pub use survival::Survival;

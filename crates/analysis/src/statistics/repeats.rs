@@ -9,11 +9,12 @@
 //!    doubling of Karp, Miller and Rosenberg 1972). Light classes are dropped at once.
 //! 2. For each node the longest heavy sequence, put together of those lengths, longest first.
 //! 3. These sequences, sorted from their inner end outwards, and where neighbours part, give a
-//!    compressed tree: the suffix tree of the backtraces (Weiner 1973; of a tree: Kosaraju 1989), without what is
-//!    light. A sequence that is not one of its nodes is in the same backtraces as a longer one that is.
+//!    compressed tree: the suffix tree of the backtraces (Weiner 1973; of a tree: Kosaraju 1989),
+//!    without what is light. A sequence that is not one of its nodes is in the same backtraces as a
+//!    longer one that is.
 //!
-//! Time is O(nodes * log depth), memory 8 bytes for each node and doubling, whatever backtraces
-//! would be if written out.
+//! Time is O(nodes * log depth), and that of sorting the sequences; memory is 8 bytes for each node
+//! and doubling, whatever backtraces would be if written out.
 
 use std::cmp::Ordering;
 
