@@ -2,7 +2,8 @@
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`
 //!
 //! Small ones, since those mutate quickly: a synthetic trace with every kind of event for each version
-//! of the format, and the first bytes of each trace in `fixtures/traces`.
+//! of the format, and the first bytes of each trace in `fixtures/traces`. Of filters: those of the
+//! documentation, and those that the tests take for mistakes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,29 @@ fn main() -> io::Result<()> {
             let corpus = here.join("corpus").join(target);
             std::fs::create_dir_all(&corpus)?;
             std::fs::write(corpus.join(name), seed)?;
+        }
+    }
+    filters(here)
+}
+
+/// Each with the byte that says what it is: a filter, a frame or a path.
+fn filters(here: &Path) -> io::Result<()> {
+    let corpus = here.join("corpus/filter");
+    std::fs::create_dir_all(&corpus)?;
+    let tests = here.join("../crates/analysis/src/filter/tests");
+    let sources = [
+        (0, here.join("../docs/filters.md"), "| `"),
+        (0, tests.join("mistakes_filters.txt"), "> "),
+        (1, tests.join("mistakes_steps.txt"), "> "),
+        (2, tests.join("mistakes_paths.txt"), "> "),
+    ];
+    for (kind, path, mark) in sources {
+        let text = std::fs::read_to_string(path)?;
+        let seeds = text.lines().filter_map(|line| line.strip_prefix(mark));
+        let seeds = seeds.map(|seed| seed.split('`').next().unwrap_or(seed));
+        for (number, seed) in seeds.enumerate() {
+            let bytes = [&[kind], seed.as_bytes()].concat();
+            std::fs::write(corpus.join(format!("{kind}-{number}")), bytes)?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Coverage-guided fuzzing of the trace reader, with libFuzzer and the stable compiler.
+//! Coverage-guided fuzzing of the trace readers and of filters, with libFuzzer and the stable compiler.
 //!
 //! What `cargo fuzz` would do without the address sanitizer, which needs a nightly compiler and finds
 //! little in a crate without unsafe code. The corpus is kept in `fuzz/corpus`, and begins with the
@@ -16,7 +16,7 @@ const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cdebug-assertions -Cpas
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table";
 
 const FUZZERS: &[&str] =
-    &["memtrace_read", "memtrace_roundtrip", "lt_read", "lt_columns", "lt_roundtrip"];
+    &["memtrace_read", "memtrace_roundtrip", "lt_read", "lt_columns", "lt_roundtrip", "filter"];
 
 /// Runs each fuzzer for so many seconds.
 ///

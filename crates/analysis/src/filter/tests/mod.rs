@@ -2,6 +2,7 @@
 
 mod backtraces;
 mod canonical;
+mod documentation;
 mod lives;
 mod mistakes;
 mod naive;
