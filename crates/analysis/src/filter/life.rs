@@ -66,11 +66,21 @@ struct LifetimeTest {
 
 impl LifeFilter {
     pub(super) fn new(terms: &[Term], bounds: &Bounds<'_>) -> Result<Self, Unknown> {
-        let verdicts = terms.iter().filter_map(|term| {
-            let test = Test::new(&term.claim, bounds).transpose()?;
-            Some(test.map(|test| Verdict { negated: term.negated, test }))
-        });
-        Ok(Self { verdicts: verdicts.collect::<Result<_, _>>()? })
+        let mut filter = Self { verdicts: Vec::new() };
+        terms.iter().try_for_each(|term| filter.add(term, bounds))?;
+        Ok(filter)
+    }
+
+    fn add(&mut self, term: &Term, bounds: &Bounds<'_>) -> Result<(), Unknown> {
+        match &term.claim {
+            Claim::Preset(preset) if !term.negated => {
+                preset.terms().iter().try_for_each(|term| self.add(term, bounds))?;
+            }
+            claim => self.verdicts.extend(
+                Test::new(claim, bounds)?.map(|test| Verdict { negated: term.negated, test }),
+            ),
+        }
+        Ok(())
     }
 
     /// Whether it says nothing of blocks' lives.
