@@ -50,7 +50,7 @@ fn frames_are_frames() {
         FramePattern::parse(text.trim_matches('\'')).unwrap_or_else(|error| panic!("{error}"));
     }
     let path = PAGE.lines().find_map(|line| line.strip_prefix("--focus ")).unwrap();
-    assert_eq!(Focus::parse(path.trim_matches('\'')).unwrap().steps().len(), 3);
+    assert_eq!(Focus::parse(path.trim_matches('\'')).unwrap().stretches().len(), 2);
 }
 
 #[test]
