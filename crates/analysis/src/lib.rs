@@ -27,6 +27,7 @@ pub mod account;
 pub mod branches;
 pub mod call_tree;
 pub mod callsites;
+pub mod diff;
 pub mod estimate;
 pub mod filter;
 mod fixed;

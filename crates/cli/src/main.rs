@@ -24,6 +24,7 @@ mod choice;
 mod cmd;
 mod damage;
 mod damages;
+mod diff;
 mod embedded;
 mod export;
 mod facts;
@@ -60,6 +61,8 @@ enum Verb {
     Record(cmd::record::Args),
     /// Show how much was allocated and by whom
     Report(cmd::report::Args),
+    /// Show what changed between traces, and whether that is more than noise
+    Diff(Box<cmd::diff::Args>),
     /// Show what a trace is of, and what is in it
     Info(cmd::info::Args),
     /// Write all events as text, one per line
@@ -127,6 +130,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Record(args) => cmd::record::run(args),
         Verb::Report(args) => cmd::report::run(args),
+        Verb::Diff(args) => cmd::diff::run(*args),
         Verb::Info(args) => cmd::info::run(args),
         Verb::Dump(args) => cmd::dump::run(args),
         Verb::Check(args) => cmd::check::run(args),

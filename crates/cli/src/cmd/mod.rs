@@ -8,6 +8,7 @@ use crate::terminal;
 pub mod check;
 pub mod completions;
 pub mod convert;
+pub mod diff;
 pub mod dump;
 pub mod export;
 pub mod import;

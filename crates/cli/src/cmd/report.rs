@@ -37,8 +37,8 @@ pub struct Args {
 }
 
 /// The names of [`Metric`].
-#[derive(Clone, Copy, Default, clap::ValueEnum)]
-enum MetricName {
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub enum MetricName {
     /// Bytes ever allocated
     #[default]
     Allocated,

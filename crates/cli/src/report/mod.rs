@@ -21,11 +21,13 @@ mod views;
 use crate::cmd::report::Options;
 use crate::study::Study;
 
-pub use json::{Flaws, to_json};
+pub use amounts::measured;
+pub use json::{Flaws, metric_name, number, to_json};
+pub use page::Page;
 pub use place::function;
 pub use subject::{Counts, Known, Subject};
 pub use told::{Coverage, Told, unit_name};
-pub use views::ViewName;
+pub use views::{ViewName, measure};
 
 use views::View;
 

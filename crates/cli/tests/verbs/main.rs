@@ -6,6 +6,7 @@
 mod bad_input;
 mod check;
 mod conversion;
+mod diffs;
 mod export_readers;
 mod exports;
 mod facts;

@@ -81,7 +81,7 @@ fn fields(view: &impl serde::Serialize) -> serde_json::Result<Map<String, Value>
 }
 
 /// What a metric is called in a heading.
-fn measure(metric: Metric) -> &'static str {
+pub fn measure(metric: Metric) -> &'static str {
     match metric {
         Metric::Allocated => "bytes allocated",
         Metric::Live => "bytes live at the end",

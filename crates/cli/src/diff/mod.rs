@@ -1,0 +1,199 @@
+//! What changed between traces: [`text`](Diff::text) and [`json`](Diff::json) tell the same facts.
+//!
+//! One trace is held at a time: what is compared of it is its totals, and a name and a number for each
+//! callsite, function or path.
+
+mod json;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use lifetrace_analysis::diff::{
+    Change, Entry, NameTree, RunEntries, TreeChange, TreeSide, compare, compare_trees,
+};
+use lifetrace_analysis::functions::functions;
+use lifetrace_analysis::metric::Unit;
+use lifetrace_analysis::statistics::{Difference, Run};
+use lifetrace_analysis::{Estimate, Metric, Place, Shaped, Sites, Summary};
+
+use crate::choice::Choice;
+use crate::damages::Damages;
+use crate::study::Study;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Places that ask for memory
+    #[default]
+    Callsite,
+    /// Functions, with all that they call
+    Function,
+    /// Call tree, by names of functions
+    Tree,
+}
+
+/// How traces are compared.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub by: By,
+    pub metric: Metric,
+    pub top: usize,
+    /// Probability, for what is called significant, to be noise.
+    pub level: f64,
+    /// Whether what may be noise is shown too.
+    pub all: bool,
+    pub choice: Choice,
+}
+
+/// What changed.
+pub struct Diff {
+    options: Options,
+    before: Side,
+    after: Side,
+    totals: Vec<(Metric, Difference)>,
+    rows: Rows,
+    /// What was wrong with each trace.
+    pub damages: Vec<Damages>,
+}
+
+enum Rows {
+    Places(Vec<Change>),
+    Tree(Vec<TreeChange>),
+}
+
+/// The runs of a side.
+#[derive(Default)]
+struct Side {
+    paths: Vec<PathBuf>,
+    summaries: Vec<Summary>,
+    places: Vec<RunEntries>,
+    tree: TreeSide,
+    values: Vec<Vec<(Metric, Run)>>,
+}
+
+impl Diff {
+    /// Compares traces.
+    ///
+    /// # Errors
+    /// If one cannot be opened, or its samples mean nothing, or a side has none.
+    pub fn of(before: &[PathBuf], after: &[PathBuf], options: Options) -> anyhow::Result<Self> {
+        anyhow::ensure!(!before.is_empty(), "there is no trace of before");
+        anyhow::ensure!(!after.is_empty(), "there is no trace of after");
+        let (mut common, mut damages) = (NameTree::default(), Vec::new());
+        let mut side = |paths: &[PathBuf]| {
+            let mut side = Side::default();
+            for path in paths {
+                damages.push(side.add(path, &options, &mut common)?);
+            }
+            anyhow::Ok(side)
+        };
+        let (before, after) = (side(before)?, side(after)?);
+        let rows = match options.by {
+            By::Callsite | By::Function => Rows::Places(compare(&before.places, &after.places)),
+            By::Tree => {
+                Rows::Tree(compare_trees(&common, &before.tree, &after.tree, 4 * options.top))
+            }
+        };
+        let totals = Metric::ALL.into_iter().filter_map(|metric| {
+            let difference = Difference::of(&before.runs(metric), &after.runs(metric))?;
+            Some((metric, difference))
+        });
+        let totals = totals.collect();
+        Ok(Self { options, before, after, totals, rows, damages })
+    }
+}
+
+impl Side {
+    fn add(
+        &mut self,
+        path: &Path,
+        options: &Options,
+        common: &mut NameTree,
+    ) -> anyhow::Result<Damages> {
+        let study = Study::of(path, options.choice.clone())?;
+        let (reading, metric) = (&study.reading, options.metric);
+        let summary = reading.profile.summary();
+        let view = &study.choice.view;
+        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, view);
+        let sites = Sites::new(shaped);
+        let balances = || reading.profile.balances();
+        let values: Vec<(_, Estimate)> =
+            sites.shaped().merge(balances().map(|(node, balance)| (node, metric.of(&balance))));
+        let all: Vec<_> = Metric::ALL
+            .into_iter()
+            .map(|metric| {
+                let mut estimate = Estimate::default();
+                balances().for_each(|(_, balance)| estimate += metric.of(&balance));
+                (metric, Run { estimate, grain: grain(metric, &summary, estimate) })
+            })
+            .collect();
+        let grain = all.iter().find(|(it, _)| *it == metric).map_or(0.0, |(_, run)| run.grain);
+        let place = |place: Place<'_>, value: Estimate| entry(&place, value);
+        match options.by {
+            By::Tree => self.tree.add(common, sites.shaped(), &values, grain),
+            By::Function => {
+                let entries = functions(&sites, &values)
+                    .into_iter()
+                    .map(|function| Entry { line: 0, ..place(function.place, function.total) });
+                self.places.push(RunEntries { entries: entries.collect(), grain });
+            }
+            By::Callsite => {
+                let found = balances().map(|(node, balance)| (node, metric.of(&balance)));
+                let groups: Vec<(_, Estimate)> = sites.group(found);
+                let entries =
+                    groups.into_iter().map(|(site, value)| place(sites.place(site), value));
+                self.places.push(RunEntries { entries: entries.collect(), grain });
+            }
+        }
+        self.paths.push(path.to_owned());
+        self.summaries.push(summary);
+        self.values.push(all);
+        drop(sites);
+        Ok(study.reading.damages)
+    }
+
+    fn runs(&self, metric: Metric) -> Vec<Run> {
+        let run = |values: &Vec<(Metric, Run)>| {
+            values.iter().find(|(it, _)| *it == metric).map(|(_, run)| *run)
+        };
+        self.values.iter().filter_map(run).collect()
+    }
+}
+
+fn entry(place: &Place<'_>, value: Estimate) -> Entry {
+    match place {
+        Place::Known(location) => Entry {
+            function: location.defname.to_string(),
+            file: location.filename.to_string(),
+            line: location.line,
+            value,
+        },
+        // Its number is an address, which means nothing in another run.
+        Place::Unknown(_) => {
+            Entry { function: "(unknown frame)".into(), file: String::new(), line: 0, value }
+        }
+        Place::NoBacktrace => {
+            Entry { function: "(no backtrace)".into(), file: String::new(), line: 0, value }
+        }
+    }
+}
+
+/// What one more sampled block would add: as much as blocks that are hit once stand for.
+fn grain(metric: Metric, summary: &Summary, total: Estimate) -> f64 {
+    if summary.sampling.is_exact() {
+        return 0.0;
+    }
+    let interval = summary.sampling.interval_bytes();
+    let of_a_byte = |amount: f64| {
+        if summary.allocated.bytes.value > 0.0 {
+            amount / summary.allocated.bytes.value
+        } else {
+            0.0
+        }
+    };
+    match metric.unit() {
+        Unit::Bytes => interval,
+        Unit::Objects | Unit::ByteSeconds => interval * of_a_byte(total.value),
+    }
+}
