@@ -10,7 +10,7 @@ use std::fmt::Display;
 use libfuzzer_sys::fuzz_target;
 use lifetrace_analysis::filter::{Bounds, Filter, Focus, FramePattern, Life, ParseError};
 use lifetrace_trace::event::Source;
-use lifetrace_trace::ids::{ThreadId, Timestamp};
+use lifetrace_trace::ids::{Bytes, ThreadId, Timestamp};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, rest)) = bytes.split_first() else { return };
@@ -58,10 +58,10 @@ fn judge(filter: &Filter) {
         born: Timestamp(2_000_000),
         died: Some(Timestamp(u64::MAX)),
         promoted: None,
-        bytes: 100,
+        bytes: Bytes(100),
         source: Source::Minor,
         sampler: Some("malloc"),
-        thread: ThreadId(1),
+        thread: Some(ThreadId(1)),
         thread_name: Some("main"),
     };
     let lives = filter.resolve(&bounds).expect("it needs no more than it says");
