@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use lifetrace_fuzz::lt::digest;
+use lifetrace_trace::AnyReader;
 use lifetrace_trace::lt::Reader;
 use lifetrace_trace::transfer::{AnyWriter, Format, copy};
-use lifetrace_trace::AnyReader;
 
 fn copied(reader: Reader<&[u8]>) -> Option<Vec<u8>> {
     let mut writer = AnyWriter::new(Vec::new(), reader.info(), Format::Lt).ok()?;
