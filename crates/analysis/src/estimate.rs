@@ -39,7 +39,14 @@ impl Weight {
     pub fn estimate(self, amount: f64) -> Estimate {
         // (1 - p) / p^2 = w^2 - w.
         let variance = self.0 * (self.0 - 1.0) * amount * amount;
-        Estimate { value: self.0 * amount, variance }
+        let value = self.0 * amount;
+        Estimate { value, variance, uncertain: value * self.doubt() }
+    }
+
+    /// 1 for blocks that are seldom hit, 0 for those that always are, `sqrt(1 - p^4)` between.
+    fn doubt(self) -> f64 {
+        let is_seldom = self.0 > 100.0;
+        if is_seldom { 1.0 } else { (1.0 - self.0.powi(-4)).sqrt() }
     }
 
     /// What a block of so many bytes adds to the sums.
@@ -59,9 +66,17 @@ pub struct Estimate {
     pub value: f64,
     /// Its estimated variance, in the unit squared; 0 if the value is exact.
     pub variance: f64,
+    /// The part of the value that rests on blocks that might well have been missed; see
+    /// [`interval`](Self::interval).
+    pub uncertain: f64,
 }
 
 impl Estimate {
+    /// An estimate that rests on blocks of which any might have been missed.
+    pub fn new(value: f64, variance: f64) -> Self {
+        Self { value, variance, uncertain: value }
+    }
+
     /// Half the width of the 95 % confidence interval, by the normal approximation.
     pub fn interval95(&self) -> f64 {
         Z95 * self.variance.sqrt()
@@ -72,6 +87,7 @@ impl AddAssign for Estimate {
     fn add_assign(&mut self, other: Self) {
         self.value += other.value;
         self.variance += other.variance;
+        self.uncertain += other.uncertain;
     }
 }
 
@@ -147,17 +163,23 @@ impl SubAssign<&Tally> for Tally {
 struct Sum {
     value: Fixed,
     variance: Fixed,
+    uncertain: Fixed,
 }
 
 impl From<Estimate> for Sum {
-    fn from(Estimate { value, variance }: Estimate) -> Self {
-        Self { value: Fixed::from_f64(value), variance: Fixed::from_f64(variance) }
+    fn from(Estimate { value, variance, uncertain }: Estimate) -> Self {
+        let fixed = Fixed::from_f64;
+        Self { value: fixed(value), variance: fixed(variance), uncertain: fixed(uncertain) }
     }
 }
 
 impl Sum {
     fn estimate(self) -> Estimate {
-        Estimate { value: self.value.to_f64(), variance: self.variance.to_f64() }
+        Estimate {
+            value: self.value.to_f64(),
+            variance: self.variance.to_f64(),
+            uncertain: self.uncertain.to_f64(),
+        }
     }
 }
 
@@ -165,6 +187,7 @@ impl AddAssign for Sum {
     fn add_assign(&mut self, other: Self) {
         self.value += other.value;
         self.variance += other.variance;
+        self.uncertain += other.uncertain;
     }
 }
 
@@ -172,6 +195,7 @@ impl SubAssign for Sum {
     fn sub_assign(&mut self, other: Self) {
         self.value -= other.value;
         self.variance -= other.variance;
+        self.uncertain -= other.uncertain;
     }
 }
 
@@ -182,8 +206,8 @@ mod tests {
     #[test]
     fn variance_is_that_of_independent_inclusion() {
         let amount = Weight::of_inclusion(0.25).tally(8).amount();
-        assert_eq!(amount.objects, Estimate { value: 4.0, variance: 0.75 * 16.0 });
-        assert_eq!(amount.bytes, Estimate { value: 32.0, variance: 0.75 * 16.0 * 64.0 });
+        assert_eq!((amount.objects.value, amount.objects.variance), (4.0, 0.75 * 16.0));
+        assert_eq!((amount.bytes.value, amount.bytes.variance), (32.0, 0.75 * 16.0 * 64.0));
         assert!((amount.objects.interval95() - 1.96 * 12f64.sqrt()).abs() < 1e-3);
     }
 
@@ -192,8 +216,8 @@ mod tests {
         let mut tally = Tally::default();
         (0..1000).for_each(|bytes| tally += &Weight::ONE.tally(bytes));
         let amount = tally.amount();
-        assert_eq!(amount.bytes, Estimate { value: 999.0 * 500.0, variance: 0.0 });
-        assert_eq!(amount.objects, Estimate { value: 1000.0, variance: 0.0 });
+        assert_eq!(amount.bytes, Estimate { value: 999.0 * 500.0, variance: 0.0, uncertain: 0.0 });
+        assert_eq!(amount.objects, Estimate { value: 1000.0, variance: 0.0, uncertain: 0.0 });
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod filter;
 mod fixed;
 pub mod functions;
 pub mod history;
+pub mod interval;
 pub mod machinery;
 pub mod metric;
 pub mod names;
@@ -51,6 +52,7 @@ pub mod timeline;
 
 pub use callsites::{Callsite, Callsites};
 pub use estimate::{Amount, Estimate, Weight};
+pub use interval::Interval;
 pub use metric::Metric;
 pub use names::{Frame, Names, Place};
 pub use profile::Profile;

@@ -104,7 +104,7 @@ impl<'s, 'a> Timeline<'s, 'a> {
             // What is left of what was added and taken away again is rounding.
             match sum.blocks {
                 0 => Estimate::default(),
-                _ => Estimate { value: sum.value.max(0.0), variance: sum.variance.max(0.0) },
+                _ => Estimate::new(sum.value.max(0.0), sum.variance.max(0.0)),
             }
         });
         Series { site, at_end: at_end.collect() }
@@ -147,7 +147,7 @@ impl<'s, 'a> Timeline<'s, 'a> {
         if let Some(site) = self.sites.of(block.backtrace) {
             let bins = self.bins.len();
             let changes = self.changes.entry(site);
-            let Estimate { value, variance } = block.weight.estimate(block.bytes as f64);
+            let Estimate { value, variance, .. } = block.weight.estimate(block.bytes as f64);
             let change = &mut changes.or_insert_with(|| vec![Change::default(); bins])[bin];
             change.blocks += sign as i64;
             change.value += sign * value;

@@ -175,7 +175,13 @@ fn empty_blocks_are_counted() {
 #[test]
 fn everything_is_exact() {
     let (exact, summary) = run(1, 1.0, 10_000, |random| random.next() % 100);
-    assert_eq!(summary.allocated.bytes, Estimate { value: exact.allocated, variance: 0.0 });
-    assert_eq!(summary.allocated.objects, Estimate { value: exact.objects, variance: 0.0 });
-    assert_eq!(summary.live.bytes, Estimate { value: exact.live, variance: 0.0 });
+    assert_eq!(
+        summary.allocated.bytes,
+        Estimate { value: exact.allocated, variance: 0.0, uncertain: 0.0 }
+    );
+    assert_eq!(
+        summary.allocated.objects,
+        Estimate { value: exact.objects, variance: 0.0, uncertain: 0.0 }
+    );
+    assert_eq!(summary.live.bytes, Estimate { value: exact.live, variance: 0.0, uncertain: 0.0 });
 }

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn estimated(value: f64, interval: f64) -> Estimate {
-        Estimate { value, variance: (interval / 1.959_963_984_540_054).powi(2) }
+        Estimate { value, uncertain: 0.0, variance: (interval / 1.959_963_984_540_054).powi(2) }
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn of_the_alarms_of_benjamini_and_hochberg_5_percent_are_false() {
 
 #[test]
 fn exact_runs_differ_as_soon_as_they_differ() {
-    let exact = |value| [Run { estimate: Estimate { value, variance: 0.0 }, grain: 0.0 }];
+    let exact = |value| [Run { estimate: Estimate::new(value, 0.0), grain: 0.0 }];
     let differ = Difference::of(&exact(100.0), &exact(101.0)).unwrap();
     assert_eq!((differ.p_value(), differ.interval95(), differ.between_runs), (0.0, 0.0, None));
     assert_eq!(differ.relative(), Some(0.01));
@@ -164,9 +164,9 @@ fn exact_runs_differ_as_soon_as_they_differ() {
 #[test]
 fn what_was_not_sampled_may_be_there() {
     let nothing = [Run { estimate: Estimate::default(), grain: 1e6 }];
-    let some = [Run { estimate: Estimate { value: 1e6, variance: 1e10 }, grain: 1e4 }];
+    let some = [Run { estimate: Estimate::new(1e6, 1e10), grain: 1e4 }];
     assert!(Difference::of(&nothing, &some).unwrap().p_value() > 0.2);
-    let much = [Run { estimate: Estimate { value: 1e8, variance: 1e12 }, grain: 1e4 }];
+    let much = [Run { estimate: Estimate::new(1e8, 1e12), grain: 1e4 }];
     assert!(Difference::of(&nothing, &much).unwrap().p_value() < 1e-6);
     let none = Difference::of(&nothing, &nothing).unwrap();
     assert_eq!(none.p_value(), 1.0);
@@ -174,7 +174,7 @@ fn what_was_not_sampled_may_be_there() {
 
 #[test]
 fn equality_needs_an_interval_within_the_margin() {
-    let side = |value| [Run { estimate: Estimate { value, variance: 100.0 }, grain: 1.0 }];
+    let side = |value| [Run { estimate: Estimate::new(value, 100.0), grain: 1.0 }];
     let difference = Difference::of(&side(1000.0), &side(1010.0)).unwrap();
     let verdict = |margin| difference.verdict(difference.p_value(), 0.05, margin);
     // 10 + 1.645 * sqrt(200) = 33.3
@@ -190,7 +190,7 @@ proptest! {
     ) {
         let side = |side: &[(f64, f64)]| -> Vec<Run> {
             side.iter()
-                .map(|&(value, variance)| Run { estimate: Estimate { value, variance }, grain: 1e3 })
+                .map(|&(value, variance)| Run { estimate: Estimate::new(value, variance), grain: 1e3 })
                 .collect()
         };
         let there = Difference::of(&side(&before), &side(&after)).unwrap();

@@ -419,10 +419,10 @@ impl<'a> History<'a> {
     fn at_end(&self) -> Estimate {
         let last = self.hours.len() - 1;
         let alive = || self.cohorts.iter().filter(|cohort| cohort.lives_at(last));
-        Estimate {
-            value: alive().map(|cohort| cohort.sums.weight()).sum(),
-            variance: alive().map(|cohort| cohort.sums.variance()).sum(),
-        }
+        Estimate::new(
+            alive().map(|cohort| cohort.sums.weight()).sum(),
+            alive().map(|cohort| cohort.sums.variance()).sum(),
+        )
     }
 
     /// What a sampled block stands for.

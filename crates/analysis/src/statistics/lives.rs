@@ -142,7 +142,7 @@ mod tests {
         let mut lives = Lives::default();
         for &(born, age, value) in all {
             let died = age.map(|age| born + age);
-            lives.add(born, died, &Estimate { value, variance: value });
+            lives.add(born, died, &Estimate::new(value, value));
         }
         lives
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_death_before_the_birth_is_no_life() {
         let mut lives = Lives::default();
-        lives.add(9_000_000, Some(3), &Estimate { value: 1.0, variance: 0.0 });
+        lives.add(9_000_000, Some(3), &Estimate::new(1.0, 0.0));
         assert_eq!(lives.cohorts().count(), 0);
     }
 

@@ -54,7 +54,7 @@ impl Sums {
 
     /// What the blocks stand for, with the error of sampling.
     pub fn estimate(&self) -> Estimate {
-        Estimate { value: self.weight(), variance: self.variance() }
+        Estimate::new(self.weight(), self.variance())
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_sum_is_that_of_its_blocks() {
-        let block = |value, variance| Estimate { value, variance };
+        let block = |value, variance| Estimate::new(value, variance);
         let mut sums = Sums::of_block(&block(10.0, 60.0));
         sums += &Sums::of_block(&block(3.0, 0.0));
         assert_eq!((sums.weight(), sums.squares(), sums.variance()), (13.0, 109.0, 60.0));
@@ -130,11 +130,8 @@ mod tests {
 
     #[test]
     fn added_words_are_bytes_without_an_object() {
-        let amount = Amount {
-            samples: 1,
-            bytes: Estimate { value: 64.0, variance: 8.0 },
-            objects: Estimate::default(),
-        };
+        let amount =
+            Amount { samples: 1, bytes: Estimate::new(64.0, 8.0), objects: Estimate::default() };
         let mass = Mass::of_block(&amount);
         assert_eq!(mass.amount(), amount);
         assert_eq!(mass.sums(Unit::Objects), &Sums::default());
