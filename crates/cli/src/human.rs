@@ -1,12 +1,11 @@
-//! Numbers for people: sizes in binary units, estimates with as many digits as they deserve.
-//!
-//! An estimate is rounded to two significant digits of its 95 % interval, since further ones are
-//! noise: `412.3 ± 9.1 MiB`. Sizes that are exact have all their digits.
+//! Numbers for people: sizes in binary units, and [estimates](mod@estimate).
+
+mod estimate;
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lifetrace_analysis::{Amount, Estimate, Sampling};
+pub use estimate::{amount, byte_seconds, estimate, objects};
 
 const KIB: f64 = 1024.0;
 const BYTE_UNITS: [(f64, &str); 6] = [
@@ -21,9 +20,6 @@ const BYTE_UNITS: [(f64, &str); 6] = [
 /// Counts are written out up to ten million.
 const COUNT_UNITS: [(f64, &str); 3] = [(1.0, ""), (1e6, " million"), (1e9, " billion")];
 const COUNT_STEP: f64 = 10.0;
-
-/// The 95 % quantile of the number of hits missed before the first: none in so many intervals.
-const NONE_IN_INTERVALS: f64 = 2.995_732_273_553_991;
 
 /// A size: `411 MiB`.
 pub fn bytes(value: f64) -> String {
@@ -44,37 +40,6 @@ pub fn count(value: f64) -> String {
     let (scale, unit) = unit(value, &COUNT_UNITS, COUNT_STEP);
     let decimals = if scale == 1.0 { 0 } else { decimals(value / scale, 3).max(0) };
     format!("{}{unit}", rounded(value / scale, decimals))
-}
-
-/// An estimated size with its 95 % interval: `412.3 ± 9.1 MiB`.
-pub fn estimate(estimate: &Estimate) -> String {
-    let unit = unit(estimate.value.max(estimate.interval95()), &BYTE_UNITS, 1.0);
-    with_interval(estimate, unit).unwrap_or_else(|| bytes(estimate.value))
-}
-
-/// An estimated amount of memory times time with its 95 % interval: `4.2 ± 0.3 GiB·s`.
-pub fn byte_seconds(estimate: &Estimate) -> String {
-    self::estimate(estimate) + "·s"
-}
-
-/// An estimated number of objects with its 95 % interval: `12,300 ± 400`.
-pub fn objects(estimate: &Estimate) -> String {
-    let unit = unit(estimate.value.max(estimate.interval95()), &COUNT_UNITS, COUNT_STEP);
-    with_interval(estimate, unit).unwrap_or_else(|| count(estimate.value))
-}
-
-/// The bytes of an amount, or the bound below which they are if no sample was met.
-pub fn amount(amount: &Amount, sampling: &Sampling) -> String {
-    if amount.samples == 0 && !sampling.is_exact() {
-        none_sampled(sampling)
-    } else {
-        estimate(&amount.bytes)
-    }
-}
-
-/// What can be said when nothing was sampled: with 95 % confidence there was less than this.
-pub fn none_sampled(sampling: &Sampling) -> String {
-    format!("none sampled, < {}", bytes(NONE_IN_INTERVALS * sampling.interval_bytes()))
 }
 
 /// A share between 0 and 1: `34.2 %`.
@@ -103,14 +68,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
-}
-
-/// Nothing if the interval is too small to be seen.
-fn with_interval(estimate: &Estimate, (scale, unit): (f64, &str)) -> Option<String> {
-    let (value, interval) = (estimate.value / scale, estimate.interval95() / scale);
-    let decimals = decimals(interval, 2);
-    let is_seen = interval * 10f64.powi(decimals) >= 0.5;
-    is_seen.then(|| format!("{} ± {}{unit}", rounded(value, decimals), rounded(interval, decimals)))
 }
 
 /// The greatest unit of which `value` is at least `step`.
@@ -151,10 +108,6 @@ fn separated(digits: &str) -> String {
 mod tests {
     use super::*;
 
-    fn estimated(value: f64, interval: f64) -> Estimate {
-        Estimate { value, uncertain: 0.0, variance: (interval / 1.959_963_984_540_054).powi(2) }
-    }
-
     #[test]
     fn sizes() {
         let check = |value, expected| assert_eq!(bytes(value), expected);
@@ -171,48 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_has_the_digits_it_deserves() {
-        let mib = KIB * KIB;
-        let check =
-            |value, interval, expected| assert_eq!(estimate(&estimated(value, interval)), expected);
-        check(412.34 * mib, 9.1 * mib, "412.3 ± 9.1 MiB");
-        check(412.34 * mib, 91.0 * mib, "412 ± 91 MiB");
-        check(1000.34 * mib, 912.0 * mib, "1,000 ± 910 MiB");
-        check(2.0 * mib, 1e-3 * mib, "2.000 ± 0.001 MiB");
-        check(2.0 * mib, 100.0, "2 MiB");
-        check(300.0 * KIB, 1.2 * mib, "0.3 ± 1.2 MiB");
-        check(2048.0, 0.0, "2 KiB");
-    }
-
-    #[test]
     fn counts() {
-        let check =
-            |value, interval, expected| assert_eq!(objects(&estimated(value, interval)), expected);
-        check(1_234_567.0, 0.0, "1,234,567");
-        check(23_456_789.0, 0.0, "23.5 million");
-        check(123_456.0, 1_234.0, "123,500 ± 1,200");
-        check(23_456_789.0, 123_456.0, "23.46 ± 0.12 million");
-        check(3.0, 5.6, "3.0 ± 5.6");
-    }
-
-    #[test]
-    fn nothing_sampled_is_not_nothing() {
-        let info = lifetrace_trace::event::TraceInfo {
-            sample_rate: 1.0 / 65_536.0,
-            word_bits: 64,
-            executable_name: String::new(),
-            host_name: String::new(),
-            runtime_params: String::new(),
-            pid: 1,
-            start_time: lifetrace_trace::ids::Timestamp(0),
-            initial_domain: lifetrace_trace::ids::DomainId(0),
-            context: None,
-        };
-        let sampling = Sampling::new(&info).unwrap();
-        assert_eq!(amount(&Amount::default(), &sampling), "none sampled, < 1.50 MiB");
-        let exact =
-            Sampling::new(&lifetrace_trace::event::TraceInfo { sample_rate: 1.0, ..info }).unwrap();
-        assert_eq!(amount(&Amount::default(), &exact), "0 B");
+        assert_eq!(count(1_234_567.0), "1,234,567");
+        assert_eq!(count(23_456_789.0), "23.5 million");
     }
 
     #[test]

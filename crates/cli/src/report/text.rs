@@ -19,7 +19,7 @@ impl Report<'_> {
         self.view.text(&mut page);
         if !reading.profile.summary().sampling.is_exact() {
             page.line("");
-            page.line(styled(FAINT, "± is the 95 % confidence interval"));
+            page.line(styled(FAINT, "±, (from–to) and < give 95 % confidence intervals"));
         }
         page.text
     }
