@@ -13,10 +13,14 @@
 //!
 //! `docs/sampling.md` has the candidates that were compared, and how often they hold.
 
-use crate::estimate::Estimate;
+use crate::estimate::{Amount, Estimate};
+use crate::sampling::Sampling;
 
 /// 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
+
+/// The 95 % quantile of an exponential variable: nothing is hit in so many mean intervals.
+const NONE_IN_INTERVALS: f64 = 2.995_732_273_553_991;
 
 /// From where to where.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,8 +42,8 @@ impl Estimate {
     /// Where the truth is with a confidence of 95 %: 2.5 % are below, 2.5 % above.
     ///
     /// Of an estimate with a variance but nothing [uncertain](Estimate::uncertain), such as a
-    /// difference, it is the normal interval. The interval of nothing sampled is 0 to 0: what may be
-    /// there nevertheless is [`Sampling`](crate::Sampling)'s to know.
+    /// difference, it is the normal interval. The interval of nothing sampled is 0 to 0: see
+    /// [`Amount::bytes_interval`] for that.
     pub fn interval(&self) -> Interval {
         let Self { value, variance, uncertain } = *self;
         if !(variance > 0.0 && uncertain > 0.0) {
@@ -49,6 +53,20 @@ impl Estimate {
         let (scale, count) = (variance / uncertain, uncertain * uncertain / variance);
         let surely = value - uncertain;
         Interval { low: surely + scale * lowest(count), high: surely + scale * highest(count) }
+    }
+}
+
+impl Amount {
+    /// The interval of the bytes. Where nothing was sampled they are below its upper end with a
+    /// confidence of 95 %, whatever the sizes of blocks; of a sampler that hits objects that cannot
+    /// be said, and it is not taken into account.
+    pub fn bytes_interval(&self, sampling: &Sampling) -> Interval {
+        match self.samples {
+            0 if !sampling.is_exact() => {
+                Interval { low: 0.0, high: NONE_IN_INTERVALS * sampling.interval_bytes() }
+            }
+            _ => self.bytes.interval(),
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 
 use lifetrace_analysis::{Amount, Estimate, Interval, Sampling};
 
-use super::{BYTE_UNITS, COUNT_STEP, COUNT_UNITS, bytes, count, decimals, rounded, unit};
+use super::{BYTE_UNITS, COUNT_UNITS, bytes, count, decimals, rounded, unit};
 
 /// Leading digits from which on one is enough, as the Particle Data Group has it.
 const ONE_DIGIT_FROM: f64 = 3.55;
@@ -20,13 +20,9 @@ const ONE_DIGIT_FROM: f64 = 3.55;
 /// Upwards an interval may reach so many times as far as downwards and still be written with ±.
 const EVEN: f64 = 1.2;
 
-/// The 95 % quantile of the number of hits missed before the first: none in so many intervals.
-const NONE_IN_INTERVALS: f64 = 2.995_732_273_553_991;
-
 /// An estimated size: `412 ± 9 MiB`.
 pub fn estimate(estimate: &Estimate) -> String {
-    let unit = unit(broadest(estimate), &BYTE_UNITS, 1.0);
-    with_interval(estimate, unit).unwrap_or_else(|| bytes(estimate.value))
+    with_interval(estimate, &BYTE_UNITS).unwrap_or_else(|| bytes(estimate.value))
 }
 
 /// An estimated amount of memory times time: `4.2 ± 0.3 GiB·s`.
@@ -36,37 +32,23 @@ pub fn byte_seconds(estimate: &Estimate) -> String {
 
 /// An estimated number of objects: `12,300 ± 400`.
 pub fn objects(estimate: &Estimate) -> String {
-    let unit = unit(broadest(estimate), &COUNT_UNITS, COUNT_STEP);
-    with_interval(estimate, unit).unwrap_or_else(|| count(estimate.value))
+    with_interval(estimate, &COUNT_UNITS).unwrap_or_else(|| count(estimate.value))
 }
 
 /// The bytes of an amount, or the bound below which they are if no sample was met.
 pub fn amount(amount: &Amount, sampling: &Sampling) -> String {
     if amount.samples == 0 && !sampling.is_exact() {
-        none_sampled(sampling)
+        format!("none sampled, < {}", bytes(amount.bytes_interval(sampling).high))
     } else {
         estimate(&amount.bytes)
     }
 }
 
-/// What can be said when nothing was sampled: with 95 % confidence there was less than this.
-pub fn none_sampled(sampling: &Sampling) -> String {
-    format!("none sampled, < {}", bytes(NONE_IN_INTERVALS * sampling.interval_bytes()))
-}
-
-fn half_width(interval: &Interval) -> f64 {
-    (interval.high - interval.low) / 2.0
-}
-
-/// What decides on the unit.
-fn broadest(estimate: &Estimate) -> f64 {
-    estimate.value.max(half_width(&estimate.interval()))
-}
-
 /// Nothing if the interval is too narrow to be seen.
-fn with_interval(estimate: &Estimate, (scale, unit): (f64, &str)) -> Option<String> {
+fn with_interval(estimate: &Estimate, units: &[(f64, &'static str)]) -> Option<String> {
     let interval = estimate.interval();
-    let half_width = half_width(&interval);
+    let half_width = (interval.high - interval.low) / 2.0;
+    let (scale, unit_name) = unit(estimate.value.max(half_width), units, 1.0);
     let places = places(half_width / scale, scale == 1.0);
     let digits = |number: f64| rounded(number / scale, places);
     let [value, low, high, half] =
@@ -74,12 +56,19 @@ fn with_interval(estimate: &Estimate, (scale, unit): (f64, &str)) -> Option<Stri
     if is_zero(&half) {
         None
     } else if interval.low <= 0.0 || is_zero(&low) {
-        Some(format!("< {high}{unit}"))
+        Some(bound(interval.high, units))
     } else if is_even(estimate.value, &interval) {
-        Some(format!("{value} ± {half}{unit}"))
+        Some(format!("{value} ± {half}{unit_name}"))
     } else {
-        Some(format!("{value} ({low}–{high}){unit}"))
+        Some(format!("{value} ({low}–{high}){unit_name}"))
     }
+}
+
+fn bound(high: f64, units: &[(f64, &'static str)]) -> String {
+    let (scale, unit_name) = unit(high, units, 1.0);
+    let places = decimals(high / scale, 2);
+    let places = if scale == 1.0 { places.min(0) } else { places };
+    format!("< {}{unit_name}", rounded(high / scale, places))
 }
 
 /// Whether it reaches about equally far on both sides.
@@ -143,7 +132,7 @@ mod tests {
         check(50.0, "25 (19–33) MiB");
         check(100.0, "50 ± 10 MiB");
         check(120.0, "60 ± 11 MiB");
-        check(1000.0, "500 ± 30 MiB");
+        check(1000.0, "500 ± 31 MiB");
         check(10_000.0, "4.88 ± 0.10 GiB");
     }
 

@@ -1,7 +1,7 @@
 //! Amounts as text, and as the fields of `--json`.
 
-use lifetrace_analysis::{Amount, Estimate, Metric, Sampling, metric::Unit};
-use serde::Serialize;
+use lifetrace_analysis::{Amount, Estimate, Interval, Metric, Sampling, metric::Unit};
+use serde::{Serialize, Serializer};
 
 use super::json::number;
 use crate::human;
@@ -14,20 +14,34 @@ pub struct Quantity {
     bytes: f64,
     #[serde(serialize_with = "number")]
     bytes_interval95: f64,
+    #[serde(serialize_with = "end")]
+    bytes_low95: Option<f64>,
+    #[serde(serialize_with = "end")]
+    bytes_high95: Option<f64>,
     #[serde(serialize_with = "number")]
     objects: f64,
     #[serde(serialize_with = "number")]
     objects_interval95: f64,
+    #[serde(serialize_with = "end")]
+    objects_low95: Option<f64>,
+    #[serde(serialize_with = "end")]
+    objects_high95: Option<f64>,
 }
 
 impl Quantity {
     pub fn new(amount: &Amount) -> Self {
+        let interval = |estimate: &Estimate| (amount.samples > 0).then(|| estimate.interval());
+        let (bytes, objects) = (interval(&amount.bytes), interval(&amount.objects));
         Self {
             samples: amount.samples,
             bytes: amount.bytes.value,
             bytes_interval95: amount.bytes.interval95(),
+            bytes_low95: bytes.map(|interval| interval.low),
+            bytes_high95: bytes.map(|interval| interval.high),
             objects: amount.objects.value,
             objects_interval95: amount.objects.interval95(),
+            objects_low95: objects.map(|interval| interval.low),
+            objects_high95: objects.map(|interval| interval.high),
         }
     }
 }
@@ -39,11 +53,25 @@ pub struct Number {
     value: f64,
     #[serde(serialize_with = "number")]
     interval95: f64,
+    #[serde(serialize_with = "number")]
+    low95: f64,
+    #[serde(serialize_with = "number")]
+    high95: f64,
 }
 
 impl From<Estimate> for Number {
     fn from(estimate: Estimate) -> Self {
-        Self { value: estimate.value, interval95: estimate.interval95() }
+        let Interval { low, high } = estimate.interval();
+        let interval95 = estimate.interval95();
+        Self { value: estimate.value, interval95, low95: low, high95: high }
+    }
+}
+
+/// One of an interval's ends, if there is an interval.
+fn end<S: Serializer>(end: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match end {
+        Some(end) => number(end, serializer),
+        None => serializer.serialize_none(),
     }
 }
 
@@ -66,6 +94,7 @@ pub fn objects_or_none(amount: &Amount, sampling: &Sampling) -> String {
 /// `1 object`, `12,300 ± 400 objects`.
 pub fn objects(estimate: &Estimate) -> String {
     match human::objects(estimate).as_str() {
+        "0" => "no new objects".to_owned(),
         "1" => "1 object".to_owned(),
         number => format!("{number} objects"),
     }
