@@ -65,6 +65,8 @@ enum Verb {
     Diff(Box<cmd::diff::Args>),
     /// Show what a trace is of, and what is in it
     Info(cmd::info::Args),
+    /// Say how densely to sample so that a leak is seen, and what a given interval shows
+    Rate(cmd::rate::Args),
     /// Write all events as text, one per line
     Dump(cmd::dump::Args),
     /// Verify traces: whether everything in them can be read
@@ -132,6 +134,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Report(args) => cmd::report::run(args),
         Verb::Diff(args) => cmd::diff::run(*args),
         Verb::Info(args) => cmd::info::run(args),
+        Verb::Rate(args) => cmd::rate::run(args),
         Verb::Dump(args) => cmd::dump::run(args),
         Verb::Check(args) => cmd::check::run(args),
         Verb::Convert(args) => cmd::convert::run(args),

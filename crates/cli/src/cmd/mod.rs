@@ -13,6 +13,7 @@ pub mod dump;
 pub mod export;
 pub mod import;
 pub mod info;
+pub mod rate;
 pub mod record;
 pub mod repair;
 pub mod report;

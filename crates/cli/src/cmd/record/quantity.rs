@@ -33,7 +33,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// [`bytes`], but not 0.
-pub(super) fn size(text: &str) -> Result<u64, String> {
+pub(in crate::cmd) fn size(text: &str) -> Result<u64, String> {
     bytes(text).and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("must be above 0".into()) })
 }
 
