@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-recorder", &["lifetrace-transport", "lifetrace-trace"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
     ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-recorder"]),
-    ("xtask", &[]),
+    ("xtask", &["lifetrace-trace"]),
 ];
 
 /// Checks the whole workspace.

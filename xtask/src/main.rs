@@ -12,6 +12,7 @@ mod fuzz;
 mod readers;
 mod shell;
 mod soak;
+mod synth;
 mod tools;
 
 use anyhow::{Result, bail};
@@ -41,6 +42,8 @@ usage: cargo xtask COMMAND
                   (by python3 with pip) and npm
   soak NAME       a long run that must pass: cpython [TEST]..., sqlite, stress [--minutes N], kills;
                   see docs/verification.md
+  synth --events 10M [--seed N] [--stacks json|server|mixed] [--threads N] [--gc] [-f] -o OUT.lt
+                  write a synthetic trace, the same for the same words
   fuzz [SECONDS]  coverage-guided fuzzing of the trace reader, 60 seconds by default";
 
 fn main() -> Result<()> {
@@ -63,6 +66,7 @@ fn main() -> Result<()> {
         ["miri"] => checkers::miri(),
         ["readers"] => readers::run(),
         ["soak", ref words @ ..] => soak::run(words),
+        ["synth", ref words @ ..] => synth::run(words),
         ["fuzz"] => fuzz::run(60),
         ["fuzz", seconds] => fuzz::run(seconds.parse()?),
         [] | ["help" | "--help" | "-h"] => {
