@@ -36,9 +36,14 @@ pub struct Site {
 pub struct Sites {
     sites: Vec<Site>,
     busy: Zipf,
+    /// The last ones: a program does the same for a while.
+    recent: [usize; RECENT],
+    next_recent: usize,
     /// One birth in so many is of the leak.
     leak_every: u64,
 }
+
+const RECENT: usize = 24;
 
 const CLASSES: [u64; 12] = [16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096, 16_384];
 
@@ -54,16 +59,24 @@ impl Sites {
         Self {
             sites: sites.collect(),
             busy: Zipf::new(count - 1),
+            recent: [0; RECENT],
+            next_recent: 0,
             leak_every: (events / LEAKS).max(500),
         }
     }
 
-    /// Who allocates next.
-    pub fn draw(&self, random: &mut Random) -> usize {
-        match random.once_in(self.leak_every) {
+    /// Who allocates next: in two of three cases, who has done so lately.
+    pub fn draw(&mut self, random: &mut Random) -> usize {
+        if !random.once_in(3) {
+            return *random.one_of(&self.recent);
+        }
+        let drawn = match random.once_in(self.leak_every) {
             true => self.sites.len() - 1,
             false => self.busy.draw(random),
-        }
+        };
+        self.recent[self.next_recent] = drawn;
+        self.next_recent = (self.next_recent + 1) % RECENT;
+        drawn
     }
 
     pub fn site(&self, number: usize) -> Site {

