@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     fn entry(function: &str, line: u32, value: f64) -> Entry {
-        let value = Estimate { value, variance: value };
+        let value = Estimate { value, variance: value, uncertain: value };
         Entry { function: function.into(), file: "a.c".into(), line, value }
     }
 

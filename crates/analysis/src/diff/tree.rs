@@ -201,7 +201,10 @@ mod tests {
             .iter()
             .map(|(stack, value)| {
                 let codes: Vec<_> = stack.iter().copied().map(LocationCode).collect();
-                (tree.follow(0, &codes), Estimate { value: *value, variance: *value })
+                (
+                    tree.follow(0, &codes),
+                    Estimate { value: *value, variance: *value, uncertain: *value },
+                )
             })
             .collect();
         let shaped = Shaped::new(&tree, book, &View::default());

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 use crate::choice;
 use crate::export::{Format, Metric, Options, PprofTypes};
 use crate::output::Output;
@@ -26,17 +28,20 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     metric: Metric,
     /// Whose names the numbers of a pprof profile have
-    #[arg(long, value_name = "NAMES", value_enum, default_value_t)]
-    pprof_types: PprofTypes,
+    #[arg(long, value_name = "NAMES", value_enum)]
+    pprof_types: Option<PprofTypes>,
     #[command(flatten)]
     choice: choice::Args,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { trace, format, output, force, metric, pprof_types, choice } = args;
+    if pprof_types.is_some() && format != Format::Pprof {
+        bail!("--pprof-types: is about pprof profiles\n  add -F pprof, or leave it out");
+    }
     let output = Output::of(format.content(), &output, &trace, force)?;
     let study = Study::of(&trace, choice.choice()?)?;
-    let options = Options { metric, pprof_types };
+    let options = Options { metric, pprof_types: pprof_types.unwrap_or_default() };
     output.write(|file| format.write(&study, &options, file))?;
     Ok(super::conclude(&study.reading.damages))
 }

@@ -172,14 +172,14 @@ fn short_name(metric: Metric) -> &'static str {
 fn value(metric: Metric, value: f64) -> String {
     let step = if value > 0.0 { 10f64.powf(value.log10().floor() - 2.0).max(1.0) } else { 1.0 };
     let value = (value / step).round() * step;
-    measured(metric, &Estimate { value, variance: 0.0 })
+    measured(metric, &Estimate { value, variance: 0.0, uncertain: 0.0 })
 }
 
 /// `+38 ± 13 MiB`.
 fn change(metric: Metric, difference: &Difference) -> String {
     let change = difference.change();
     let variance = (difference.interval95() / Z95).powi(2);
-    let text = measured(metric, &Estimate { value: change.abs(), variance });
+    let text = measured(metric, &Estimate { value: change.abs(), variance, uncertain: 0.0 });
     let sign = if change < 0.0 { "-" } else { "+" };
     format!("{sign}{text}")
 }

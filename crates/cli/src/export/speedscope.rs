@@ -81,7 +81,7 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     }
     let file = File {
         schema: SCHEMA,
-        name: format!("{} ({})", program(reading), trust(reading)),
+        name: format!("{}: {}", program(reading), trust(reading)),
         exporter: format!("lifetrace {}", env!("CARGO_PKG_VERSION")),
         active_profile_index,
         shared: Shared { frames: stacks.lines.iter().map(Frame::new).collect() },

@@ -22,9 +22,42 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     drawing.title = format!("{}: {metric}", program(&study.reading));
     drawing.subtitle = Some(trust(&study.reading));
     drawing.colors = Palette::Basic(BasicPalette::Mem);
-    drawing.notes = notes(&study.reading).join("\n");
+    drawing.notes = comment(&notes(&study.reading).join("\n"));
     drawing.count_name = options.metric.unit().name().to_owned();
     // The same trace gives the same file.
     drawing.deterministic = true;
     Ok(from_lines(&mut drawing, lines.iter().map(String::as_str), output)?)
+}
+
+/// Text that may stand in an XML comment, where two hyphens are an error.
+fn comment(text: &str) -> String {
+    let mut safe = String::new();
+    for character in text.chars() {
+        if character == '-' && safe.ends_with('-') {
+            safe.push(' ');
+        }
+        safe.push(character);
+    }
+    if safe.ends_with('-') {
+        safe.push(' ');
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_have_no_two_hyphens() {
+        for (text, expected) in [
+            ("a-b", "a-b"),
+            ("program --fast", "program - -fast"),
+            ("---", "- - - "),
+            ("x\ny", "x\ny"),
+            ("", ""),
+        ] {
+            assert_eq!(comment(text), expected);
+        }
+    }
 }

@@ -180,9 +180,16 @@ fn a_flame_graph_says_what_it_is_of() {
     assert!(svg.contains(&format!("<title>all ({} bytes, 100%)</title>", human(peak))));
     assert!(svg.contains("bytes live at the peak"));
     assert!(svg.contains("estimated from 1676 sampled allocations"));
-    let mut python = Command::new("/usr/bin/python3");
-    python.args(["-c", "import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.stdin)"]);
-    fed(&mut python, svg.as_bytes());
+}
+
+#[test]
+fn flame_graphs_are_xml() {
+    // The sample's command line has two hyphens, which a comment must not have.
+    for trace in [SMALL, SAMPLE] {
+        let mut python = Command::new("/usr/bin/python3");
+        python.args(["-c", "import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.stdin)"]);
+        fed(&mut python, &export("svg", trace, &[]));
+    }
 }
 
 /// 1,234,567

@@ -26,7 +26,7 @@ use thinning::Thinning;
 
 pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let (reading, info) = (&study.reading, study.reading.trace.info());
-    let title = format!("{} ({})", program(reading), trust(reading));
+    let title = format!("{}: {}", program(reading), trust(reading));
     let start = Duration::from_micros(info.start_time.0);
     let start = ReferenceTimestamp::from_duration_since_unix_epoch(start);
     let mut profile = Profile::new(&title, start, SamplingInterval::from_millis(1));
