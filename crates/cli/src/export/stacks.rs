@@ -1,16 +1,14 @@
 //! Backtraces by name: what formats have that know functions and no addresses.
 //!
-//! A tree of its own, with a node for each line of a backtrace (inlined functions have lines, but no
-//! frames) and equal lines merged. What equal means is for the format to say: a flame graph merges
-//! lines of the same function, wherever in it they are. The order of stacks is that of their names
-//! from the outermost frame on, so it does not depend on which of them allocated first.
+//! The tree of lines that reports have, with lines merged further: what makes them equal is for the
+//! format to say. A flame graph merges all lines of a function. The order of stacks is that of their
+//! names from the outermost line on, so it does not depend on which of them allocated first.
 
 use lifetrace_analysis::account::Balance;
-use lifetrace_analysis::call_tree::NodeId;
-use lifetrace_analysis::names::expand;
+use lifetrace_analysis::call_tree::{NodeId, Tree};
+use lifetrace_analysis::shape::{Shape, Shaped};
 use lifetrace_analysis::{Names, Place, Profile};
 use lifetrace_trace::event::Location;
-use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
 
 use crate::report::function;
@@ -43,42 +41,38 @@ pub struct Line<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Stack {
     pub balance: Balance,
-    node: usize,
+    node: NodeId,
 }
 
 /// All stacks of a trace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stacks<'a> {
     pub lines: Vec<Line<'a>>,
     pub stacks: Vec<Stack>,
-    tree: Tree,
+    tree: Tree<LineId>,
 }
 
 impl<'a> Stacks<'a> {
     /// The backtraces of `profile`; `names` are those of the trace.
     pub fn new(profile: &Profile, names: &'a impl Names, sameness: Sameness) -> Self {
-        let mut builder =
-            Builder { names, sameness, lines: Lines::default(), known: FxHashMap::default() };
-        let (tree, renumbering) = builder.tree(profile);
-        let Lines { lines, .. } = builder.lines;
-        let mut balances = vec![Balance::default(); tree.nodes.len()];
-        for (node, balance) in profile.balances() {
-            balances[renumbering[&node]] += &balance;
+        let shaped = Shaped::new(profile.tree(), names, &Shape::default());
+        let found = shaped.merge(profile.balances());
+        let has_empty = found.iter().any(|&(node, _)| node == NodeId::ROOT);
+        let (tree, lines, merged) = merge(&shaped, has_empty, sameness);
+        let mut balances = vec![Balance::default(); 1 + tree.len()];
+        for (node, balance) in found {
+            balances[merged[node.index()].index()] += &balance;
         }
-        let used = |&node: &usize| !balances[node].allocated.is_empty();
-        let order = tree.order(&lines).into_iter().filter(used);
-        let stacks = order.map(|node| Stack { balance: balances[node], node }).collect();
+        let balance = |node: NodeId| balances[node.index()];
+        let order = order(&tree, &lines).into_iter();
+        let used = order.filter(|&node| !balance(node).allocated.is_empty());
+        let stacks = used.map(|node| Stack { balance: balance(node), node }).collect();
         Self { lines, stacks, tree }
     }
 
     /// A stack's lines, outermost first; never none.
     pub fn path(&self, stack: &Stack) -> Vec<LineId> {
-        let mut path = Vec::new();
-        let mut node = stack.node;
-        while let Some(Node { parent, line }) = self.tree.nodes[node] {
-            path.push(line);
-            node = parent;
-        }
+        let mut path: Vec<_> = self.tree.frames(stack.node).collect();
         path.reverse();
         path
     }
@@ -99,47 +93,21 @@ impl LineId {
     }
 }
 
-#[derive(Debug)]
-struct Tree {
-    /// The root has no line. A node's parent comes before it.
-    nodes: Vec<Option<Node>>,
-    children: FxHashMap<Node, usize>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Node {
-    parent: usize,
-    line: LineId,
-}
-
-impl Tree {
-    const ROOT: usize = 0;
-
-    fn child(&mut self, parent: usize, line: LineId) -> usize {
-        let node = Node { parent, line };
-        *self.children.entry(node).or_insert_with(|| {
-            self.nodes.push(Some(node));
-            self.nodes.len() - 1
-        })
+/// All nodes, parents first, siblings in the order of their lines.
+fn order(tree: &Tree<LineId>, lines: &[Line<'_>]) -> Vec<NodeId> {
+    let ranks = ranks(lines);
+    let mut children = vec![Vec::new(); 1 + tree.len()];
+    for (node, parent, line) in tree.nodes() {
+        children[parent.index()].push((ranks[line.index()], node));
     }
-
-    /// All nodes, parents first, siblings in the order of their lines.
-    fn order(&self, lines: &[Line<'_>]) -> Vec<usize> {
-        let ranks = ranks(lines);
-        let mut children = vec![Vec::new(); self.nodes.len()];
-        for (index, node) in self.nodes.iter().enumerate() {
-            if let Some(Node { parent, line }) = node {
-                children[*parent].push((ranks[line.index()], index));
-            }
-        }
-        let (mut order, mut waiting) = (Vec::new(), vec![Self::ROOT]);
-        while let Some(node) = waiting.pop() {
-            order.push(node);
-            children[node].sort_unstable();
-            waiting.extend(children[node].iter().rev().map(|&(_, child)| child));
-        }
-        order
+    let (mut order, mut waiting) = (Vec::new(), vec![NodeId::ROOT]);
+    while let Some(node) = waiting.pop() {
+        order.push(node);
+        let children = &mut children[node.index()];
+        children.sort_unstable();
+        waiting.extend(children.iter().rev().map(|&(_, child)| child));
     }
+    order
 }
 
 /// The place of each line if they were sorted.
@@ -166,42 +134,24 @@ impl<'a> Lines<'a> {
     }
 }
 
-struct Builder<'a, N> {
-    names: &'a N,
+/// The tree of `shaped` with `sameness`, its lines, and which of its nodes each of `shaped` is.
+fn merge<'a>(
+    shaped: &Shaped<'a>,
+    has_empty: bool,
     sameness: Sameness,
-    lines: Lines<'a>,
-    /// The lines of a frame, outermost first.
-    known: FxHashMap<LocationCode, Vec<LineId>>,
-}
-
-impl<'a, N: Names> Builder<'a, N> {
-    fn tree(&mut self, profile: &Profile) -> (Tree, FxHashMap<NodeId, usize>) {
-        let mut tree = Tree { nodes: vec![None], children: FxHashMap::default() };
-        let mut renumbering = FxHashMap::default();
-        // A backtrace without frames has a line that says so.
-        if profile.balances().any(|(node, _)| node == NodeId::ROOT) {
-            let nothing = self.lines.id(line(&Place::NoBacktrace, self.sameness));
-            renumbering.insert(NodeId::ROOT, tree.child(Tree::ROOT, nothing));
-        }
-        for (node, parent, code) in profile.tree().nodes() {
-            let above = if parent == NodeId::ROOT { Tree::ROOT } else { renumbering[&parent] };
-            let lines = self.lines_of(code).iter();
-            let end = lines.fold(above, |above, &line| tree.child(above, line));
-            renumbering.insert(node, end);
-        }
-        (tree, renumbering)
+) -> (Tree<LineId>, Vec<Line<'a>>, Vec<NodeId>) {
+    let (mut lines, mut tree, mut merged) = (Lines::default(), Tree::default(), vec![NodeId::ROOT]);
+    let frames = shaped.lines().iter();
+    let ids: Vec<_> = frames.map(|frame| lines.id(line(&frame.place, sameness))).collect();
+    for (_, parent, line) in shaped.tree().nodes() {
+        merged.push(tree.child(merged[parent.index()], ids[line.index()]));
     }
-
-    fn lines_of(&mut self, code: LocationCode) -> &[LineId] {
-        let Self { names, sameness, lines, known } = self;
-        known.entry(code).or_insert_with(|| {
-            let frames = expand(*names, code);
-            let mut ids: Vec<_> =
-                frames.map(|frame| lines.id(line(&frame.place, *sameness))).collect();
-            ids.reverse();
-            ids
-        })
+    // A backtrace without frames has a line that says so.
+    if has_empty {
+        let nothing = lines.id(line(&Place::NoBacktrace, sameness));
+        merged[NodeId::ROOT.index()] = tree.child(NodeId::ROOT, nothing);
     }
+    (tree, lines.lines, merged)
 }
 
 fn line<'a>(place: &Place<'a>, sameness: Sameness) -> Line<'a> {
@@ -217,7 +167,7 @@ fn line<'a>(place: &Place<'a>, sameness: Sameness) -> Line<'a> {
 #[cfg(test)]
 mod tests {
     use lifetrace_trace::event::{Allocation, Event, Source, TraceInfo};
-    use lifetrace_trace::ids::{AllocationId, DomainId, Timestamp, Words};
+    use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
 
     use super::*;
     use crate::export::Metric;

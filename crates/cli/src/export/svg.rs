@@ -13,7 +13,10 @@ use crate::study::Study;
 
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut lines = Vec::new();
-    each_line(study, options, |line| Ok(lines.push(line.to_owned())))?;
+    each_line(study, options, |line| {
+        lines.push(line.to_owned());
+        Ok(())
+    })?;
     let (path, metric) = (study.reading.trace.path.display(), options.metric.title());
     if lines.is_empty() {
         bail!("{path}: has no {metric}, so there is nothing to draw\n  choose another --metric");
