@@ -17,6 +17,7 @@
 //! and doubling, whatever backtraces would be if written out.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -24,10 +25,19 @@ use super::weighted_tree::{NONE, WeightedTree};
 
 /// The compressed tree; a node of it is called a class.
 pub(super) struct Repeats {
-    /// By class; the first is the empty sequence, and a class comes anywhere after it.
+    /// By class; the first is the empty sequence.
     pub(super) classes: Vec<Class>,
     /// By node: the class of the longest heavy sequence that ends there.
     pub(super) longest: Vec<u32>,
+    /// All classes, the shortest first.
+    pub(super) ascending: Vec<u32>,
+    /// By class: a shorter inner end, such that any is reached in few leaps (Myers 1983, "An
+    /// applicative random-access stack").
+    leaps: Vec<u32>,
+    /// Nodes by their longest class, which comes before those of which it is the inner end.
+    nodes: Vec<u32>,
+    /// By class: where it and those of which it is the inner end are in `nodes`.
+    ranges: Vec<Range<usize>>,
 }
 
 /// A heavy sequence.
@@ -51,11 +61,87 @@ impl Repeats {
         doublings.assemble(sequences, by_node)
     }
 
+    fn of(classes: Vec<Class>, longest: Vec<u32>) -> Self {
+        let mut ascending: Vec<u32> = (0..classes.len() as u32).collect();
+        ascending.sort_by_key(|&class| classes[class as usize].length);
+        let leaps = leaps(&classes, &ascending);
+        let (nodes, ranges) = by_class(&classes, &ascending, &longest);
+        Self { classes, longest, ascending, leaps, nodes, ranges }
+    }
+
+    /// All nodes where a class ends, in order.
+    pub(super) fn ends(&self, class: u32) -> Vec<u32> {
+        let mut nodes = self.nodes[self.ranges[class as usize].clone()].to_vec();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// The longest inner end of a class that has at most so many frames.
+    pub(super) fn shortened(&self, mut class: u32, length: u32) -> u32 {
+        while self.length(class) > length {
+            let leap = self.leaps[class as usize];
+            let far = self.length(leap) > length;
+            class = if far { leap } else { self.classes[class as usize].parent };
+        }
+        class
+    }
+
+    fn length(&self, class: u32) -> u32 {
+        self.classes[class as usize].length
+    }
+
     /// A class and those that are its inner ends, but the empty one.
     pub(super) fn inner_ends(&self, class: u32) -> impl Iterator<Item = u32> {
         let some = |class: u32| (class != EMPTY).then_some(class);
         std::iter::successors(some(class), move |&class| some(self.classes[class as usize].parent))
     }
+}
+
+fn leaps(classes: &[Class], ascending: &[u32]) -> Vec<u32> {
+    let mut leaps = vec![EMPTY; classes.len()];
+    let mut depths = vec![0u32; classes.len()];
+    for &class in ascending.iter().filter(|&&class| class != EMPTY) {
+        let parent = classes[class as usize].parent;
+        let leap = leaps[parent as usize];
+        let further = leaps[leap as usize];
+        let depth = |class: u32| depths[class as usize];
+        let alike = depth(parent) - depth(leap) == depth(leap) - depth(further);
+        leaps[class as usize] = if alike { further } else { parent };
+        depths[class as usize] = depth(parent) + 1;
+    }
+    leaps
+}
+
+/// The nodes in the order of their classes, and the range of each class with those inside which it is.
+fn by_class(
+    classes: &[Class],
+    ascending: &[u32],
+    longest: &[u32],
+) -> (Vec<u32>, Vec<Range<usize>>) {
+    let parent = |class: u32| classes[class as usize].parent as usize;
+    let mut own = vec![0; classes.len()];
+    longest.iter().for_each(|&class| own[class as usize] += 1);
+    let mut all = own.clone();
+    for &class in ascending.iter().rev().filter(|&&class| class != EMPTY) {
+        all[parent(class)] += all[class as usize];
+    }
+    // Where the next of each class's inner ends goes; then, where its own next node goes.
+    let mut next = vec![own[EMPTY as usize]; classes.len()];
+    let mut ranges = vec![0..longest.len(); classes.len()];
+    for &class in ascending.iter().filter(|&&class| class != EMPTY) {
+        let (index, size) = (class as usize, all[class as usize]);
+        let start = next[parent(class)];
+        next[parent(class)] += size;
+        ranges[index] = start..start + size;
+        next[index] = start + own[index];
+    }
+    let mut nodes = vec![NONE; longest.len()];
+    let mut free: Vec<usize> = ranges.iter().map(|range| range.start).collect();
+    for (node, &class) in (0u32..).zip(longest) {
+        nodes[free[class as usize]] = node;
+        free[class as usize] += 1;
+    }
+    (nodes, ranges)
 }
 
 /// Classes of sequences of `1 << k` frames.
@@ -128,7 +214,7 @@ impl Doublings {
             previous = get(sequence);
         }
         let longest = by_node.into_iter().map(|sequence| class_of[sequence as usize]).collect();
-        Repeats { classes: builder.finish(), longest }
+        Repeats::of(builder.finish(), longest)
     }
 
     fn compare(&self, a: &Sequence, b: &Sequence) -> Ordering {
