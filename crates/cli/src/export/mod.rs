@@ -3,7 +3,7 @@
 //! ```text
 //!   Study ─┬─ reading ───→ by name: Stacks ─→ collapsed ─→ svg;  speedscope
 //!          │               by frame ───────────→ pprof
-//!          └─ replay() ──→ each block ─────────→ firefox
+//!          └─ replay() ──→ each block ─────────→ firefox, dhat, heaptrack, tables
 //!
 //!   Metric, apportion: which numbers, and whole ones that add up
 //!   notes: what every file says of where its numbers come from
@@ -14,13 +14,16 @@
 
 mod apportion;
 mod collapsed;
+mod dhat;
 mod firefox;
+mod heaptrack;
 mod metric;
 mod notes;
 mod pprof;
 mod speedscope;
 mod stacks;
 mod svg;
+mod tables;
 
 use std::io::Write;
 
@@ -37,8 +40,20 @@ pub use pprof::Types as PprofTypes;
 pub enum Format {
     /// One line a backtrace, for flame graph programs
     Collapsed,
+    /// All callsites as CSV
+    CallsitesCsv,
+    /// All callsites as JSON
+    CallsitesJson,
+    /// For Valgrind's dh_view.html: backtraces with lifetimes
+    Dhat,
+    /// All events as CSV
+    EventsCsv,
+    /// All events as JSON, an object a line
+    EventsJson,
     /// For profiler.firefox.com: each sampled block at its time
     Firefox,
+    /// For heaptrack_gui and heaptrack_print: each allocation and free
+    Heaptrack,
     /// For Go's pprof and everything that reads its files; gzipped
     Pprof,
     /// For speedscope.app: a JSON file with all metrics
@@ -60,7 +75,16 @@ impl Format {
     /// What kind of file that is.
     pub fn content(self) -> Content {
         match self {
-            Self::Collapsed | Self::Firefox | Self::Speedscope | Self::Svg => Content::Text,
+            Self::CallsitesCsv
+            | Self::CallsitesJson
+            | Self::Collapsed
+            | Self::Dhat
+            | Self::EventsCsv
+            | Self::EventsJson
+            | Self::Firefox
+            | Self::Heaptrack
+            | Self::Speedscope
+            | Self::Svg => Content::Text,
             Self::Pprof => Content::Binary("a pprof profile"),
         }
     }
@@ -77,7 +101,13 @@ impl Format {
     ) -> anyhow::Result<()> {
         match self {
             Self::Collapsed => collapsed::write(study, options, output),
+            Self::CallsitesCsv => tables::callsites_csv(study, options, output),
+            Self::CallsitesJson => tables::callsites_json(study, options, output),
+            Self::Dhat => dhat::write(study, output),
+            Self::EventsCsv => tables::events_csv(study, output),
+            Self::EventsJson => tables::events_json(study, output),
             Self::Firefox => firefox::write(study, output),
+            Self::Heaptrack => heaptrack::write(study, output),
             Self::Pprof => pprof::write(study, options, output),
             Self::Speedscope => speedscope::write(study, options, output),
             Self::Svg => svg::write(study, options, output),

@@ -22,7 +22,8 @@ pub fn notes(reading: &Reading) -> Vec<String> {
     ]
 }
 
-fn command(reading: &Reading) -> String {
+/// What was run.
+pub fn command(reading: &Reading) -> String {
     let Known { info, facts, .. } = reading.known();
     let context = info.context.clone().filter(|context| !context.is_empty());
     let command = context.or_else(|| facts?.command());

@@ -27,6 +27,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 pub use fault::{Failure, Fault};
 
+/// The label of traces whose clock does not tell microseconds.
+pub const CLOCK: &str = "import.clock";
+
 /// So many bytes tell what a file is.
 const BEGINNING: usize = 64;
 

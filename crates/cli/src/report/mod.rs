@@ -24,7 +24,7 @@ use crate::study::Study;
 pub use amounts::measured;
 pub use json::{Flaws, metric_name, number, to_json};
 pub use page::Page;
-pub use place::function;
+pub use place::{file, function};
 pub use subject::{Counts, Known, Subject};
 pub use told::{Coverage, Told, unit_name};
 pub use views::{ViewName, measure};

@@ -45,7 +45,7 @@ pub fn import(input: impl Read, output: &mut dyn Write) -> Result<Imported, Fail
     let mut scribe = Scribe::new(output, &subject, 1.0)?;
     scribe.label("import.blocks", MADE)?;
     if file.time_unit == "instrs" {
-        scribe.label("import.clock", "a microsecond stands for an instruction")?;
+        scribe.label(super::CLOCK, "a microsecond stands for an instruction")?;
     }
     let times = file.times();
     let mut remarks = vec![MADE.to_owned()];

@@ -1,0 +1,224 @@
+//! A line or an object for each event: births, promotions and deaths of sampled blocks, as they came.
+
+use std::io::{self, BufWriter, Write};
+
+use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_analysis::history::Block;
+use lifetrace_analysis::names::expand;
+use lifetrace_analysis::replay::{Death, since};
+use lifetrace_analysis::{Observer, Place};
+use lifetrace_trace::event::Source;
+use lifetrace_trace::ids::{LocationCode, Timestamp};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::csv::Csv;
+use crate::report::{file, function, number};
+use crate::study::Study;
+use crate::summary::Reading;
+
+const COLUMNS: [&str; 12] = [
+    "time_us",
+    "event",
+    "block",
+    "bytes",
+    "weight",
+    "source",
+    "sampler",
+    "thread",
+    "domain",
+    "growth",
+    "age_us",
+    "backtrace",
+];
+
+/// The names are those of the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Row {
+    /// Since the trace's start.
+    time_us: u64,
+    event: &'static str,
+    /// How many were born before it.
+    block: u64,
+    bytes: u64,
+    /// How many blocks it stands for.
+    #[serde(serialize_with = "number")]
+    weight: f64,
+    source: &'static str,
+    sampler: u8,
+    /// Where the event was; a promotion has none of its own.
+    thread: u32,
+    domain: u16,
+    /// Not a block of its own, but bytes that were added to one.
+    growth: bool,
+    /// Nothing at its birth.
+    age_us: Option<u64>,
+}
+
+/// A line of a backtrace.
+#[derive(Clone, Debug, Serialize)]
+struct Line {
+    function: String,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+/// A row, and a birth's backtrace, outermost line first.
+#[derive(Serialize)]
+struct Object<'a> {
+    #[serde(flatten)]
+    row: Row,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backtrace: Option<Vec<&'a Line>>,
+}
+
+pub fn write_csv(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
+    let mut output = BufWriter::new(output);
+    let mut csv = Csv::new(&mut output);
+    csv.line(COLUMNS)?;
+    each(study, |row, lines| {
+        let functions = lines.map(|lines| {
+            lines.iter().map(|line| line.function.as_str()).collect::<Vec<_>>().join(";")
+        });
+        csv_line(&mut csv, row, &functions.unwrap_or_default())
+    })?;
+    Ok(output.flush()?)
+}
+
+pub fn write_json(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
+    let mut output = BufWriter::new(output);
+    each(study, |row, backtrace| {
+        serde_json::to_writer(&mut output, &Object { row: *row, backtrace })?;
+        writeln!(output)
+    })?;
+    Ok(output.flush()?)
+}
+
+fn csv_line(csv: &mut Csv<impl Write>, row: &Row, backtrace: &str) -> io::Result<()> {
+    let age = row.age_us.map(|age| age.to_string()).unwrap_or_default();
+    csv.line([
+        &*row.time_us.to_string(),
+        row.event,
+        &row.block.to_string(),
+        &row.bytes.to_string(),
+        &row.weight.to_string(),
+        row.source,
+        &row.sampler.to_string(),
+        &row.thread.to_string(),
+        &row.domain.to_string(),
+        if row.growth { "true" } else { "false" },
+        &age,
+        backtrace,
+    ])
+}
+
+/// Gives `take` each event, with the backtrace if it is a birth.
+fn each<F>(study: &Study, take: F) -> anyhow::Result<()>
+where
+    F: FnMut(&Row, Option<Vec<&Line>>) -> io::Result<()>,
+{
+    let start = study.reading.trace.info().start_time;
+    let lines = Lines { reading: &study.reading, known: FxHashMap::default() };
+    let mut events = Events { take, start, lines, failure: None };
+    study.replay(&mut events)?;
+    Ok(events.failure.map_or(Ok(()), Err)?)
+}
+
+struct Events<'a, F> {
+    take: F,
+    start: Timestamp,
+    lines: Lines<'a>,
+    failure: Option<io::Error>,
+}
+
+impl<F> Events<'_, F>
+where
+    F: FnMut(&Row, Option<Vec<&Line>>) -> io::Result<()>,
+{
+    fn row(&self, event: &'static str, block: &Block, time: Timestamp) -> Row {
+        let micros = |from, to| since(from, to).as_micros() as u64;
+        Row {
+            time_us: micros(self.start, time),
+            event,
+            block: block.index,
+            bytes: block.bytes,
+            weight: block.weight.value(),
+            source: source(block.source),
+            sampler: block.sampler.0,
+            thread: block.thread.0,
+            domain: block.domain.0,
+            growth: block.is_growth,
+            age_us: (event != BIRTH).then(|| micros(block.born, time)),
+        }
+    }
+
+    /// After a failure nothing is written any more.
+    fn take(&mut self, row: &Row, backtrace: Option<NodeId>) {
+        if self.failure.is_none() {
+            let lines = backtrace.map(|node| self.lines.of(node));
+            self.failure = (self.take)(row, lines).err();
+        }
+    }
+}
+
+impl<F> Observer for Events<'_, F>
+where
+    F: FnMut(&Row, Option<Vec<&Line>>) -> io::Result<()>,
+{
+    fn born(&mut self, block: &Block) {
+        let row = self.row(BIRTH, block, block.born);
+        self.take(&row, Some(block.backtrace));
+    }
+
+    fn promoted(&mut self, block: &Block) {
+        if let Some(time) = block.promoted {
+            let row = self.row("promotion", block, time);
+            self.take(&row, None);
+        }
+    }
+
+    fn died(&mut self, block: &Block, death: Death) {
+        let row = Row { thread: death.thread.0, ..self.row("collection", block, death.time) };
+        self.take(&row, None);
+    }
+}
+
+const BIRTH: &str = "allocation";
+
+/// What frames are called.
+struct Lines<'a> {
+    reading: &'a Reading,
+    /// Innermost line first.
+    known: FxHashMap<LocationCode, Vec<Line>>,
+}
+
+impl Lines<'_> {
+    /// Outermost line first.
+    fn of(&mut self, node: NodeId) -> Vec<&Line> {
+        let Self { reading, known } = self;
+        let codes: Vec<_> = reading.profile.tree().frames(node).collect();
+        for code in &codes {
+            let lines = || expand(&reading.trace, *code).map(|it| Line::new(&it.place)).collect();
+            known.entry(*code).or_insert_with(lines);
+        }
+        codes.iter().rev().flat_map(|code| known[code].iter().rev()).collect()
+    }
+}
+
+impl Line {
+    fn new(place: &Place<'_>) -> Self {
+        let line = match place {
+            Place::Known(location) => Some(location.line).filter(|line| *line > 0),
+            _ => None,
+        };
+        Self { function: function(place), file: file(place), line }
+    }
+}
+
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::Minor => "minor",
+        Source::Major => "major",
+        Source::External => "external",
+    }
+}
