@@ -34,7 +34,8 @@ pub fn each_line(
     mut take: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let reading = &study.reading;
-    let stacks = Stacks::new(&reading.profile, &reading.trace, Sameness::Function);
+    let stacks =
+        Stacks::new(&reading.profile, &reading.trace, &study.choice.view, Sameness::Function);
     let names: Vec<String> = stacks.lines.iter().map(|line| name(&line.function)).collect();
     let values: Vec<f64> =
         stacks.stacks.iter().map(|stack| options.metric.of(&stack.balance)).collect();

@@ -67,7 +67,7 @@ struct Event {
 
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let reading = &study.reading;
-    let stacks = Stacks::new(&reading.profile, &reading.trace, Sameness::Line);
+    let stacks = Stacks::new(&reading.profile, &reading.trace, &study.choice.view, Sameness::Line);
     let (mut profiles, mut active_profile_index) = (Vec::new(), 0);
     for &metric in Metric::value_variants() {
         let profile = profile(&stacks, metric)?;

@@ -6,7 +6,8 @@
 
 use lifetrace_analysis::account::Balance;
 use lifetrace_analysis::call_tree::{NodeId, Tree};
-use lifetrace_analysis::shape::{Shape, Shaped};
+use lifetrace_analysis::filter::View;
+use lifetrace_analysis::shape::Shaped;
 use lifetrace_analysis::{Names, Place, Profile};
 use lifetrace_trace::event::Location;
 use rustc_hash::FxHashMap;
@@ -53,9 +54,9 @@ pub struct Stacks<'a> {
 }
 
 impl<'a> Stacks<'a> {
-    /// The backtraces of `profile`; `names` are those of the trace.
-    pub fn new(profile: &Profile, names: &'a impl Names, sameness: Sameness) -> Self {
-        let shaped = Shaped::new(profile.tree(), names, &Shape::default());
+    /// The backtraces of `profile` as `view` has them; `names` are those of the trace.
+    pub fn new(profile: &Profile, names: &'a impl Names, view: &View, sameness: Sameness) -> Self {
+        let shaped = Shaped::new(profile.tree(), names, view);
         let found = shaped.merge(profile.balances());
         let has_empty = found.iter().any(|&(node, _)| node == NodeId::ROOT);
         let (tree, lines, merged) = merge(&shaped, has_empty, sameness);
@@ -141,7 +142,7 @@ fn merge<'a>(
     sameness: Sameness,
 ) -> (Tree<LineId>, Vec<Line<'a>>, Vec<NodeId>) {
     let (mut lines, mut tree, mut merged) = (Lines::default(), Tree::default(), vec![NodeId::ROOT]);
-    let frames = shaped.lines().iter();
+    let frames = shaped.lines();
     let ids: Vec<_> = frames.map(|frame| lines.id(line(&frame.place, sameness))).collect();
     for (_, parent, line) in shaped.tree().nodes() {
         merged.push(tree.child(merged[parent.index()], ids[line.index()]));
@@ -229,7 +230,7 @@ mod tests {
 
     fn check(backtraces: &[&[u64]], names: &Program, sameness: Sameness, expected: &[(&str, f64)]) {
         let profile = profile(backtraces);
-        let stacks = Stacks::new(&profile, names, sameness);
+        let stacks = Stacks::new(&profile, names, &View::default(), sameness);
         let text = |stack: &Stack| {
             let path = stacks.path(stack);
             let lines = path.iter().map(|id| &stacks.lines[id.index()]);

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::bail;
 use lifetrace_analysis::callsites::Callsite;
-use lifetrace_analysis::{Callsites, Estimate, Metric as Order, Place, Shape};
+use lifetrace_analysis::{Callsites, Estimate, Metric as Order, Place};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -74,8 +74,9 @@ pub fn write_json(study: &Study, options: &Options, output: &mut dyn Write) -> a
 
 fn rows(study: &Study, options: &Options) -> Vec<Row> {
     let reading = &study.reading;
-    let (shape, order) = (Shape::default(), order(options.metric));
-    let Callsites { callsites, .. } = reading.profile.callsites(&reading.trace, &shape, order);
+    let order = order(options.metric);
+    let Callsites { callsites, .. } =
+        reading.profile.callsites(&reading.trace, &study.choice.view, order);
     callsites.iter().map(Row::new).collect()
 }
 
