@@ -8,7 +8,7 @@ const FROM_LEFT: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '�
 pub fn bar(share: f64, width: usize) -> String {
     let eighths = eighths(share, width);
     let full = std::iter::repeat_n(FROM_LEFT[8], eighths / 8);
-    full.chain((eighths % 8 > 0).then(|| FROM_LEFT[eighths % 8])).collect()
+    full.chain((!eighths.is_multiple_of(8)).then(|| FROM_LEFT[eighths % 8])).collect()
 }
 
 /// Columns that fill shares of `height` lines, the upper line first.
