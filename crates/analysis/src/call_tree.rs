@@ -70,6 +70,10 @@ impl<F: Copy + Eq + Hash> Tree<F> {
     /// The backtrace that has one frame more.
     pub fn child(&mut self, parent: NodeId, frame: F) -> NodeId {
         let node = Node { parent, frame };
+        // The node after a node is mostly its first child, and often the one that is looked for.
+        if self.nodes.get(parent.index()) == Some(&node) {
+            return NodeId::new(parent.index() + 1);
+        }
         *self.children.entry(node).or_insert_with(|| {
             self.nodes.push(node);
             NodeId::new(self.nodes.len())
