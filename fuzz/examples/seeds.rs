@@ -2,10 +2,11 @@
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`
 //!
 //! Small ones, since those mutate quickly: a synthetic trace with every kind of event for each version
-//! of the format, and the first bytes of each trace in `fixtures/traces`. Of filters: those of the
-//! documentation, and those that the tests take for mistakes.
+//! of the format, and the first bytes of each trace in `fixtures/traces` and each file in
+//! `fixtures/imports`. Of filters: those of the documentation, and those that the tests take for
+//! mistakes.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use lifetrace_trace::event::{Location, Source, TraceInfo};
@@ -32,6 +33,7 @@ fn main() -> io::Result<()> {
             }
         }
     }
+    seed_import(here)?;
     for path in traces_of_our_own(here)? {
         let trace = std::fs::read(&path)?;
         let name = path.file_stem().unwrap_or_default();
@@ -67,6 +69,33 @@ fn filters(here: &Path) -> io::Result<()> {
             let bytes = [&[kind], seed.as_bytes()].concat();
             std::fs::write(corpus.join(format!("{kind}-{number}")), bytes)?;
         }
+    }
+    Ok(())
+}
+
+/// Small files as they are, and the beginnings of all of them unpacked.
+fn seed_import(here: &Path) -> io::Result<()> {
+    let corpus = here.join("corpus/import");
+    std::fs::create_dir_all(&corpus)?;
+    for entry in std::fs::read_dir(here.join("../fixtures/imports"))? {
+        let path = entry?.path();
+        let packed = std::fs::read(&path)?;
+        let name = path.file_stem().unwrap_or_default();
+        if packed.len() <= HEAD {
+            std::fs::write(corpus.join(name).with_extension("packed"), &packed)?;
+        }
+        let mut head = Vec::new();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => flate2::read::GzDecoder::new(&packed[..])
+                .take(HEAD as u64)
+                .read_to_end(&mut head)?,
+            Some("zst") => {
+                let decoder = ruzstd::decoding::StreamingDecoder::new(&packed[..]);
+                decoder.map_err(io::Error::other)?.take(HEAD as u64).read_to_end(&mut head)?
+            }
+            _ => continue,
+        };
+        std::fs::write(corpus.join(name), head)?;
     }
     Ok(())
 }

@@ -15,8 +15,15 @@ const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cdebug-assertions -Cpas
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table";
 
-const FUZZERS: &[&str] =
-    &["memtrace_read", "memtrace_roundtrip", "lt_read", "lt_columns", "lt_roundtrip", "filter"];
+const FUZZERS: &[&str] = &[
+    "memtrace_read",
+    "memtrace_roundtrip",
+    "lt_read",
+    "lt_columns",
+    "lt_roundtrip",
+    "filter",
+    "import",
+];
 
 /// Runs each fuzzer for so many seconds.
 ///

@@ -23,15 +23,16 @@ mod pprof;
 mod scribe;
 mod unpack;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Cursor, Read, Write};
 
+use fault::Place;
 pub use fault::{Failure, Fault};
 
 /// The label of traces whose clock does not tell microseconds.
 pub const CLOCK: &str = "import.clock";
 
 /// So many bytes tell what a file is.
-const BEGINNING: usize = 64;
+const BEGINNING: u64 = 64;
 
 /// Longer files of sums are taken as cut, in bytes: they are held in memory.
 const LONGEST: u64 = 256 << 20;
@@ -55,11 +56,15 @@ pub struct Imported {
 /// # Errors
 /// If nothing of the input can be used, or the output can't be written.
 pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, Failure> {
-    let unreadable = |error| Fault::of_file(format!("cannot be read: {error}"));
-    let unpacked = unpack::unpack(input).map_err(unreadable)?;
-    let mut input = BufReader::with_capacity(1 << 16, unpacked);
-    let beginning = input.fill_buf().map_err(unreadable)?;
-    let beginning = beginning[..beginning.len().min(BEGINNING)].to_vec();
+    let start = Place { line: None, byte: 0 };
+    let mut unpacked = unpack::unpack(input).map_err(|error| Fault::of_reading(start, &error))?;
+    let mut beginning = Vec::new();
+    let read = (&mut unpacked).take(BEGINNING).read_to_end(&mut beginning);
+    if let (Err(error), true) = (read, beginning.is_empty()) {
+        return Err(Fault::of_reading(start, &error).into());
+    }
+    let known = Cursor::new(beginning.clone());
+    let input = BufReader::with_capacity(1 << 16, known.chain(unpacked));
     if heaptrack::is_beginning(&beginning) {
         return heaptrack::import(input, output);
     }

@@ -62,7 +62,8 @@ impl<'w> Scribe<'w> {
     pub fn new(output: &'w mut dyn Write, subject: &Subject, rate: f64) -> io::Result<Self> {
         let executable = subject.command.split(' ').next().unwrap_or_default();
         let info = TraceInfo {
-            sample_rate: rate,
+            // Of words: one is hit if one of its bytes is.
+            sample_rate: -(8.0 * (-rate).ln_1p()).exp_m1(),
             word_bits: 64,
             executable_name: executable.to_owned(),
             host_name: String::new(),

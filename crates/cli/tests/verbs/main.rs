@@ -12,14 +12,17 @@ mod exports;
 mod facts;
 mod filters;
 mod glance;
+mod imports;
 mod ours;
 mod packets;
 mod pages;
+mod peers;
 mod repair;
 mod slicing;
 mod streams;
 mod stretches;
 mod stripping;
+mod tables;
 mod views;
 
 use std::fs;

@@ -10,10 +10,10 @@ use lifetrace_analysis::{Observer, Place};
 use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::csv::Csv;
-use crate::report::{file, function, number};
+use crate::report::{file, function};
 use crate::study::Study;
 use crate::summary::Reading;
 
@@ -42,7 +42,7 @@ struct Row {
     block: u64,
     bytes: u64,
     /// How many blocks it stands for.
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "short")]
     weight: f64,
     source: &'static str,
     sampler: u8,
@@ -220,5 +220,13 @@ fn source(source: Source) -> &'static str {
         Source::Minor => "minor",
         Source::Major => "major",
         Source::External => "external",
+    }
+}
+
+/// `1`, not `1.0`, and all digits of others.
+fn short<S: Serializer>(weight: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    match weight.fract() == 0.0 && *weight < 1e15 {
+        true => serializer.serialize_u64(*weight as u64),
+        false => serializer.serialize_f64(*weight),
     }
 }

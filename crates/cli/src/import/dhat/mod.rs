@@ -8,7 +8,7 @@
 mod frame;
 mod json;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
@@ -114,10 +114,9 @@ impl Backtraces for File {
 }
 
 fn because(error: &serde_json::Error) -> String {
-    match error.classify() {
-        serde_json::error::Category::Eof => {
-            format!("the file is cut at line {} column {}", error.line(), error.column())
-        }
-        _ => error.to_string(),
+    let is_cut = error.is_eof() || error.io_error_kind() == Some(ErrorKind::UnexpectedEof);
+    match is_cut {
+        true => format!("the file is cut at line {} column {}", error.line(), error.column()),
+        false => error.to_string(),
     }
 }

@@ -16,6 +16,8 @@
 
 mod lines;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, BufRead, Write};
 

@@ -13,6 +13,8 @@ mod lifetimes;
 mod moment;
 mod schedule;
 mod stand_ins;
+#[cfg(test)]
+mod tests;
 
 use super::count;
 use super::fault::Failure;
@@ -21,8 +23,8 @@ pub use moment::write as write_moment;
 pub use schedule::Backtraces;
 use schedule::Outcome;
 
-/// More blocks are not made: beyond, one stands for several. Also, so many points are too many.
-const MOST_BLOCKS: u64 = 1 << 22;
+/// More blocks are not made: beyond, one stands for several. Fuzzers have no time for so many.
+const MOST_BLOCKS: u64 = if cfg!(fuzzing) { 1 << 10 } else { 1 << 22 };
 
 /// Bytes and blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
