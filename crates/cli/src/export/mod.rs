@@ -17,6 +17,7 @@ mod collapsed;
 mod dhat;
 mod firefox;
 mod heaptrack;
+mod lines;
 mod metric;
 mod notes;
 mod pprof;

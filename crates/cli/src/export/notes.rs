@@ -5,13 +5,15 @@ use lifetrace_trace::fact::Sampler;
 
 use crate::human;
 use crate::report::{Known, unit_name};
+use crate::study::Study;
 use crate::summary::Reading;
 
 /// One line each, for people.
-pub fn notes(reading: &Reading) -> Vec<String> {
+pub fn notes(study: &Study) -> Vec<String> {
+    let reading = &study.reading;
     let summary = reading.profile.summary();
     let info = reading.trace.info();
-    vec![
+    let mut notes = vec![
         format!("lifetrace {}", env!("CARGO_PKG_VERSION")),
         format!("pid {} on {}: {}", info.pid, info.host_name, command(reading)),
         trust(reading),
@@ -19,7 +21,10 @@ pub fn notes(reading: &Reading) -> Vec<String> {
         total("allocated", &summary.allocated),
         total("live at the end", &summary.live),
         total("live at the peak", &summary.peak.amount),
-    ]
+    ];
+    let chosen = study.choice.sentences();
+    notes.extend(chosen.iter().map(|sentence| human::printable(sentence).into_owned()));
+    notes
 }
 
 /// What was run.

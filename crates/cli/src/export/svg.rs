@@ -25,7 +25,7 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     drawing.title = format!("{}: {metric}", program(&study.reading));
     drawing.subtitle = Some(trust(&study.reading));
     drawing.colors = Palette::Basic(BasicPalette::Mem);
-    drawing.notes = comment(&notes(&study.reading).join("\n"));
+    drawing.notes = comment(&notes(study).join("\n"));
     drawing.count_name = options.metric.unit().name().to_owned();
     // The same trace gives the same file.
     drawing.deterministic = true;

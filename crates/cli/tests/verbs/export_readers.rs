@@ -120,6 +120,23 @@ fn everything_that_a_pprof_sample_names_is_there() {
 }
 
 #[test]
+fn pprof_has_what_was_chosen() {
+    for options in [
+        &["--focus", "Stdlib__set.Make.add"][..],
+        &["--hide", "Stdlib__set.Make.bal"],
+        &["--collapse-recursion", "--filter", "size > 100"],
+    ] {
+        let decoded = decoded(&export("pprof", SMALL, options));
+        let lines = text(&export("collapsed", SMALL, options));
+        let numbers = lines.lines().map(|line| line.rsplit_once(' ').unwrap().1);
+        let expected: i64 = numbers.map(|number| number.parse::<i64>().unwrap()).sum();
+        assert_eq!(sums(&decoded)["alloc_space"], expected, "{options:?}");
+        let is_hidden = |text: &String| text == "Stdlib__set.Make.bal";
+        assert_eq!(strings(&decoded).iter().any(is_hidden), options[0] == "--focus");
+    }
+}
+
+#[test]
 fn rubys_names_give_rubys_numbers() {
     let decoded = decoded(&export("pprof", SMALL, &["--pprof-types", "rmp"]));
     let sums = sums(&decoded);

@@ -173,6 +173,33 @@ fn a_trace_without_samples_is_exported_but_cannot_be_drawn() {
 }
 
 #[test]
+fn what_is_exported_can_be_chosen() {
+    let whole = sum(&text(&export("collapsed", SMALL, &[])));
+    let check = |options: &[&str], holds: &dyn Fn(&str) -> bool| {
+        let lines = text(&export("collapsed", SMALL, options));
+        assert!(!lines.is_empty() && lines.lines().all(holds), "{options:?}: {lines}");
+        assert!(sum(&lines) <= whole);
+        let bytes = |name: &str| -> u64 {
+            let file: Value = serde_json::from_slice(&export(name, SMALL, options)).unwrap();
+            match name {
+                "speedscope" => file["profiles"][0]["endValue"].as_u64().unwrap(),
+                _ => {
+                    let weights = &file["threads"][0]["nativeAllocations"]["weight"];
+                    let weights = weights.as_array().unwrap().iter().filter_map(Value::as_u64);
+                    weights.sum()
+                }
+            }
+        };
+        assert_eq!(bytes("speedscope"), sum(&lines), "{options:?}");
+        assert!(bytes("firefox").abs_diff(sum(&lines)) <= 1, "{options:?}");
+    };
+    let starts = |line: &str| line.starts_with("Stdlib__set.Make.add");
+    check(&["--focus", "Stdlib__set.Make.add"], &starts);
+    check(&["--hide", "Stdlib__set.Make.bal"], &|line| !line.contains("Stdlib__set.Make.bal"));
+    check(&["--filter", "fn:Stdlib__set"], &|line| line.contains("Stdlib__set"));
+}
+
+#[test]
 fn names_for_pprof_are_for_pprof() {
     let refused = run(&["export", "-F", "svg", SMALL, "--pprof-types", "rmp"]);
     assert_eq!(refused.status.code(), Some(1));

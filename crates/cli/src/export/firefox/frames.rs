@@ -1,58 +1,59 @@
 //! Backtraces as the profiler's stacks: each is one frame more than another.
 
+use std::iter;
+
 use fxprof_processed_profile::{
-    CategoryColor, CategoryHandle, Frame, FrameFlags, FrameInfo, Profile, StackHandle, ThreadHandle,
+    CategoryColor, CategoryHandle, Frame, FrameFlags, FrameHandle, FrameInfo, Profile, StackHandle,
+    ThreadHandle,
 };
+use lifetrace_analysis::Shaped;
 use lifetrace_analysis::call_tree::NodeId;
-use lifetrace_analysis::names::{self, expand};
+use lifetrace_analysis::names;
 use lifetrace_trace::frame::FrameKind;
-use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
 
+use crate::export::lines::Codes;
 use crate::report::function;
-use crate::summary::Reading;
+use crate::study::Study;
 
-/// The stack of each backtrace but the empty one.
-pub type Stacks = FxHashMap<NodeId, StackHandle>;
+/// The stack of each backtrace that is shown; one without frames has none.
+pub type Stacks = FxHashMap<NodeId, Option<StackHandle>>;
 
 /// Adds all backtraces to a thread.
-pub fn stacks(reading: &Reading, profile: &mut Profile, thread: ThreadHandle) -> Stacks {
-    let mut frames =
-        Frames { reading, categories: Categories::new(profile), known: FxHashMap::default() };
-    let mut stacks = Stacks::default();
-    for (node, parent, code) in reading.profile.tree().nodes() {
-        let mut stack = stacks.get(&parent).copied();
-        for info in frames.of(code, profile) {
-            let frame = profile.intern_frame(thread, info.clone());
-            stack = Some(profile.intern_stack(thread, stack, frame));
-        }
-        stacks.extend(stack.map(|stack| (node, stack)));
+pub fn stacks(study: &Study, profile: &mut Profile, thread: ThreadHandle) -> Stacks {
+    let tree = study.reading.profile.tree();
+    let shaped = Shaped::new(tree, &study.reading.trace, &study.choice.view);
+    let frames = frames(study, &shaped, profile, thread);
+    let mut looks: Vec<Option<StackHandle>> = vec![None];
+    for (_, parent, line) in shaped.tree().nodes() {
+        let stack = profile.intern_stack(thread, looks[parent.index()], frames[line.index()]);
+        looks.push(Some(stack));
     }
-    stacks
+    let nodes = iter::once(NodeId::ROOT).chain(tree.nodes().map(|(node, ..)| node));
+    nodes.filter_map(|node| Some((node, looks[shaped.of(node)?.index()]))).collect()
 }
 
-struct Frames<'a> {
-    reading: &'a Reading,
-    categories: Categories,
-    known: FxHashMap<LocationCode, Vec<FrameInfo>>,
-}
-
-impl Frames<'_> {
-    /// A frame and what was inlined into it, outermost first.
-    fn of(&mut self, code: LocationCode, profile: &mut Profile) -> &[FrameInfo] {
-        let Self { reading, categories, known } = self;
-        known.entry(code).or_insert_with(|| {
-            let kind = reading.trace.frame(code).map_or(FrameKind::Unknown, |frame| frame.kind);
-            let info = |frame: names::Frame<'_>| FrameInfo {
-                frame: Frame::Label(profile.intern_string(&function(&frame.place))),
-                category_pair: categories.of(kind, frame.is_machinery()).into(),
-                flags: FrameFlags::empty(),
-            };
-            let mut infos: Vec<_> = expand(&reading.trace, code).map(info).collect();
-            infos.reverse();
-            infos
-        })
-    }
+/// The frame of each line.
+fn frames<'a>(
+    study: &'a Study,
+    shaped: &Shaped<'a>,
+    profile: &mut Profile,
+    thread: ThreadHandle,
+) -> Vec<FrameHandle> {
+    let (categories, codes) = (Categories::new(profile), Codes::new(&study.reading));
+    let kind = |line: &names::Frame<'a>| {
+        let frame = codes.of(line).and_then(|code| study.reading.trace.frame(code));
+        frame.map_or(FrameKind::Unknown, |frame| frame.kind)
+    };
+    let frame = |line: names::Frame<'a>| {
+        let info = FrameInfo {
+            frame: Frame::Label(profile.intern_string(&function(&line.place))),
+            category_pair: categories.of(kind(&line), line.is_machinery()).into(),
+            flags: FrameFlags::empty(),
+        };
+        profile.intern_frame(thread, info)
+    };
+    shaped.lines().map(frame).collect()
 }
 
 /// What the profiler gives colours to.

@@ -38,10 +38,10 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let thread = profile.add_thread(process, pid, began, true);
     profile.set_thread_name(thread, program(reading));
     let thinning = Thinning::of(reading.profile.summary().samples);
-    for line in notes(reading).into_iter().chain(thinning.remark()) {
+    for line in notes(study).into_iter().chain(thinning.remark()) {
         note(&mut profile, thread, began, "lifetrace", &line);
     }
-    let stacks = frames::stacks(reading, &mut profile, thread);
+    let stacks = frames::stacks(study, &mut profile, thread);
     let mut recording =
         Recording::new(&mut profile, process, thread, &stacks, info.start_time, thinning);
     study.replay(&mut recording)?;

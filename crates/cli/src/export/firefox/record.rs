@@ -76,7 +76,7 @@ impl<'a> Recording<'a> {
         self.end = self.end.max(time);
         let moment = self.moment(time);
         // The profiler takes releases of address 0 for unknown ones.
-        let (stack, address) = (self.stacks.get(&block.backtrace).copied(), block.index + 1);
+        let (stack, address) = (self.stacks[&block.backtrace], block.index + 1);
         self.profile.add_allocation_sample(self.thread, moment, stack, address, bytes);
         self.profile.add_counter_sample(self.live, moment, bytes as f64, 1);
     }
@@ -97,7 +97,8 @@ impl<'a> Recording<'a> {
 
 impl Observer for Recording<'_> {
     fn born(&mut self, block: &Block) {
-        if let Some(weight) = self.thinning.weight(block.index) {
+        let is_shown = self.stacks.contains_key(&block.backtrace);
+        if let Some(weight) = self.thinning.weight(block.index).filter(|_| is_shown) {
             let bytes = self.carry.round(block.tally().amount().bytes.value * weight);
             self.sizes.insert(block.index, bytes);
             self.change(block.born, block, bytes);

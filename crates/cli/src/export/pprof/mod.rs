@@ -4,6 +4,7 @@
 //! Frames are kept as they were: a frame with what was inlined into it is one location of several
 //! lines. Readers find everything in the file and need no object files.
 
+mod backtraces;
 mod labels;
 mod proto;
 mod tables;
@@ -21,6 +22,7 @@ use super::Options;
 use super::notes::notes;
 use crate::study::Study;
 use crate::summary::Reading;
+use backtraces::Backtraces;
 use labels::{Kind, Kinds};
 use proto::{Label, Profile, Sample, ValueType};
 use tables::{Frames, Strings, mappings};
@@ -38,21 +40,22 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
 
 fn profile(study: &Study, options: &Options) -> anyhow::Result<Profile> {
     let reading = &study.reading;
-    let mut strings = Strings::default();
-    let (groups, balances) = groups(study, options, &mut strings)?;
+    let (mut strings, backtraces) = (Strings::default(), Backtraces::new(study));
+    let groups = groups(study, options, &mut strings)?.into_iter();
+    let visible = groups.filter(|(group, _)| !backtraces.leaves_out(group.backtrace));
+    let (groups, balances): (Vec<_>, Vec<_>) = visible.unzip();
     let columns = options.pprof_types.columns(&balances);
     let mut value_type =
         |kind, unit| ValueType { kind: strings.index(kind), unit: strings.index(unit) };
     let sample_type = columns.iter().map(|column| value_type(column.name, column.unit)).collect();
     let period_type = Some(value_type("space", "bytes"));
     let default_sample_type = strings.index(shown_first(&columns, options.metric));
-    let comment = notes(reading).iter().map(|note| strings.index(note)).collect();
+    let comment = notes(study).iter().map(|note| strings.index(note)).collect();
     let executable = &reading.trace.info().executable_name;
     let mapping = mappings(&reading.facts.modules, executable, &mut strings);
     let mut frames = Frames::new(&reading.trace, &reading.facts.modules);
     let mut sample = |(Group { backtrace, label }, value)| {
-        let codes = reading.profile.tree().frames(backtrace);
-        let location_id = codes.map(|code| frames.id(code, &mut strings)).collect();
+        let location_id = backtraces.locations(backtrace, &mut frames, &mut strings);
         Sample { location_id, value, label }
     };
     let rows = groups.into_iter().zip(rows(&columns, &balances)?);
@@ -87,11 +90,11 @@ fn groups(
     study: &Study,
     options: &Options,
     strings: &mut Strings,
-) -> anyhow::Result<(Vec<Group>, Vec<Balance>)> {
+) -> anyhow::Result<Vec<(Group, Balance)>> {
     if !options.pprof_types.has_labels() {
         let balances = study.reading.profile.balances();
         let group = |(backtrace, balance)| (Group { backtrace, label: Vec::new() }, balance);
-        return Ok(balances.map(group).unzip());
+        return Ok(balances.map(group).collect());
     }
     let mut kinds = Kinds::default();
     study.replay(&mut kinds)?;
@@ -99,7 +102,7 @@ fn groups(
         let label = labels(&kind, &kinds, &study.reading, strings);
         (Group { backtrace: kind.backtrace, label }, balance)
     };
-    Ok(kinds.balances().map(group).unzip())
+    Ok(kinds.balances().map(group).collect())
 }
 
 fn labels(kind: &Kind, kinds: &Kinds, reading: &Reading, strings: &mut Strings) -> Vec<Label> {

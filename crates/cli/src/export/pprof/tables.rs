@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use lifetrace_analysis::{Place, names::expand};
+use lifetrace_analysis::names::expand;
+use lifetrace_analysis::shape::Key;
+use lifetrace_analysis::{Frame, Place};
 use lifetrace_trace::fact::Module;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
@@ -47,6 +49,7 @@ pub struct Frames<'a> {
     pub locations: Vec<Location>,
     pub functions: Vec<Function>,
     ids: FxHashMap<LocationCode, u64>,
+    line_ids: FxHashMap<(Key<'a>, bool), u64>,
     function_ids: FxHashMap<(String, &'a str), u64>,
 }
 
@@ -59,6 +62,7 @@ impl<'a> Frames<'a> {
             locations: Vec::new(),
             functions: Vec::new(),
             ids: FxHashMap::default(),
+            line_ids: FxHashMap::default(),
             function_ids: FxHashMap::default(),
         }
     }
@@ -70,10 +74,32 @@ impl<'a> Frames<'a> {
         }
         let places = expand(self.trace, code).map(|frame| frame.place);
         let line = places.map(|place| self.line(&place, strings)).collect();
-        let id = self.locations.len() as u64 + 1;
-        let mapping_id = self.mapping_id(code);
-        self.locations.push(Location { id, mapping_id, line });
+        let id = self.add(self.mapping_id(code), line);
         self.ids.insert(code, id);
+        id
+    }
+
+    /// The location of a line that is by itself, since lines around it may have been left out; `code`
+    /// is a frame that has it.
+    pub fn line_id(
+        &mut self,
+        frame: &Frame<'a>,
+        code: Option<LocationCode>,
+        strings: &mut Strings,
+    ) -> u64 {
+        let key = (Key::of(&frame.place), frame.inlined);
+        if let Some(&id) = self.line_ids.get(&key) {
+            return id;
+        }
+        let line = self.line(&frame.place, strings);
+        let id = self.add(code.map_or(0, |code| self.mapping_id(code)), vec![line]);
+        self.line_ids.insert(key, id);
+        id
+    }
+
+    fn add(&mut self, mapping_id: u64, line: Vec<Line>) -> u64 {
+        let id = self.locations.len() as u64 + 1;
+        self.locations.push(Location { id, mapping_id, line });
         id
     }
 
