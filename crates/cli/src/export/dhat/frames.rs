@@ -4,9 +4,7 @@
 //! one point of the program: DHAT's viewer refuses a file in which a point is there twice.
 
 use lifetrace_analysis::call_tree::NodeId;
-use lifetrace_analysis::names::expand;
-use lifetrace_analysis::{Names, Place, Profile};
-use lifetrace_trace::ids::LocationCode;
+use lifetrace_analysis::{Place, Shaped};
 use rustc_hash::FxHashMap;
 
 use crate::report::function;
@@ -20,36 +18,35 @@ pub struct PointId(u32);
 
 /// All frames, and all points.
 #[derive(Debug)]
-pub struct Frames {
+pub struct Frames<'a> {
     /// As the file has them.
     pub texts: Vec<String>,
     /// By their numbers: the path without its innermost line, and that line. The first has neither.
     paths: Vec<Option<(PointId, u32)>>,
-    /// Of a profile's backtraces.
-    points: FxHashMap<NodeId, PointId>,
+    shaped: Shaped<'a>,
+    /// Of its nodes, by their numbers.
+    points: Vec<PointId>,
 }
 
-impl Frames {
-    /// Those of the backtraces of a profile.
-    pub fn new(profile: &Profile, names: &impl Names) -> Self {
+impl<'a> Frames<'a> {
+    /// Those of backtraces as they are to be shown.
+    pub fn new(shaped: Shaped<'a>) -> Self {
         let mut builder = Builder::default();
-        let root = PointId(0);
         let nothing = builder.text(function(&Place::NoBacktrace));
-        let nothing = builder.child(root, nothing);
-        builder.points.insert(NodeId::ROOT, nothing);
-        for (node, parent, code) in profile.tree().nodes() {
-            let parent = if parent == NodeId::ROOT { root } else { builder.points[&parent] };
-            let lines = builder.lines(code, names);
-            let point = lines.into_iter().fold(parent, |parent, line| builder.child(parent, line));
-            builder.points.insert(node, point);
+        let lines: Vec<_> = shaped.lines().map(|line| builder.text(text(&line.place))).collect();
+        let mut points = vec![builder.child(PointId(0), nothing)];
+        for (_, parent, line) in shaped.tree().nodes() {
+            let is_outermost = parent == NodeId::ROOT;
+            let parent = if is_outermost { PointId(0) } else { points[parent.index()] };
+            points.push(builder.child(parent, lines[line.index()]));
         }
-        let Builder { texts, paths, points, .. } = builder;
-        Self { texts, paths, points }
+        let Builder { texts, paths, .. } = builder;
+        Self { texts, paths, shaped, points }
     }
 
-    /// The point of a backtrace.
-    pub fn point(&self, node: NodeId) -> PointId {
-        self.points.get(&node).copied().unwrap_or(PointId(0))
+    /// The point of a backtrace; nothing if it is left out.
+    pub fn point(&self, node: NodeId) -> Option<PointId> {
+        self.shaped.of(node).map(|node| self.points[node.index()])
     }
 
     /// A point's frames, innermost first.
@@ -65,35 +62,16 @@ struct Builder {
     indices: FxHashMap<String, u32>,
     paths: Vec<Option<(PointId, u32)>>,
     children: FxHashMap<(PointId, u32), PointId>,
-    points: FxHashMap<NodeId, PointId>,
-    /// The lines of a frame, outermost first.
-    known: FxHashMap<LocationCode, Vec<u32>>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self {
-            texts: vec![ROOT.to_owned()],
-            indices: FxHashMap::default(),
-            paths: vec![None],
-            children: FxHashMap::default(),
-            points: FxHashMap::default(),
-            known: FxHashMap::default(),
-        }
+        let (indices, children) = (FxHashMap::default(), FxHashMap::default());
+        Self { texts: vec![ROOT.to_owned()], indices, paths: vec![None], children }
     }
 }
 
 impl Builder {
-    fn lines(&mut self, code: LocationCode, names: &impl Names) -> Vec<u32> {
-        if let Some(known) = self.known.get(&code) {
-            return known.clone();
-        }
-        let texts: Vec<_> = expand(names, code).map(|frame| text(&frame.place)).collect();
-        let lines: Vec<_> = texts.into_iter().rev().map(|text| self.text(text)).collect();
-        self.known.insert(code, lines.clone());
-        lines
-    }
-
     fn text(&mut self, text: String) -> u32 {
         *self.indices.entry(text).or_insert_with_key(|text| {
             self.texts.push(text.clone());

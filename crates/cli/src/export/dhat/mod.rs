@@ -9,11 +9,11 @@ mod frames;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-use lifetrace_analysis::Observer;
 use lifetrace_analysis::account::Balance;
 use lifetrace_analysis::estimate::Tally;
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::{Death, since};
+use lifetrace_analysis::{Observer, Shaped};
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
@@ -76,7 +76,8 @@ struct Point {
 pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let reading = &study.reading;
     let summary = reading.profile.summary();
-    let frames = Frames::new(&reading.profile, &reading.trace);
+    let view = &study.choice.view;
+    let frames = Frames::new(Shaped::new(reading.profile.tree(), &reading.trace, view));
     let mut lives = Lives { frames: &frames, of: FxHashMap::default() };
     study.replay(&mut lives)?;
     let pps = Points::new(reading, &frames, &lives)?;
@@ -111,7 +112,7 @@ fn described(reading: &Reading) -> String {
 
 /// All points, made one by one while they are written: deep backtraces take more memory than all else.
 struct Points<'a> {
-    frames: &'a Frames,
+    frames: &'a Frames<'a>,
     ids: Vec<PointId>,
     lives: Vec<Life>,
     total: Amounts,
@@ -126,10 +127,12 @@ struct Amounts {
 }
 
 impl<'a> Points<'a> {
-    fn new(reading: &Reading, frames: &'a Frames, lives: &Lives<'_>) -> anyhow::Result<Self> {
+    fn new(reading: &Reading, frames: &'a Frames<'a>, lives: &Lives<'_>) -> anyhow::Result<Self> {
         let mut balances: BTreeMap<PointId, Balance> = BTreeMap::new();
         for (node, balance) in reading.profile.balances() {
-            *balances.entry(frames.point(node)).or_default() += &balance;
+            if let Some(point) = frames.point(node) {
+                *balances.entry(point).or_default() += &balance;
+            }
         }
         let ids: Vec<_> = balances.keys().copied().collect();
         let life = |id| lives.of.get(id).copied().unwrap_or_default();
@@ -186,7 +189,7 @@ impl Amounts {
 
 /// How long blocks lived, and how many lived at once, by point.
 struct Lives<'a> {
-    frames: &'a Frames,
+    frames: &'a Frames<'a>,
     of: FxHashMap<PointId, Life>,
 }
 
@@ -206,24 +209,23 @@ struct Live {
 }
 
 impl Lives<'_> {
-    fn life(&mut self, block: &Block) -> &mut Life {
-        self.of.entry(self.frames.point(block.backtrace)).or_default()
+    /// Nothing if the block's backtrace is left out.
+    fn life(&mut self, block: &Block) -> Option<&mut Life> {
+        Some(self.of.entry(self.frames.point(block.backtrace)?).or_default())
     }
 
-    fn end(&mut self, block: &Block, end: Timestamp) -> &mut Life {
-        let life = self.life(block);
-        if !block.is_growth {
+    fn end(&mut self, block: &Block, end: Timestamp) {
+        if let Some(life) = self.life(block).filter(|_| !block.is_growth) {
             let lifetime = since(block.born, end).as_micros() as f64;
             life.lifetimes += block.weight.value() * lifetime;
         }
-        life
     }
 }
 
 impl Observer for Lives<'_> {
     fn born(&mut self, block: &Block) {
-        let life = self.life(block);
         let amount = block.tally().amount();
+        let Some(life) = self.life(block) else { return };
         life.live.bytes += amount.bytes.value;
         life.live.blocks += amount.objects.value;
         if life.live.bytes > life.most.bytes {
@@ -232,8 +234,9 @@ impl Observer for Lives<'_> {
     }
 
     fn died(&mut self, block: &Block, death: Death) {
+        self.end(block, death.time);
         let amount = block.tally().amount();
-        let life = self.end(block, death.time);
+        let Some(life) = self.life(block) else { return };
         life.live.bytes -= amount.bytes.value;
         life.live.blocks -= amount.objects.value;
     }

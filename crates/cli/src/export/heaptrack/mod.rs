@@ -41,7 +41,7 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     study.replay(&mut weights)?;
     let divisor = (weights.sum / MOST).ceil().max(1.0);
     writeln!(output, "{VERSION}\nX {}\nI {PAGE:x} 0", described(reading, divisor))?;
-    let mut recording = Recording::new(reading, divisor, &mut output);
+    let mut recording = Recording::new(study, divisor, &mut output);
     study.replay(&mut recording)?;
     recording.conclude()?;
     Ok(output.flush()?)
@@ -91,11 +91,11 @@ struct Recording<'a> {
 type Written = [(usize, u64); 2];
 
 impl<'a> Recording<'a> {
-    fn new(reading: &'a Reading, divisor: f64, output: &'a mut dyn Write) -> Self {
+    fn new(study: &'a Study, divisor: f64, output: &'a mut dyn Write) -> Self {
         Self {
             output,
-            tables: Tables::new(reading),
-            start: reading.trace.info().start_time,
+            tables: Tables::new(study),
+            start: study.reading.trace.info().start_time,
             now: 0,
             divisor,
             blocks: Carry::default(),
@@ -128,6 +128,7 @@ impl<'a> Recording<'a> {
     }
 
     fn born(&mut self, block: &Block) -> io::Result<()> {
+        let Some(backtrace) = self.tables.shown(block.backtrace) else { return Ok(()) };
         self.advance(block.born)?;
         let weight = block.weight.value();
         let blocks = self.blocks.round(weight / self.divisor).max(1) as u64;
@@ -138,7 +139,7 @@ impl<'a> Recording<'a> {
             [(size, blocks - larger), (size + 1, larger)].into_iter().enumerate()
         {
             if blocks > 0 {
-                let class = self.tables.class(size, block.backtrace, self.output)?;
+                let class = self.tables.class(size, backtrace, self.output)?;
                 written[part] = (class, blocks);
             }
         }

@@ -4,18 +4,16 @@ use std::io::{self, BufWriter, Write};
 
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::history::Block;
-use lifetrace_analysis::names::expand;
 use lifetrace_analysis::replay::{Death, since};
-use lifetrace_analysis::{Observer, Place};
+use lifetrace_analysis::shape::LineId;
+use lifetrace_analysis::{Observer, Place, Shaped};
 use lifetrace_trace::event::Source;
-use lifetrace_trace::ids::{LocationCode, Timestamp};
-use rustc_hash::FxHashMap;
+use lifetrace_trace::ids::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::csv::Csv;
 use crate::report::{file, function};
 use crate::study::Study;
-use crate::summary::Reading;
 
 const COLUMNS: [&str; 12] = [
     "time_us",
@@ -118,8 +116,7 @@ where
     F: FnMut(&Row, Option<Vec<&Line>>) -> io::Result<()>,
 {
     let start = study.reading.trace.info().start_time;
-    let lines = Lines { reading: &study.reading, known: FxHashMap::default() };
-    let mut events = Events { take, start, lines, failure: None };
+    let mut events = Events { take, start, lines: Lines::new(study), failure: None };
     study.replay(&mut events)?;
     Ok(events.failure.map_or(Ok(()), Err)?)
 }
@@ -153,9 +150,9 @@ where
     }
 
     /// After a failure nothing is written any more.
-    fn take(&mut self, row: &Row, backtrace: Option<NodeId>) {
-        if self.failure.is_none() {
-            let lines = backtrace.map(|node| self.lines.of(node));
+    fn take(&mut self, row: &Row, backtrace: NodeId) {
+        if self.failure.is_none() && !self.lines.leave_out(backtrace) {
+            let lines = (row.event == BIRTH).then(|| self.lines.of(backtrace));
             self.failure = (self.take)(row, lines).err();
         }
     }
@@ -167,41 +164,51 @@ where
 {
     fn born(&mut self, block: &Block) {
         let row = self.row(BIRTH, block, block.born);
-        self.take(&row, Some(block.backtrace));
+        self.take(&row, block.backtrace);
     }
 
     fn promoted(&mut self, block: &Block) {
         if let Some(time) = block.promoted {
             let row = self.row("promotion", block, time);
-            self.take(&row, None);
+            self.take(&row, block.backtrace);
         }
     }
 
     fn died(&mut self, block: &Block, death: Death) {
         let row = Row { thread: death.thread.0, ..self.row("collection", block, death.time) };
-        self.take(&row, None);
+        self.take(&row, block.backtrace);
     }
 }
 
 const BIRTH: &str = "allocation";
 
-/// What frames are called.
+/// What lines are called, of backtraces as they are to be shown.
 struct Lines<'a> {
-    reading: &'a Reading,
-    /// Innermost line first.
-    known: FxHashMap<LocationCode, Vec<Line>>,
+    shaped: Shaped<'a>,
+    /// By their numbers.
+    lines: Vec<Line>,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn new(study: &'a Study) -> Self {
+        let reading = &study.reading;
+        let view = &study.choice.view;
+        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, view);
+        let lines = shaped.lines().map(|line| Line::new(&line.place)).collect();
+        Self { shaped, lines }
+    }
+
+    fn leave_out(&self, node: NodeId) -> bool {
+        self.shaped.of(node).is_none()
+    }
+
     /// Outermost line first.
-    fn of(&mut self, node: NodeId) -> Vec<&Line> {
-        let Self { reading, known } = self;
-        let codes: Vec<_> = reading.profile.tree().frames(node).collect();
-        for code in &codes {
-            let lines = || expand(&reading.trace, *code).map(|it| Line::new(&it.place)).collect();
-            known.entry(*code).or_insert_with(lines);
-        }
-        codes.iter().rev().flat_map(|code| known[code].iter().rev()).collect()
+    fn of(&self, node: NodeId) -> Vec<&Line> {
+        let shown = self.shaped.of(node).unwrap_or(NodeId::ROOT);
+        let line = |line: LineId| &self.lines[line.index()];
+        let mut lines: Vec<_> = self.shaped.tree().frames(shown).map(line).collect();
+        lines.reverse();
+        lines
     }
 }
 
