@@ -27,8 +27,21 @@ pub fn notes(study: &Study) -> Vec<String> {
     notes
 }
 
-/// What was run.
-pub fn command(reading: &Reading) -> String {
+/// The command on one line, and in brackets what its numbers rest on, unless they are exact, what was
+/// chosen, and the remark: for formats that have no other place for it.
+pub fn annotated_command(study: &Study, remark: Option<String>) -> String {
+    let reading = &study.reading;
+    let is_exact = reading.profile.summary().sampling.is_exact();
+    let notes = (!is_exact).then(|| trust(reading)).into_iter();
+    let notes: Vec<_> = notes.chain(study.choice.sentences()).chain(remark).collect();
+    let command = command(reading);
+    match notes.is_empty() {
+        true => command,
+        false => human::printable(&format!("{command} [{}]", notes.join("; "))).into_owned(),
+    }
+}
+
+fn command(reading: &Reading) -> String {
     let Known { info, facts, .. } = reading.known();
     let context = info.context.clone().filter(|context| !context.is_empty());
     let command = context.or_else(|| facts?.command());

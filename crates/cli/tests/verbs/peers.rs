@@ -159,3 +159,33 @@ fn dhats_json() {
         serde_json::from_slice(&export("dhat", argument(&trace.path()), &[])).unwrap();
     check_golden("dhat.json", &unversioned(&format!("{found:#}\n")));
 }
+
+#[test]
+fn what_was_chosen_is_shown() {
+    let trace = exact();
+    let path = trace.path();
+    let choice = ["--filter", "size >= 1KiB", "--hide", "sqlite3_initialize"];
+    let report = [&["report", argument(&path), "--json"][..], &choice].concat();
+    let expected = json(&report)["totals"]["allocated"]["bytes"].as_u64().unwrap();
+    let of = |format| export(format, argument(&path), &choice);
+    let dhat: Value = serde_json::from_slice(&of("dhat")).unwrap();
+    let bytes = |point: &Value| point["tb"].as_u64().unwrap();
+    assert_eq!(dhat["pps"].as_array().unwrap().iter().map(bytes).sum::<u64>(), expected);
+    let recording = Scratch::new(&of("heaptrack"));
+    let totals = totals(&imported(&recording.path()));
+    assert_eq!(totals, heaptrack_print(&recording.path()));
+    let events = text(&of("events-json"));
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let births = events.filter(|event| event["event"] == "allocation");
+    assert_eq!(births.map(|birth| birth["bytes"].as_u64().unwrap()).sum::<u64>(), expected);
+    assert!(expected > 0 && totals.calls < 887);
+    for format in ["dhat", "heaptrack", "events-json"] {
+        let (whole, hidden) = (export(format, argument(&path), &[]), of(format));
+        assert!(text(&whole).contains("sqlite3_initialize"), "{format}");
+        // The command says that it is hidden.
+        let count = text(&hidden).matches("sqlite3_initialize").count();
+        assert_eq!(count, usize::from(format != "events-json"), "{format}");
+    }
+    let focus = ["--focus", "no_such_function"];
+    assert_eq!(text(&export("events-csv", argument(&path), &focus)).lines().count(), 1);
+}

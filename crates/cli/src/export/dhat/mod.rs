@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use super::apportion::apportion;
-use super::notes::{command, trust};
+use super::notes::annotated_command;
 use crate::import;
 use crate::study::Study;
 use crate::summary::Reading;
@@ -89,7 +89,7 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
         bklt: true,
         bkacc: false,
         clock: if is_of_instructions { INSTRUCTIONS } else { MICROSECONDS },
-        cmd: described(reading),
+        cmd: annotated_command(study, None),
         pid: reading.trace.info().pid,
         te: summary.duration.as_micros() as u64,
         tg: summary.peak.time.as_micros() as u64,
@@ -100,14 +100,6 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     serde_json::to_writer(&mut output, &file).map_err(io::Error::from)?;
     writeln!(output)?;
     Ok(output.flush()?)
-}
-
-/// The command; what numbers rest on, if they are estimates: the viewer has no other place for it.
-fn described(reading: &Reading) -> String {
-    match reading.profile.summary().sampling.is_exact() {
-        true => command(reading),
-        false => format!("{} [{}]", command(reading), trust(reading)),
-    }
 }
 
 /// All points, made one by one while they are written: deep backtraces take more memory than all else.

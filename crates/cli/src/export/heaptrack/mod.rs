@@ -17,10 +17,8 @@ use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::apportion::Carry;
-use super::notes::{command, trust};
-use crate::human;
+use super::notes::annotated_command;
 use crate::study::Study;
-use crate::summary::Reading;
 use tables::Tables;
 
 /// The versions that we write as: heaptrack 1.4.0, file format 3.
@@ -35,29 +33,21 @@ const PAGE: u64 = 4096;
 const MOST: f64 = 16_777_216.0;
 
 pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
-    let reading = &study.reading;
     let mut output = BufWriter::new(output);
     let mut weights = Weights::default();
     study.replay(&mut weights)?;
     let divisor = (weights.sum / MOST).ceil().max(1.0);
-    writeln!(output, "{VERSION}\nX {}\nI {PAGE:x} 0", described(reading, divisor))?;
+    writeln!(output, "{VERSION}\nX {}\nI {PAGE:x} 0", annotated_command(study, remark(divisor)))?;
     let mut recording = Recording::new(study, divisor, &mut output);
     study.replay(&mut recording)?;
     recording.conclude()?;
     Ok(output.flush()?)
 }
 
-/// On one line.
-fn described(reading: &Reading, divisor: f64) -> String {
-    let (command, trust) = (command(reading), trust(reading));
-    let command = human::printable(&command).into_owned();
-    match reading.profile.summary().sampling.is_exact() {
-        true if divisor == 1.0 => command,
-        _ if divisor == 1.0 => format!("{command} [{trust}]"),
-        _ => format!(
-            "{command} [{trust}; each allocation stands for {divisor}, sizes are theirs together]"
-        ),
-    }
+/// What is to be said of large ones.
+fn remark(divisor: f64) -> Option<String> {
+    let text = format!("each allocation stands for {divisor}, sizes are theirs together");
+    (divisor > 1.0).then_some(text)
 }
 
 /// How many blocks there are.
