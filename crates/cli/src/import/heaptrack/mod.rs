@@ -186,7 +186,7 @@ impl Import<'_> {
     }
 
     fn take_instruction(&mut self, mut numbers: Numbers<'_>) -> Result<(), Wrong> {
-        numbers.need("an address")?;
+        let address = numbers.need("an address")?;
         let module = numbers.next()?.unwrap_or(0);
         let mut places = Vec::new();
         while let Some(function) = numbers.next()? {
@@ -195,7 +195,7 @@ impl Import<'_> {
             places.push(SourcePlace { function, file, line });
         }
         let module_number = self.module(module)?;
-        Ok(self.tables.add_frame(Instruction { module, places, module_number })?)
+        Ok(self.tables.add_frame(Instruction { address, module, places, module_number })?)
     }
 
     fn module(&mut self, string: u64) -> Result<Option<u32>, Wrong> {

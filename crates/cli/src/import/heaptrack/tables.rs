@@ -34,6 +34,8 @@ pub struct Tables {
 /// A place in machine code.
 #[derive(Clone, Debug, Default)]
 pub struct Instruction {
+    /// In the memory of the process.
+    pub address: u64,
     /// A string.
     pub module: u64,
     /// The innermost function first; each was inlined into the next.
@@ -196,21 +198,23 @@ impl Tables {
         };
         let module = self.name(known.module).unwrap_or_else(|| "".into());
         let mut locations: Vec<_> =
-            known.places.iter().rev().map(|place| self.location(place, &module)).collect();
+            known.places.iter().rev().map(|place| self.location(place, known, &module)).collect();
         if locations.is_empty() {
-            locations.push(self.location(&SourcePlace::default(), &module));
+            locations.push(self.location(&SourcePlace::default(), known, &module));
         }
         Frame { locations, kind: FrameKind::Native, module: known.module_number }
     }
 
-    fn location(&self, place: &SourcePlace, module: &Arc<str>) -> Location {
-        let unknown = || module.rsplit('/').next().unwrap_or_default().into();
+    /// A function without a name is called by its address: all of them by one name would look like
+    /// one function.
+    fn location(&self, place: &SourcePlace, at: &Instruction, module: &Arc<str>) -> Location {
+        let address = || format!("{:#x}", at.address).into();
         Location {
             filename: self.name(place.file).unwrap_or_else(|| module.clone()),
             line: u32::try_from(place.line).unwrap_or(0),
             start_char: 0,
             end_char: 0,
-            defname: self.name(place.function).unwrap_or_else(unknown),
+            defname: self.name(place.function).unwrap_or_else(address),
         }
     }
 
@@ -248,7 +252,9 @@ mod tests {
         let place = |function, file, line| SourcePlace { function, file, line };
         let frames = [vec![place(2, 3, 10)], vec![place(4, 5, 7), place(2, 3, 12)], vec![]];
         for places in frames {
-            tables.add_frame(Instruction { module: 1, places, module_number: Some(0) }).unwrap();
+            let (address, module_number) = (0x55, Some(0));
+            let frame = Instruction { address, module: 1, places, module_number };
+            tables.add_frame(frame).unwrap();
         }
         tables
     }
@@ -263,7 +269,7 @@ mod tests {
         assert!(names(1).contains("main.c") && names(1).contains("line: 10"));
         let both = names(2);
         assert!(both.find("line: 12").unwrap() < both.find("line: 7").unwrap());
-        assert!(names(3).contains("\"a.so\"") && names(3).contains("\"/lib/a.so\""));
+        assert!(names(3).contains("\"0x55\"") && names(3).contains("\"/lib/a.so\""));
         assert_eq!(tables.frame(LocationCode(4)), Frame::default());
     }
 
