@@ -69,6 +69,11 @@ impl History {
         self.live.remove(&id)
     }
 
+    /// Whether a block lives now.
+    pub fn has(&self, id: AllocationId) -> bool {
+        self.live.contains_key(&id)
+    }
+
     /// The blocks that live now, in no order.
     pub fn live(&self) -> impl Iterator<Item = (AllocationId, &Block)> {
         self.live.iter().map(|(&id, block)| (id, block))

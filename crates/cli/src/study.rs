@@ -82,8 +82,11 @@ pub fn replay(
     Ok(trace)
 }
 
-/// Reads the trace as often as the filter needs it.
-fn admission(input: &Twice, filter: &Filter) -> anyhow::Result<Admission> {
+/// Which blocks a filter lets through; reads the trace as often as that needs.
+///
+/// # Errors
+/// If it is no trace, or does not tell what the filter needs.
+pub fn admission(input: &Twice, filter: &Filter) -> anyhow::Result<Admission> {
     if filter.is_empty() {
         return Ok(Admission::all());
     }

@@ -2,21 +2,25 @@
 //! compared by `diff`.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use lifetrace_analysis::filter::Filter;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
 use lifetrace_trace::told::{Birth, What};
 
 use crate::open::{Backtraces, Trace};
+use crate::twice::Twice;
 
 mod backtrace;
 mod fact;
 mod packets;
+mod sieve;
 mod totals;
 
 use backtrace::BacktraceText;
+use sieve::Sieve;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -33,8 +37,11 @@ pub struct Args {
     /// Add what only some formats have: thread, size, sampler, and what is special
     #[arg(long)]
     all_columns: bool,
+    /// Only events of some blocks, as 'size > 1KiB not freed' (see docs/filters.md)
+    #[arg(long, value_name = "FILTER")]
+    filter: Vec<String>,
     /// Show the packets that the file is made of, not what they say
-    #[arg(long, conflicts_with_all = ["no_backtraces", "no_facts", "all_columns"])]
+    #[arg(long, conflicts_with_all = ["no_backtraces", "no_facts", "all_columns", "filter"])]
     packets: bool,
 }
 
@@ -64,12 +71,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.packets {
         return packets::run(&args.trace);
     }
-    let backtraces = if args.no_backtraces { Backtraces::Skip } else { Backtraces::Read };
-    let mut trace = Trace::open(&args.trace, backtraces)?;
+    let filter = Filter::parse_all(&args.filter)?;
+    let is_bare = args.no_backtraces && !filter.needs().frames;
+    let backtraces = if is_bare { Backtraces::Skip } else { Backtraces::Read };
+    let (mut trace, sieve) = open(&args.trace, backtraces, &filter)?;
     let mut dump = Dump {
         output: stdout(),
         start: trace.info().start_time,
-        backtrace: (backtraces == Backtraces::Read).then(BacktraceText::default),
+        backtrace: (!args.no_backtraces).then(BacktraceText::default),
+        sieve,
         with_facts: !args.no_facts,
         with_all_columns: args.all_columns,
     };
@@ -77,6 +87,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     while dump.next(&mut trace)? {}
     dump.output.flush()?;
     Ok(super::conclude(&trace.damages()))
+}
+
+/// A filter may have to read the trace before.
+fn open(
+    path: &Path,
+    backtraces: Backtraces,
+    filter: &Filter,
+) -> anyhow::Result<(Trace, Option<Sieve>)> {
+    if filter.is_empty() {
+        return Ok((Trace::open(path, backtraces)?, None));
+    }
+    let input = Twice::open(path)?;
+    let trace = Trace::read(input.again()?, backtraces)?;
+    let sieve = Sieve::new(&input, filter, &trace)?;
+    Ok((trace, Some(sieve)))
 }
 
 fn stdout() -> BufWriter<StdoutLock<'static>> {
@@ -87,6 +112,7 @@ struct Dump<W> {
     output: W,
     start: Timestamp,
     backtrace: Option<BacktraceText>,
+    sieve: Option<Sieve>,
     with_facts: bool,
     with_all_columns: bool,
 }
@@ -106,6 +132,10 @@ impl<W: Write> Dump<W> {
     /// Writes what comes next; false at the end.
     fn next(&mut self, trace: &mut Trace) -> io::Result<bool> {
         let Some(told) = trace.next() else { return Ok(false) };
+        if !self.sieve.as_mut().is_none_or(|sieve| sieve.keeps(&told, trace)) {
+            self.pass_over(&told.what, trace);
+            return Ok(true);
+        }
         let time = told.time.0.saturating_sub(self.start.0);
         let thread = trace.has_facts().then_some(told.thread);
         match &told.what {
@@ -122,6 +152,13 @@ impl<W: Write> Dump<W> {
             }
         }
         Ok(true)
+    }
+
+    /// The next backtrace begins as this one does.
+    fn pass_over(&mut self, what: &What, trace: &Trace) {
+        if let (What::Birth(birth), Some(backtrace)) = (what, &mut self.backtrace) {
+            backtrace.follow(birth.common_prefix, trace.backtrace(), trace);
+        }
     }
 
     fn birth(

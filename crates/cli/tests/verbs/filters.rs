@@ -97,3 +97,28 @@ fn a_typo_is_pointed_at() {
         check_golden(&format!("filter-error-{name}.txt"), &text(&output.stderr));
     }
 }
+
+/// Lines of a filtered dump are lines of the whole one, and have all events of a block or none.
+#[test]
+fn a_dump_of_some_blocks() {
+    let whole = stdout(&["dump", NATIVE, "--all-columns"]);
+    let filter = "size >= 1KiB fn:json lifetime > 1ms";
+    let some = stdout(&["dump", NATIVE, "--all-columns", "--filter", filter]);
+    let lines: std::collections::HashSet<&str> = whole.lines().collect();
+    assert!(some.lines().all(|line| lines.contains(line)));
+    let ids = |text: &str, event: &str| -> Vec<String> {
+        let columns = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let of_event = columns.filter(|columns| columns.get(1) == Some(&event));
+        let mut ids: Vec<_> = of_event.map(|columns| columns[2].to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    let born = ids(&some, "allocation");
+    assert_eq!(born.len() as u64, samples(filter));
+    assert!(!born.is_empty() && born.len() < ids(&whole, "allocation").len());
+    assert_eq!(born, ids(&some, "collection"));
+    let facts = |text: &str| text.lines().filter(|line| line.contains("\tfact\t")).count();
+    assert_eq!(facts(&some), facts(&whole));
+    let bare = ["dump", NATIVE, "--all-columns", "--no-backtraces", "--filter", filter];
+    assert_eq!(ids(&stdout(&bare), "allocation"), born);
+}
