@@ -74,6 +74,26 @@ impl Lives {
         self.oldest
     }
 
+    /// What is alive at each edge of a bin, from the start to `end`: what the sketch has of live bytes
+    /// over time, for drawing.
+    pub fn heights(&self, end: u64) -> Vec<f64> {
+        let mut lives = self.clone();
+        lives.cover(end);
+        let mut changes = vec![0.0; (end / lives.width()) as usize + 1];
+        for cohort in lives.cohorts() {
+            let mut add = |edge: usize, bytes: f64| {
+                changes.get_mut(edge).into_iter().for_each(|change| *change += bytes);
+            };
+            add(cohort.first, cohort.sums.weight());
+            cohort.end.into_iter().for_each(|end| add(end, -cohort.sums.weight()));
+        }
+        let sums = changes.iter().scan(0.0, |sum: &mut f64, change| {
+            *sum += change;
+            Some(sum.max(0.0))
+        });
+        sums.collect()
+    }
+
     /// The width of a bin in microseconds.
     pub(super) fn width(&self) -> u64 {
         1 << self.shift
@@ -180,6 +200,9 @@ mod tests {
                 let there = |c: &Cohort<'_>| c.first <= edge && c.end.is_none_or(|end| edge < end);
                 let found: f64 = lives.cohorts().filter(there).map(|c| c.sums.weight()).sum();
                 prop_assert!((found - expected).abs() < 1e-6);
+                if let Some(height) = lives.heights(width * BINS - 1).get(edge) {
+                    prop_assert!((height - expected).abs() < 1e-6);
+                }
             }
         }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   block ─→ Mass ─┬─ Histogram   how large, how old      ─→ quantiles, shares
 //!                  ├─ Survival    how long blocks live    ─→ curve, quantiles
-//!                  └─ Lives       when they live          ─→ growth: leak or plateau?
+//!                  └─ Lives       when they live          ─→ growth: leak or plateau? together
 //!   prefix tree + weights ─→ heavy      which paths explain most
 //!   estimates of two sides ─→ compare   which differences are real
 //!   names of two sides ─→ matching      what became of what
@@ -33,6 +33,7 @@ mod repeats;
 #[cfg(test)]
 mod simulation;
 pub mod survival;
+pub mod together;
 mod weighted_tree;
 
 pub use compare::{Difference, Run, Verdict};
@@ -44,3 +45,4 @@ pub use mass::{Mass, Sums, Unit};
 pub use matching::{Matching, Site};
 pub use proportion::Proportion;
 pub use survival::Survival;
+pub use together::Together;

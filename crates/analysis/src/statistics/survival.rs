@@ -50,6 +50,18 @@ impl Survival {
         &self.watched
     }
 
+    /// The share of blocks that were alive when they were last seen, with the error of sampling; `None`
+    /// without blocks.
+    pub fn surviving(&self, unit: Unit) -> Option<Proportion> {
+        let [died, watched] = [&self.died, &self.watched].map(|part| *part.total().sums(unit));
+        let all = died.weight() + watched.weight();
+        let share = watched.weight() / all;
+        let [of_watched, of_died] = [(1.0 - share).powi(2), share.powi(2)];
+        let variance = of_watched * watched.variance() + of_died * died.variance();
+        let samples = all * all / (died.variance() + watched.variance());
+        (all > 0.0).then(|| Proportion::new(share, variance / (all * all), samples))
+    }
+
     /// The estimated distribution of lifetimes.
     pub fn curve(&self, unit: Unit) -> Curve {
         let exits = self.exits(unit);
@@ -275,6 +287,41 @@ mod tests {
         assert_eq!(alive.quantile(0.5), None);
         assert!(alive.dying_within(5).unwrap().interval95().1 > 0.7);
         assert!(Survival::default().curve(Unit::Bytes).dying_within(1).is_none());
+    }
+
+    #[test]
+    fn who_survives_is_a_share_of_all() {
+        let exact = survival(&[(5, true, 1.0), (6, true, 1.0), (1, true, 1.0), (9, false, 1.0)]);
+        let share = exact.surviving(Unit::Objects).unwrap();
+        assert_eq!((share.value, share.interval95()), (0.25, (0.25, 0.25)));
+        let one = survival(&[(5, false, 0.01)]).surviving(Unit::Bytes).unwrap();
+        assert_eq!(one.value, 1.0);
+        assert!(one.interval95().0 < 0.3);
+        assert_eq!(Survival::default().surviving(Unit::Objects), None);
+    }
+
+    #[test]
+    fn intervals_of_the_surviving_share_hold_that_of_all_blocks() {
+        const RUNS: usize = 1000;
+        let held = (0..RUNS as u64).filter(|&seed| {
+            let mut random = Random::new(seed);
+            let (mut exact, mut found) = (Survival::default(), Survival::default());
+            for _ in 0..4000 {
+                let survives = random.happens(0.3);
+                let bytes = if survives { 64.0 + random.waiting(400.0) } else { 32.0 };
+                let p = inclusion(bytes, 2000.0);
+                let take = if survives { Survival::survived } else { Survival::died };
+                take(&mut exact, 1, &mass(bytes, 1.0));
+                if random.happens(p) {
+                    take(&mut found, 1, &mass(bytes, p));
+                }
+            }
+            let truth = exact.surviving(Unit::Objects).unwrap().value;
+            let (low, high) = found.surviving(Unit::Objects).unwrap().interval95();
+            low <= truth && truth <= high
+        });
+        let held = held.count();
+        assert!(covers_95(held, RUNS), "{held}");
     }
 
     /// A program that allocates all along; lifetimes are a mixture, sizes go with them.
