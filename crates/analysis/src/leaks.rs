@@ -2,8 +2,8 @@
 //!
 //! Each callsite that holds something at the end is judged by its own past: by
 //! [`growth`](crate::statistics::growth) of its live bytes, by the share that it never frees, and by how
-//! old what it holds is beside what it freed. The sketches of a callsite are of bounded size, and only
-//! those that hold something have any.
+//! old what it holds is beside what it freed: [`Kind`]. The sketches of a callsite are of bounded size,
+//! and only those that hold something have any.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -21,6 +21,11 @@ use crate::statistics::{Growth, Lives, Mass, Proportion, Shape, Survival, Togeth
 /// In a shorter trace, whatever grows may well be what the program builds up as it begins.
 pub const SHORTEST: Duration = Duration::from_secs(10);
 
+/// Leaked blocks grow older than nearly all that were freed; of those of a leak that began with the trace,
+/// more than this part is older, unless freed ones often live for three quarters of the trace. What
+/// will be freed some day is not: it is as old as others before.
+const OLD: f64 = 0.25;
+
 /// Observes the blocks of callsites that hold something at the end.
 pub struct Leaks<'s, 'a> {
     sites: &'s Sites<'a>,
@@ -37,13 +42,30 @@ struct Sketch {
 /// All that is held at the end.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// Lines first, those that surely grow fastest before others; then steps, the fastest first; then
+    /// Leaks first, those that surely grow fastest before others; then steps, the fastest first; then
     /// all else by how much it is.
     pub holdings: Vec<Holding>,
-    /// How fast all lines grow together, if there is any.
+    /// How fast all leaks grow together, if there is any.
     pub together: Option<Together>,
     /// Whether the trace is shorter than [`SHORTEST`].
     pub is_too_short: bool,
+}
+
+/// What to think of a callsite that holds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// It grows all the time, and keeps blocks for longer than it ever kept what it freed.
+    Leak,
+    /// The same, but it grows by few large steps.
+    Steps,
+    /// It grows, but what lives is no older than what it freed before: a cache that fills, sessions.
+    Filling,
+    /// It does not grow any more.
+    Plateau,
+    /// It was built up as the program began, and stays.
+    StartUp,
+    /// Nobody can tell.
+    Unknown,
 }
 
 /// What a callsite holds at the end.
@@ -53,9 +75,9 @@ pub struct Holding {
     pub site: SiteId,
     /// How much it is.
     pub live: Amount,
-    /// How it goes with time; [`Shape::Unknown`] if that cannot be told.
-    pub shape: Shape,
-    /// The evidence for that; `None` if all that it holds is new.
+    /// What to think of it.
+    pub kind: Kind,
+    /// How it goes with time; `None` if all that it holds is new.
     pub growth: Option<Growth>,
     /// Age of the oldest sampled block in microseconds.
     pub oldest: u64,
@@ -93,9 +115,9 @@ impl<'s, 'a> Leaks<'s, 'a> {
         let holdings = self.holders.iter().filter_map(|(&site, it)| it.judge(site, length));
         let mut holdings: Vec<_> = holdings.collect();
         holdings.sort_by(Holding::before);
-        let lines = holdings.iter().filter(|holding| holding.shape == Shape::Line);
+        let leaks = holdings.iter().filter(|holding| holding.kind == Kind::Leak);
         let grown =
-            lines.filter_map(|it| Some((&self.holders[&it.site].lives, it.growth.as_ref()?)));
+            leaks.filter_map(|it| Some((&self.holders[&it.site].lives, it.growth.as_ref()?)));
         let together = Together::of(grown, length);
         Judgement { together, is_too_short: since(self.start, end) < SHORTEST, holdings }
     }
@@ -125,27 +147,43 @@ impl Sketch {
         let dead = self.survival.deaths();
         let most_lived = dead.quantile(Unit::Bytes, 0.99).map(|quantile| quantile.value);
         let outliving = outliving(&self.survival, Unit::Bytes);
+        let past = most_lived.zip(outliving);
+        let past = past.map(|(most_lived, outliving)| Past { most_lived, outliving });
         Some(Holding {
             site,
             live: self.survival.survivors().total().amount(),
-            shape: growth.map_or(Shape::Unknown, |growth| growth.shape),
+            kind: growth.map_or(Kind::Unknown, |growth| Kind::of(growth.shape, past.as_ref())),
             growth,
             oldest: length.saturating_sub(self.lives.oldest()?),
             never_freed: self.survival.surviving(Unit::Bytes)?,
-            past: most_lived
-                .zip(outliving)
-                .map(|(most_lived, outliving)| Past { most_lived, outliving }),
+            past,
             heights: self.lives.heights(length),
         })
     }
 }
 
+impl Kind {
+    fn of(shape: Shape, past: Option<&Past>) -> Self {
+        let is_old = past.is_none_or(|past| past.outliving.value >= OLD);
+        match shape {
+            Shape::Line if is_old => Self::Leak,
+            Shape::Steps if is_old => Self::Steps,
+            Shape::Line | Shape::Steps => Self::Filling,
+            Shape::Plateau => Self::Plateau,
+            Shape::StartUp => Self::StartUp,
+            Shape::Unknown => Self::Unknown,
+        }
+    }
+}
+
 impl Holding {
     fn before(&self, other: &Self) -> Ordering {
-        let rank = |it: &Self| match it.shape {
-            Shape::Line => (0, it.growth.map_or(0.0, |growth| growth.rate.low)),
-            Shape::Steps => (1, it.growth.map_or(0.0, |growth| growth.rate.per_hour)),
-            Shape::Plateau | Shape::StartUp | Shape::Unknown => (2, it.live.bytes.value),
+        let rank = |it: &Self| match it.kind {
+            Kind::Leak => (0, it.growth.map_or(0.0, |growth| growth.rate.low)),
+            Kind::Steps => (1, it.growth.map_or(0.0, |growth| growth.rate.per_hour)),
+            Kind::Filling | Kind::Plateau | Kind::StartUp | Kind::Unknown => {
+                (2, it.live.bytes.value)
+            }
         };
         let ((class, value), (others, other_value)) = (rank(self), rank(other));
         let by_size = class.cmp(&others).then(other_value.total_cmp(&value));

@@ -1,11 +1,13 @@
 //! Numbers for people: sizes in binary units, and [estimates](mod@estimate).
 
+mod about;
 mod estimate;
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-pub use estimate::{amount, byte_seconds, estimate, objects};
+pub use about::{about, fill, lifetime, quantile};
+pub use estimate::{amount, byte_seconds, estimate, objects, per_hour, proportion};
 
 const KIB: f64 = 1024.0;
 const BYTE_UNITS: [(f64, &str); 6] = [

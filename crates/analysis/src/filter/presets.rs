@@ -23,7 +23,6 @@ pub enum Preset {
 }
 
 const SECOND: u64 = 1_000_000;
-const TEMPORARY: Micros = Micros(SECOND / 100);
 const CHURN: Micros = Micros(SECOND);
 const LONG: Share = Share::percent(25);
 
@@ -49,7 +48,7 @@ impl Preset {
         let shorter = |limit| Claim::Lifetime(Limits::Below(Span::Time(limit)));
         match self {
             Self::Leaks => vec![Term { negated: true, claim: Claim::Freed(None) }],
-            Self::Temporary => vec![shorter(TEMPORARY).into()],
+            Self::Temporary => vec![shorter(Micros::TEMPORARY).into()],
             Self::LongLived => {
                 vec![Claim::Lifetime(Limits::AtLeast(Span::Share(LONG))).into()]
             }

@@ -70,6 +70,9 @@ impl Micros {
     /// The longest that there is.
     pub const MAX: Self = Self(i64::MAX as u64);
 
+    /// What lives shorter is short-lived, where nobody says otherwise: the preset `temporary`.
+    pub const TEMPORARY: Self = Self(SECOND / 100);
+
     /// So many microseconds, at most [`MAX`](Self::MAX).
     pub fn new(micros: u64) -> Option<Self> {
         (micros <= Self::MAX.0).then_some(Self(micros))

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lifetrace_analysis::Metric;
+use lifetrace_analysis::filter::{ByteSize, Micros};
+use lifetrace_trace::ids::Bytes;
 
+use super::record::quantity;
 use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
@@ -29,6 +32,12 @@ pub struct Args {
     /// The tree from the callsites to their callers
     #[arg(long)]
     inverted: bool,
+    /// Of --view leaks: how much memory there is to fill
+    #[arg(long, value_name = "SIZE", default_value_t = Options::default().limit, value_parser = limit)]
+    limit: ByteSize,
+    /// Of --view temporary: what lives shorter than this
+    #[arg(long, value_name = "TIME", default_value_t = Options::default().below, value_parser = below)]
+    below: Micros,
     #[command(flatten)]
     choice: choice::Args,
     /// Write JSON (see docs/json.md)
@@ -62,6 +71,10 @@ pub struct Options {
     pub top: usize,
     pub metric: Metric,
     pub inverted: bool,
+    /// What leaks may fill.
+    pub limit: ByteSize,
+    /// What lives shorter is temporary.
+    pub below: Micros,
     pub json: bool,
 }
 
@@ -72,6 +85,8 @@ impl Default for Options {
             top: 10,
             metric: Metric::Allocated,
             inverted: false,
+            limit: ByteSize(Bytes(4 << 30)),
+            below: Micros::TEMPORARY,
             json: false,
         }
     }
@@ -83,6 +98,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         top: args.top,
         metric: args.metric.into(),
         inverted: args.inverted,
+        limit: args.limit,
+        below: args.below,
         json: args.json,
     };
     Ok(super::conclude(&write(&args.trace, &options, args.choice.choice()?)?))
@@ -103,6 +120,16 @@ fn write(path: &Path, options: &Options, choice: Choice) -> anyhow::Result<Damag
     terminal::print(&text)?;
     drop(report);
     Ok(study.reading.damages)
+}
+
+fn limit(text: &str) -> Result<ByteSize, String> {
+    quantity::size(text).map(|bytes| ByteSize(Bytes(bytes)))
+}
+
+fn below(text: &str) -> Result<Micros, String> {
+    let micros = u64::try_from(quantity::span(text)?.as_micros()).unwrap_or(u64::MAX);
+    let micros = Micros::new(micros).filter(|micros| micros.get() > 0);
+    micros.ok_or_else(|| "must be 1us or more, and less than 290000 years".to_owned())
 }
 
 impl From<MetricName> for Metric {

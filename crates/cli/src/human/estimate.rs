@@ -10,6 +10,7 @@
 //! An interval has one digit, or two if the first is small: half its width to within 15 %. What
 //! surrounds it is rounded to the same place.
 
+use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::{Amount, Estimate, Interval, Sampling};
 
 use super::{BYTE_UNITS, COUNT_UNITS, bytes, count, decimals, rounded, unit};
@@ -19,6 +20,9 @@ const ONE_DIGIT_FROM: f64 = 3.55;
 
 /// Upwards an interval may reach so many times as far as downwards and still be written with ±.
 const EVEN: f64 = 1.2;
+
+/// 97.5 % quantile of the normal distribution.
+const Z95: f64 = 1.959_963_984_540_054;
 
 /// An estimated size: `412 ± 9 MiB`.
 pub fn estimate(estimate: &Estimate) -> String {
@@ -33,6 +37,28 @@ pub fn byte_seconds(estimate: &Estimate) -> String {
 /// An estimated number of objects: `12,300 ± 400`.
 pub fn objects(estimate: &Estimate) -> String {
     with_interval(estimate, &COUNT_UNITS).unwrap_or_else(|| count(estimate.value))
+}
+
+/// Bytes per hour, with a 95 % interval that is as wide on both sides: `8.2 ± 0.9 MiB/h`; what may be 0
+/// is a bound, `< 0.3 MiB/h`, and what falls has a sign.
+pub fn per_hour(value: f64, low: f64, high: f64) -> String {
+    if !(high - low).is_finite() {
+        return "unknown".to_owned();
+    }
+    let variance = ((high - low) / 2.0 / Z95).powi(2);
+    let rate = |value| estimate(&Estimate { value, variance, uncertain: 0.0 }) + "/h";
+    if high < 0.0 { format!("−{}", rate(-value)) } else { rate(value) }
+}
+
+/// A share: `97.2 %`, or `97 % (90–99 %)` where its interval can be seen.
+pub fn proportion(share: &Proportion) -> String {
+    let (low, high) = share.interval95();
+    if high - low < 0.001 {
+        return super::percent(share.value);
+    }
+    let places = if high - low < 0.02 { 1 } else { 0 };
+    let digits = |share: f64| rounded(100.0 * share, places);
+    format!("{} % ({}–{} %)", digits(share.value), digits(low), digits(high))
 }
 
 /// The bytes of an amount, or the bound below which they are if no sample was met.
@@ -95,7 +121,7 @@ mod tests {
     const MIB: f64 = 1024.0 * 1024.0;
 
     fn estimated(value: f64, half_width: f64) -> Estimate {
-        let variance = (half_width / 1.959_963_984_540_054).powi(2);
+        let variance = (half_width / Z95).powi(2);
         Estimate { value, variance, uncertain: 0.0 }
     }
 
@@ -143,6 +169,30 @@ mod tests {
         assert_eq!(estimate(&estimated(300.0 * 1024.0, 1.2 * MIB)), "< 1.5 MiB");
         assert_eq!(objects(&counted(1.0, 7.0)), "< 35");
         assert_eq!(estimate(&Estimate::default()), "0 B");
+    }
+
+    #[test]
+    fn rates_have_a_sign_or_a_bound() {
+        let check = |value: f64, half: f64, expected| {
+            assert_eq!(per_hour(value, value - half, value + half), expected);
+        };
+        check(8.21 * MIB, 0.91 * MIB, "8.2 ± 0.9 MiB/h");
+        check(0.1 * MIB, 0.2 * MIB, "< 307 KiB/h");
+        check(-0.1 * MIB, 0.4 * MIB, "< 307 KiB/h");
+        check(-8.21 * MIB, 0.91 * MIB, "−8.2 ± 0.9 MiB/h");
+        check(0.0, f64::INFINITY, "unknown");
+        check(0.0, 0.0, "0 B/h");
+    }
+
+    #[test]
+    fn shares_have_an_interval_that_can_be_seen() {
+        let check = |value, effective_samples, expected| {
+            assert_eq!(proportion(&Proportion { value, effective_samples }), expected);
+        };
+        check(0.972, f64::INFINITY, "97.2 %");
+        check(1.0, 20.0, "100 % (84–100 %)");
+        check(0.5, 100.0, "50 % (40–60 %)");
+        check(0.5, 40_000.0, "50.0 % (49.5–50.5 %)");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Amounts as text, and as the fields of `--json`.
 
 use lifetrace_analysis::{Amount, Estimate, Interval, Metric, Sampling, metric::Unit};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use super::json::number;
+use super::json::{number, number_or_none};
 use crate::human;
 
 /// An amount of memory.
@@ -14,17 +14,17 @@ pub struct Quantity {
     bytes: f64,
     #[serde(serialize_with = "number")]
     bytes_interval95: f64,
-    #[serde(serialize_with = "end")]
+    #[serde(serialize_with = "number_or_none")]
     bytes_low95: Option<f64>,
-    #[serde(serialize_with = "end")]
+    #[serde(serialize_with = "number_or_none")]
     bytes_high95: Option<f64>,
     #[serde(serialize_with = "number")]
     objects: f64,
     #[serde(serialize_with = "number")]
     objects_interval95: f64,
-    #[serde(serialize_with = "end")]
+    #[serde(serialize_with = "number_or_none")]
     objects_low95: Option<f64>,
-    #[serde(serialize_with = "end")]
+    #[serde(serialize_with = "number_or_none")]
     objects_high95: Option<f64>,
 }
 
@@ -64,14 +64,6 @@ impl From<Estimate> for Number {
         let Interval { low, high } = estimate.interval();
         let interval95 = estimate.interval95();
         Self { value: estimate.value, interval95, low95: low, high95: high }
-    }
-}
-
-/// One of an interval's ends, if there is an interval.
-fn end<S: Serializer>(end: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-    match end {
-        Some(end) => number(end, serializer),
-        None => serializer.serialize_none(),
     }
 }
 

@@ -170,3 +170,14 @@ pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Err
         serializer.serialize_f64(value)
     }
 }
+
+/// The same, or `null`.
+pub fn number_or_none<S: Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => number(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}

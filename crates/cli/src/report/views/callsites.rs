@@ -1,6 +1,6 @@
 //! The callsites that have most: how much, where, and by which way.
 
-use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Sampling};
+use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Place, Sampling};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ use crate::study::Study;
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
 /// Before the lines of a callsite, and before those of its backtrace.
-const INDENT: &str = "      ";
+pub const INDENT: &str = "      ";
 const DEEPER: &str = "        ";
 
 /// A function keeps at least so many columns, whatever its path takes.
@@ -75,14 +75,9 @@ impl Ranking<'_> {
         let fits = columns(&head) + 2 + columns(&first) <= page.width;
         let separator = if fits { "  ".to_owned() } else { format!("\n{INDENT}") };
         page.line(format_args!("{}{separator}{first}", styled(SHARE, head)));
-        page.wrapped(INDENT, NAME, &function(&callsite.place));
-        if let Some(source) = source(&callsite.place) {
-            page.wrapped(INDENT, FAINT, &source);
-        }
+        place(page, &callsite.place);
         page.prose(INDENT, PLAIN, &format!("{second}; {third}"));
-        page.prose(INDENT, FAINT, &provenance(callsite));
-        let frames: Vec<_> = self.callsites.frames(callsite.hottest.backtrace).collect();
-        shorten(&frames).iter().for_each(|line| backtrace_line(page, line));
+        hottest(page, &self.callsites, callsite);
     }
 
     /// What was allocated, lived at the peak, and lives; what callsites are ordered by comes first.
@@ -109,7 +104,6 @@ impl Ranking<'_> {
     }
 
     fn site<'s>(&'s self, callsite: &Callsite<'s>) -> Site<'s> {
-        let frames = self.callsites.frames(callsite.hottest.backtrace);
         Site {
             place: PlaceFields::new(callsite.place),
             share: callsite.share,
@@ -119,10 +113,7 @@ impl Ranking<'_> {
             byte_seconds: callsite.byte_seconds.value,
             byte_seconds_interval95: callsite.byte_seconds.interval95(),
             backtraces: callsite.hottest.of,
-            hottest_backtrace: Backtrace {
-                share: callsite.hottest.share,
-                frames: frames.map(json::Line::new).collect(),
-            },
+            hottest_backtrace: Backtrace::new(&self.callsites, callsite),
         }
     }
 }
@@ -149,10 +140,18 @@ struct Site<'a> {
     hottest_backtrace: Backtrace<'a>,
 }
 
+/// The backtrace that has most of a callsite.
 #[derive(Serialize)]
-struct Backtrace<'a> {
+pub struct Backtrace<'a> {
     share: f64,
     frames: Vec<json::Line<'a>>,
+}
+
+impl<'a> Backtrace<'a> {
+    pub fn new(callsites: &Callsites<'a>, callsite: &Callsite<'a>) -> Self {
+        let frames = callsites.frames(callsite.hottest.backtrace).map(json::Line::new);
+        Self { share: callsite.hottest.share, frames: frames.collect() }
+    }
 }
 
 fn heading(shown: usize, all: usize, what: &str, share: &str) -> String {
@@ -161,6 +160,21 @@ fn heading(shown: usize, all: usize, what: &str, share: &str) -> String {
         _ if shown == all => format!("All {all} callsites with {what}"),
         _ => format!("Top {shown} of {all} callsites by {what}: {share} of the total"),
     }
+}
+
+/// Where a callsite is, in full.
+pub fn place(page: &mut Page, place: &Place<'_>) {
+    page.wrapped(INDENT, NAME, &function(place));
+    if let Some(source) = source(place) {
+        page.wrapped(INDENT, FAINT, &source);
+    }
+}
+
+/// The backtrace that has most of a callsite.
+pub fn hottest(page: &mut Page, callsites: &Callsites<'_>, callsite: &Callsite<'_>) {
+    page.prose(INDENT, FAINT, &provenance(callsite));
+    let frames: Vec<_> = callsites.frames(callsite.hottest.backtrace).collect();
+    shorten(&frames).iter().for_each(|line| backtrace_line(page, line));
 }
 
 fn provenance(callsite: &Callsite<'_>) -> String {

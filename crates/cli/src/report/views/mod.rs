@@ -2,9 +2,12 @@
 
 mod callsites;
 mod functions;
+mod leaks;
+mod lifetimes;
 mod peak;
 mod sizes;
 mod summary;
+mod temporary;
 mod threads;
 mod timeline;
 mod tree;
@@ -46,6 +49,12 @@ pub enum ViewName {
     Threads,
     /// How large blocks are
     Sizes,
+    /// What is never freed, and grows
+    Leaks,
+    /// What is freed soon: candidates for the stack, an arena, or reuse
+    Temporary,
+    /// How long blocks live
+    Lifetimes,
 }
 
 impl ViewName {
@@ -58,7 +67,7 @@ impl ViewName {
 /// Finds the answer.
 ///
 /// # Errors
-/// If the trace cannot be read any more.
+/// If the trace cannot be read any more, or the options make no sense for the view.
 pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dyn View + 'a>> {
     Ok(match options.view {
         ViewName::Summary => Box::new(summary::Summary::new(study, options)),
@@ -69,6 +78,9 @@ pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dy
         ViewName::Timeline => Box::new(timeline::Timeline::new(study, options)?),
         ViewName::Threads => Box::new(threads::Threads::new(study, options)?),
         ViewName::Sizes => Box::new(sizes::Sizes::new(study)?),
+        ViewName::Leaks => Box::new(leaks::Leaks::new(study, options)?),
+        ViewName::Temporary => Box::new(temporary::Temporary::new(study, options)?),
+        ViewName::Lifetimes => Box::new(lifetimes::Lifetimes::new(study, options)?),
     })
 }
 

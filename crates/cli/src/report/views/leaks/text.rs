@@ -1,0 +1,210 @@
+//! Leaks as a page: the verdict, then what it rests on.
+
+use lifetrace_analysis::Callsite;
+use lifetrace_analysis::leaks::{Holding, Kind, SHORTEST};
+use lifetrace_analysis::statistics::Growth;
+
+use super::super::callsites::{INDENT, hottest, place};
+use super::{Leaks, Verdict, micros, sum};
+use crate::human;
+use crate::report::chart;
+use crate::report::page::Page;
+use crate::report::place::{brief_source, function};
+use crate::report::shorten::shorten_function;
+use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
+
+/// Callsites that grow by steps and are told in full.
+const STEPS: usize = 3;
+/// Callsites that are told in a line each; columns of their names, and of charts.
+const BRIEF: usize = 5;
+const NAME_COLUMNS: usize = 40;
+const CHART_COLUMNS: usize = 60;
+
+pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
+    let mut sentences = verdict(leaks).into_iter();
+    page.prose("", STRONG, &sentences.next().unwrap_or_default());
+    sentences.for_each(|sentence| page.prose("", PLAIN, &sentence));
+    if leaks.verdict() == Verdict::TooShort {
+        brief(leaks, page, "What lives at the end", &leaks.all().collect::<Vec<_>>(), leaks.top);
+        return;
+    }
+    let most = leaks.top;
+    entries(
+        leaks,
+        page,
+        Kind::Leak,
+        most,
+        "Leaks: they grow all the time, and keep what they have",
+    );
+    let heading = "By steps: leaks that come seldom, or tables that double";
+    entries(leaks, page, Kind::Steps, most.min(STEPS), heading);
+    for (kind, heading) in [
+        (Kind::Filling, "No leaks as far as can be told: they grow, but free what is as old"),
+        (Kind::Plateau, "No leaks: caches and the like, which hold level"),
+        (Kind::StartUp, "No leaks: built up at the start, and kept"),
+        (Kind::Unknown, "Cannot be told: too few samples, or up and down"),
+    ] {
+        brief(leaks, page, heading, &leaks.of(kind).collect::<Vec<_>>(), BRIEF.min(most));
+    }
+}
+
+/// What it comes to; the first sentence is enough for those in a hurry.
+fn verdict(leaks: &Leaks<'_>) -> Vec<String> {
+    let duration = leaks.summary.duration;
+    match leaks.verdict() {
+        Verdict::NothingLives => {
+            let live = human::amount(&leaks.summary.live, &leaks.summary.sampling);
+            let earlier = duration.as_secs_f64() * 0.9;
+            vec![
+                format!("No leak can be seen: nothing is alive at the end ({live})."),
+                format!(
+                    "If the program frees all as it exits, look at the time before: lifetrace slice --time 0s-{earlier:.3}s"
+                ),
+            ]
+        }
+        Verdict::TooShort => vec![format!(
+            "Too short to tell: in {}, what leaks looks like what a program builds up as it begins. Record {} or more.",
+            human::duration(duration),
+            human::about(SHORTEST.as_secs_f64()),
+        )],
+        Verdict::NoLeak => vec![format!("No callsite grows like a leak.{}", steps(leaks))],
+        Verdict::Leaks => growing(leaks),
+    }
+}
+
+fn growing(leaks: &Leaks<'_>) -> Vec<String> {
+    let count = leaks.of(Kind::Leak).count();
+    let who = match count {
+        1 => "1 callsite grows like a leak:".to_owned(),
+        _ => format!("{count} callsites grow like leaks; together"),
+    };
+    let together = leaks.judgement.together;
+    let rate = together.map(|it| human::per_hour(it.per_hour, it.low, it.high));
+    let first = format!("{who} {}.", rate.unwrap_or_default());
+    let live = human::amount(&leaks.summary.live, &leaks.summary.sampling);
+    let limit = leaks.limit;
+    let full = leaks.full().and_then(|full| match full.hours {
+        Some(0.0) => Some(format!("What lives at the end, {live}, is more than {limit}.")),
+        _ => Some(format!(
+            "With the {live} that live at the end, that would fill {limit} {}.",
+            human::fill(&full)?
+        )),
+    });
+    [Some(first), full].into_iter().flatten().collect()
+}
+
+fn steps(leaks: &Leaks<'_>) -> String {
+    match leaks.of(Kind::Steps).count() {
+        0 => String::new(),
+        1 => " 1 callsite grows by steps.".to_owned(),
+        count => format!(" {count} callsites grow by steps."),
+    }
+}
+
+/// Callsites of one kind, in full.
+fn entries(leaks: &Leaks<'_>, page: &mut Page, kind: Kind, most: usize, heading: &str) {
+    let all = leaks.of(kind).count();
+    if all == 0 {
+        return;
+    }
+    page.line("");
+    let shown = most.min(all);
+    let count = if shown < all { format!(" ({shown} of {all})") } else { String::new() };
+    page.prose("", STRONG, &format!("{heading}{count}"));
+    for (rank, (holding, callsite)) in (1..).zip(leaks.of(kind).take(shown)) {
+        page.line("");
+        entry(leaks, page, rank, holding, callsite);
+    }
+}
+
+fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it: &Callsite<'_>) {
+    let Some(growth) = &holding.growth else { return };
+    let head = styled(SHARE, format_args!("{rank:>3}.  {}", rate(growth)));
+    let live = human::amount(&it.live, &leaks.summary.sampling);
+    page.line(format_args!("{head}  {live} live at end"));
+    place(page, &it.place);
+    page.line(format_args!("{INDENT}{}", chart::sparkline(&shares(&holding.heights))));
+    let age = human::duration(micros(holding.oldest));
+    let full = growth.fills(leaks.limit_bytes());
+    let alone =
+        human::fill(&full).map(|when| format!("; alone it would fill {} {when}", leaks.limit));
+    page.prose(INDENT, PLAIN, &format!("the oldest for {age}{}", alone.unwrap_or_default()));
+    page.prose(INDENT, PLAIN, &past(holding));
+    hottest(page, &leaks.callsites, it);
+}
+
+fn rate(growth: &Growth) -> String {
+    let rate = &growth.rate;
+    let sign = if rate.low > 0.0 { "+" } else { "" };
+    sign.to_owned() + &human::per_hour(rate.per_hour, rate.low, rate.high)
+}
+
+/// What it holds, beside what it once freed.
+fn past(holding: &Holding) -> String {
+    let never = human::proportion(&holding.never_freed);
+    match &holding.past {
+        None => "nothing of what it allocated was ever freed".to_owned(),
+        Some(past) => format!(
+            "{never} of the bytes it allocated were never freed; what it freed lived {} at most (99 %), and {} of what lives is older",
+            human::lifetime(past.most_lived),
+            human::proportion(&past.outliving),
+        ),
+    }
+}
+
+/// As many shares of the greatest as fit.
+fn shares(heights: &[f64]) -> Vec<f64> {
+    let greatest = heights.iter().copied().fold(0.0, f64::max);
+    let columns = CHART_COLUMNS.min(heights.len());
+    let at = |column: usize| (column * (heights.len() - 1)).div_ceil(columns.max(2) - 1);
+    let share = |height: f64| if greatest > 0.0 { height / greatest } else { 0.0 };
+    (0..columns).map(|column| share(heights[at(column)])).collect()
+}
+
+/// Callsites of one kind, a line each.
+fn brief(
+    leaks: &Leaks<'_>,
+    page: &mut Page,
+    heading: &str,
+    all: &[(&Holding, &Callsite<'_>)],
+    most: usize,
+) {
+    if all.is_empty() {
+        return;
+    }
+    page.line("");
+    let live = human::estimate(&sum(all.iter().map(|(_, callsite)| *callsite)));
+    let count = human::count(all.len() as f64);
+    let callsites = if all.len() == 1 { "callsite" } else { "callsites" };
+    page.prose("", STRONG, &format!("{heading}: {live} live at the end, of {count} {callsites}"));
+    let rows: Vec<_> =
+        all.iter().take(most).map(|(it, callsite)| row(leaks, it, callsite)).collect();
+    let head = ["live at end", "growth", "the oldest", "never freed", "callsite"];
+    page.grid(&head, &[], &rows);
+    if rows.len() < all.len() {
+        page.line(styled(FAINT, format_args!("and {} more", all.len() - rows.len())));
+    }
+}
+
+fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> Vec<String> {
+    let name = shorten_function(&function(&callsite.place), NAME_COLUMNS);
+    let source = brief_source(&callsite.place).map(|source| format!("  {source}"));
+    vec![
+        human::amount(&callsite.live, &leaks.summary.sampling),
+        growth(holding),
+        human::about(holding.oldest as f64 * 1e-6),
+        human::percent(holding.never_freed.value),
+        name + &source.unwrap_or_default(),
+    ]
+}
+
+/// How it goes with time, where there is room for two words.
+fn growth(holding: &Holding) -> String {
+    match &holding.growth {
+        None => "all new".to_owned(),
+        Some(growth) if holding.kind == Kind::Unknown && growth.rate.low > 0.0 => {
+            "up and down".to_owned()
+        }
+        Some(growth) => rate(growth),
+    }
+}
