@@ -29,7 +29,12 @@ const OUTERMOST: usize = 6;
 
 /// The lines for these frames, innermost first.
 pub fn shorten<'a>(frames: &[Frame<'a>]) -> Vec<Line<'a>> {
-    leave_out_middle(fold_recursion(frames))
+    shorten_to(frames, INNERMOST, OUTERMOST)
+}
+
+/// The same where so many lines are shown of a backtrace that is too long.
+pub fn shorten_to<'a>(frames: &[Frame<'a>], innermost: usize, outermost: usize) -> Vec<Line<'a>> {
+    leave_out_middle(fold_recursion(frames), innermost, outermost)
 }
 
 fn fold_recursion<'a>(frames: &[Frame<'a>]) -> Vec<Line<'a>> {
@@ -73,12 +78,12 @@ fn key(location: &Location) -> (&str, &str, u32) {
     (&location.defname, &location.filename, location.line)
 }
 
-fn leave_out_middle(mut lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
+fn leave_out_middle(mut lines: Vec<Line<'_>>, innermost: usize, outermost: usize) -> Vec<Line<'_>> {
     // A gap takes a line itself, so leaving out one line gains nothing.
-    if lines.len() <= INNERMOST + OUTERMOST + 1 {
+    if lines.len() <= innermost + outermost + 1 {
         return lines;
     }
-    let middle = INNERMOST..lines.len() - OUTERMOST;
+    let middle = innermost..lines.len() - outermost;
     let frames = lines[middle.clone()].iter().map(represented).sum();
     lines.splice(middle, [Line::Gap { frames }]);
     lines

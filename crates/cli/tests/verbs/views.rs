@@ -27,6 +27,15 @@ fn tree() {
 }
 
 #[test]
+fn paths() {
+    check("paths", &["server-1e-5.ctf", "--view", "paths", "--top", "4"]);
+    check(
+        "paths-deep",
+        &["json-1e-5.ctf", "--view", "paths", "--top", "3", "--metric", "byte-seconds"],
+    );
+}
+
+#[test]
 fn functions() {
     check("functions", &["listmap-1e-5.ctf", "--view", "functions", "--top", "5"]);
 }

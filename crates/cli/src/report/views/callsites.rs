@@ -187,7 +187,7 @@ fn provenance(callsite: &Callsite<'_>) -> String {
     }
 }
 
-fn backtrace_line(page: &mut Page, line: &backtrace::Line<'_>) {
+pub fn backtrace_line(page: &mut Page, line: &backtrace::Line<'_>) {
     let note = match *line {
         backtrace::Line::Frame(frame) => return frame_line(page, &frame),
         backtrace::Line::Again { frames: 1, times } => {

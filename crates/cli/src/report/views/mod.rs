@@ -4,6 +4,7 @@ mod callsites;
 mod functions;
 mod leaks;
 mod lifetimes;
+mod paths;
 mod peak;
 mod sizes;
 mod summary;
@@ -39,6 +40,8 @@ pub enum ViewName {
     Hot,
     /// Call tree from the outermost function; with --inverted from the callsites
     Tree,
+    /// Sequences of calls, anywhere in backtraces, that explain most
+    Paths,
     /// Functions, by themselves and with all that they call
     Functions,
     /// What was alive when the program had most
@@ -73,6 +76,7 @@ pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dy
         ViewName::Summary => Box::new(summary::Summary::new(study, options)),
         ViewName::Hot => Box::new(callsites::Ranking::new(study, options, options.metric)),
         ViewName::Tree => Box::new(tree::Tree::new(study, options)),
+        ViewName::Paths => Box::new(paths::Paths::new(study, options)),
         ViewName::Functions => Box::new(functions::Functions::new(study, options)),
         ViewName::Peak => Box::new(peak::Peak::new(study, options)),
         ViewName::Timeline => Box::new(timeline::Timeline::new(study, options)?),
