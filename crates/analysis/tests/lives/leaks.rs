@@ -29,7 +29,7 @@ fn server(seed: u64) -> Program {
         blocks.push(Block { born, died: died.filter(|&died| died < END), words: WORDS, site });
     };
     for number in 0..LEAKED {
-        let mut at = |from, to| (from + (to - from) as f64 * random.unit()) as u64;
+        let mut at = |from, to| (from + (to - from) * random.unit()) as u64;
         let [end, early] = [END as f64, END as f64 / 50.0];
         add(LEAK, at(0.0, end), None);
         add(CHURN_WITH_LEAK, at(0.0, end), None);
