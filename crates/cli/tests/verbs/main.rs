@@ -13,6 +13,7 @@ mod facts;
 mod filters;
 mod glance;
 mod imports;
+mod leaks;
 mod ours;
 mod packets;
 mod pages;

@@ -65,3 +65,39 @@ fn threads() {
         &stdout(&["report", "server-1e-5.ctf", "--view", "threads"]),
     );
 }
+
+#[test]
+fn leaks() {
+    check("leaks", &["server-1e-5.ctf", "--view", "leaks", "--top", "2"]);
+    check("leaks-short", &["ocamlopt-1e-6.ctf", "--view", "leaks", "--top", "2"]);
+    check_golden("view-leaks-none.txt", &stdout(&["report", NATIVE, "--view", "leaks"]));
+}
+
+#[test]
+fn temporary() {
+    check("temporary-native", &[NATIVE, "--view", "temporary", "--top", "2"]);
+    let by_objects = ["--metric", "objects", "--below", "100ms", "--top", "2"];
+    let arguments = [&["server-1e-5.ctf", "--view", "temporary"], &by_objects[..]].concat();
+    check("temporary", &arguments);
+}
+
+#[test]
+fn lifetimes() {
+    check("lifetimes-native", &[NATIVE, "--view", "lifetimes", "--top", "3"]);
+    check("lifetimes-gc", &["sample-v1.0.lt", "--view", "lifetimes", "--top", "2"]);
+}
+
+#[test]
+fn options_that_make_no_sense_for_a_view_are_refused() {
+    let complaint = |arguments: &[&str]| {
+        let output = run(&[&["report", NATIVE, "--view"], arguments].concat());
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(text(&output.stdout), "");
+        text(&output.stderr)
+    };
+    assert!(complaint(&["temporary", "--metric", "live"]).contains("not live at the end"));
+    assert!(complaint(&["temporary", "--below", "0s"]).contains("1us or more"));
+    assert!(complaint(&["temporary", "--below", "10"]).contains("not a time"));
+    assert!(complaint(&["leaks", "--limit", "much"]).contains("not a size"));
+    assert!(complaint(&["leaks", "--limit", "0"]).contains("above 0"));
+}

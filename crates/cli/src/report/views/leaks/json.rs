@@ -45,7 +45,9 @@ struct Hours {
 #[derive(Serialize)]
 struct Share {
     share: f64,
+    #[serde(serialize_with = "number")]
     share_low95: f64,
+    #[serde(serialize_with = "number")]
     share_high95: f64,
 }
 
@@ -63,17 +65,22 @@ struct Entry<'a> {
     oldest_us: u64,
     never_freed: Share,
     freed: Option<Freed>,
-    live_over_time: Vec<f64>,
+    live_over_time_bytes: Vec<u64>,
     backtraces: usize,
     hottest_backtrace: Backtrace<'a>,
 }
 
 #[derive(Serialize)]
 struct EvidenceFields {
+    #[serde(serialize_with = "number")]
     from_start: f64,
+    #[serde(serialize_with = "number")]
     largest_step: f64,
+    #[serde(serialize_with = "number")]
     largest_three_steps: f64,
+    #[serde(serialize_with = "number")]
     largest_fall: f64,
+    #[serde(serialize_with = "number_or_none")]
     persistence: Option<f64>,
 }
 
@@ -128,7 +135,11 @@ impl<'a> Entry<'a> {
             oldest_us: holding.oldest,
             never_freed: Share::new(&holding.never_freed),
             freed: holding.past.as_ref().map(Freed::new),
-            live_over_time: holding.heights.iter().map(|height| height.round()).collect(),
+            live_over_time_bytes: holding
+                .heights
+                .iter()
+                .map(|height| height.round() as u64)
+                .collect(),
             backtraces: callsite.hottest.of,
             hottest_backtrace: Backtrace::new(callsites, callsite),
         }

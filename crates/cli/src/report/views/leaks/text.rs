@@ -1,8 +1,8 @@
 //! Leaks as a page: the verdict, then what it rests on.
 
-use lifetrace_analysis::Callsite;
 use lifetrace_analysis::leaks::{Holding, Kind, SHORTEST};
 use lifetrace_analysis::statistics::Growth;
+use lifetrace_analysis::{Callsite, Summary};
 
 use super::super::callsites::{INDENT, hottest, place};
 use super::{Leaks, Verdict, micros, sum};
@@ -13,6 +13,8 @@ use crate::report::place::{brief_source, function};
 use crate::report::shorten::shorten_function;
 use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
 
+/// A peak so late in the time of the trace may be the height of a growth that the exit ended.
+const LATE: f64 = 0.5;
 /// Callsites that grow by steps and are told in full.
 const STEPS: usize = 3;
 /// Callsites that are told in a line each; columns of their names, and of charts.
@@ -50,26 +52,35 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
 
 /// What it comes to; the first sentence is enough for those in a hurry.
 fn verdict(leaks: &Leaks<'_>) -> Vec<String> {
-    let duration = leaks.summary.duration;
-    match leaks.verdict() {
+    let first = match leaks.verdict() {
         Verdict::NothingLives => {
             let live = human::amount(&leaks.summary.live, &leaks.summary.sampling);
-            let earlier = duration.as_secs_f64() * 0.9;
-            vec![
-                format!("No leak can be seen: nothing is alive at the end ({live})."),
-                format!(
-                    "If the program frees all as it exits, look at the time before: lifetrace slice --time 0s-{earlier:.3}s"
-                ),
-            ]
+            format!("No leak can be seen: nothing is alive at the end ({live}).")
         }
-        Verdict::TooShort => vec![format!(
+        Verdict::TooShort => format!(
             "Too short to tell: in {}, what leaks looks like what a program builds up as it begins. Record {} or more.",
-            human::duration(duration),
+            human::duration(leaks.summary.duration),
             human::about(SHORTEST.as_secs_f64()),
-        )],
-        Verdict::NoLeak => vec![format!("No callsite grows like a leak.{}", steps(leaks))],
-        Verdict::Leaks => growing(leaks),
-    }
+        ),
+        Verdict::NoLeak => format!("No callsite grows like a leak.{}", steps(leaks)),
+        Verdict::Leaks => return growing(leaks),
+    };
+    [Some(first), before_the_exit(leaks)].into_iter().flatten().collect()
+}
+
+/// Many programs free all that they have as they exit.
+fn before_the_exit(leaks: &Leaks<'_>) -> Option<String> {
+    let Summary { peak, live, duration, .. } = &leaks.summary;
+    let is_late =
+        peak.time >= duration.mul_f64(LATE) && live.bytes.value < peak.amount.bytes.value / 2.0;
+    is_late.then(|| {
+        format!(
+            "Most of the {} that lived {} after the start was freed by the end. If that was because the program exits, look at the time before: lifetrace slice --time 0s-{:.3}s",
+            human::estimate(&peak.amount.bytes),
+            human::duration(peak.time),
+            peak.time.as_secs_f64(),
+        )
+    })
 }
 
 fn growing(leaks: &Leaks<'_>) -> Vec<String> {
@@ -135,8 +146,8 @@ fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it:
 
 fn rate(growth: &Growth) -> String {
     let rate = &growth.rate;
-    let sign = if rate.low > 0.0 { "+" } else { "" };
-    sign.to_owned() + &human::per_hour(rate.per_hour, rate.low, rate.high)
+    let text = human::per_hour(rate.per_hour, rate.low, rate.high);
+    if text.starts_with(|first: char| first.is_ascii_digit()) { format!("+{text}") } else { text }
 }
 
 /// What it holds, beside what it once freed.
@@ -176,11 +187,10 @@ fn brief(
     let live = human::estimate(&sum(all.iter().map(|(_, callsite)| *callsite)));
     let count = human::count(all.len() as f64);
     let callsites = if all.len() == 1 { "callsite" } else { "callsites" };
-    page.prose("", STRONG, &format!("{heading}: {live} live at the end, of {count} {callsites}"));
-    let rows: Vec<_> =
-        all.iter().take(most).map(|(it, callsite)| row(leaks, it, callsite)).collect();
-    let head = ["live at end", "growth", "the oldest", "never freed", "callsite"];
-    page.grid(&head, &[], &rows);
+    page.prose("", STRONG, &format!("{heading}: {live} of {count} {callsites}"));
+    let rows = all.iter().take(most).map(|(it, callsite)| row(leaks, it, callsite));
+    let rows: Vec<_> = rows.collect();
+    page.grid(&["live at end", "growth", "the oldest", "never freed", "callsite"], &[], &rows);
     if rows.len() < all.len() {
         page.line(styled(FAINT, format_args!("and {} more", all.len() - rows.len())));
     }
@@ -191,7 +201,7 @@ fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> Vec<Str
     let source = brief_source(&callsite.place).map(|source| format!("  {source}"));
     vec![
         human::amount(&callsite.live, &leaks.summary.sampling),
-        growth(holding),
+        growth(holding, leaks.judgement.is_too_short),
         human::about(holding.oldest as f64 * 1e-6),
         human::percent(holding.never_freed.value),
         name + &source.unwrap_or_default(),
@@ -199,9 +209,10 @@ fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> Vec<Str
 }
 
 /// How it goes with time, where there is room for two words.
-fn growth(holding: &Holding) -> String {
+fn growth(holding: &Holding, is_too_short: bool) -> String {
     match &holding.growth {
         None => "all new".to_owned(),
+        Some(_) if is_too_short => "?".to_owned(),
         Some(growth) if holding.kind == Kind::Unknown && growth.rate.low > 0.0 => {
             "up and down".to_owned()
         }

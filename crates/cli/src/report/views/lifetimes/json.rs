@@ -3,7 +3,7 @@
 use lifetrace_analysis::Callsite;
 use lifetrace_analysis::lifetimes::{Found, Lifetime};
 use lifetrace_analysis::statistics::{Quantile, Survival, Unit};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::spread::{Class, Spread, counts, times};
 use super::{Lifetimes, QUANTILES};
@@ -13,7 +13,7 @@ use crate::report::json::{PlaceFields, number_or_none};
 #[derive(Serialize)]
 pub struct Document<'a> {
     collections: Collections,
-    lifetimes: Option<LifetimeFields>,
+    lifetimes: LifetimeFields,
     callsites_total: usize,
     callsites: Vec<Entry<'a>>,
 }
@@ -72,7 +72,9 @@ struct ClassFields {
 
 #[derive(Serialize)]
 struct Shares {
+    #[serde(serialize_with = "rounded")]
     objects_share: f64,
+    #[serde(serialize_with = "rounded")]
     bytes_share: f64,
 }
 
@@ -91,7 +93,7 @@ impl<'a> Document<'a> {
                 minor: found.collections.minor,
                 major: found.collections.major,
             },
-            lifetimes: Some(LifetimeFields::new(&lifetimes.all, found)),
+            lifetimes: LifetimeFields::new(&lifetimes.all, found),
             callsites_total: lifetimes.callsites.callsites.len(),
             callsites: lifetimes.shown().map(entry).collect(),
         }
@@ -154,4 +156,9 @@ impl Shares {
     fn new([objects_share, bytes_share]: [f64; 2]) -> Self {
         Self { objects_share, bytes_share }
     }
+}
+
+/// A share that was reckoned up, to a millionth.
+fn rounded<S: Serializer>(share: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((share * 1e6).round() / 1e6)
 }

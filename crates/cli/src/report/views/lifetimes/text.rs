@@ -26,7 +26,7 @@ pub fn write(lifetimes: &Lifetimes<'_>, page: &mut Page) {
         page.prose("", STRONG, "No block was sampled: there are no lifetimes.");
         return;
     };
-    page.prose("", STRONG, &format!("Of all, {}", sentence(all)));
+    page.prose("", STRONG, &sentence(all, "Lifetimes of all"));
     page.line("");
     table(page, "lifetime", &spread, time_class, human::lifetime(spread.watched as f64));
     for (survival, count, heap) in [
@@ -39,21 +39,21 @@ pub fn write(lifetimes: &Lifetimes<'_>, page: &mut Page) {
 }
 
 /// Quantiles in one sentence. Where many live on, the median may not be known.
-fn sentence(lifetime: &Lifetime) -> String {
+fn sentence(lifetime: &Lifetime, what: &str) -> String {
     let unit = lifetime.unit();
     let curve = lifetime.time.curve(unit);
-    let known = |(q, what): (f64, &'static str)| Some((what, curve.quantile(q)?));
+    let known = |(q, name): (f64, &'static str)| Some((name, curve.quantile(q)?));
     let known = [(0.1, "10 %"), (0.5, "median"), (0.9, "90 %"), (0.99, "99 %")].map(known);
     // The shortest are of interest only where nothing else is known.
     let others = usize::from(known.iter().flatten().count() > 1);
-    let quantiles = known.into_iter().flatten().skip(others).map(|(what, quantile)| {
-        let within = if what == "median" { "" } else { "within " };
-        format!("{what} {within}{}", human::quantile(&quantile))
+    let quantiles = known.into_iter().flatten().skip(others).map(|(name, quantile)| {
+        let within = if name == "median" { "" } else { "within " };
+        format!("{name} {within}{}", human::quantile(&quantile))
     });
     let alive = lifetime.time.surviving(unit).filter(|share| share.value > 0.0);
     let alive = alive.map(|share| format!("{} live at the end", human::proportion(&share)));
     let parts: Vec<_> = quantiles.chain(alive).collect();
-    format!("lifetimes of {}: {}", name(unit), parts.join(", "))
+    format!("{what} {}: {}", name(unit), parts.join(", "))
 }
 
 fn name(unit: Unit) -> &'static str {
@@ -170,7 +170,7 @@ fn entry(
     axis.chart(page, lifetime);
     let collections = in_collections(lifetime, &lifetimes.found);
     let collections = collections.map(|it| format!("; {it}")).unwrap_or_default();
-    page.prose(INDENT, PLAIN, &(sentence(lifetime) + &collections));
+    page.prose(INDENT, PLAIN, &(sentence(lifetime, "lifetimes of its") + &collections));
 }
 
 /// Time from left to right, each power of ten as wide as another.
