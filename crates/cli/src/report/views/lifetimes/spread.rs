@@ -65,3 +65,52 @@ pub fn times() -> Vec<u64> {
 pub fn counts() -> Vec<u64> {
     std::iter::once(0).chain((0..63).map(|power| 1 << power)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use lifetrace_analysis::Weight;
+    use lifetrace_analysis::statistics::Mass;
+
+    use super::*;
+
+    /// Ages, and whether that was the end of a life; all blocks have a byte for each number before them.
+    fn survival(ages: &[(u64, bool)]) -> Survival {
+        let mut survival = Survival::default();
+        for (bytes, &(age, died)) in (1..).zip(ages) {
+            let take = if died { Survival::died } else { Survival::survived };
+            take(&mut survival, age, &Mass::of_block(&Weight::ONE.tally(bytes).amount()));
+        }
+        survival
+    }
+
+    #[test]
+    fn classes_have_what_dies_in_them() {
+        let ages = [(0, true), (2, true), (3, true), (9, true), (100, true)];
+        let spread = Spread::of(&survival(&ages), &times()).unwrap();
+        let classes: Vec<_> = spread.classes.iter().map(|it| (it.least, it.most)).collect();
+        assert_eq!(classes, [(0, 0), (1, 2), (3, 9), (10, 29), (30, 99), (100, 299)]);
+        let close = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+        for (class, objects, bytes) in [(0, 1.0, 1.0), (1, 1.0, 2.0), (2, 2.0, 7.0), (5, 1.0, 5.0)]
+        {
+            let [of_objects, of_bytes] = spread.classes[class].shares;
+            assert!(close(of_objects, objects / 5.0) && close(of_bytes, bytes / 15.0), "{class}");
+        }
+        assert_eq!((spread.longer, spread.watched), ([0.0; 2], 100));
+    }
+
+    #[test]
+    fn what_outlives_all_that_was_watched_is_longer() {
+        let half = Spread::of(&survival(&[(5, true), (50, false)]), &times()).unwrap();
+        assert_eq!((half.longer[0], half.watched), (0.5, 50));
+        let all = Spread::of(&survival(&[(50, false)]), &counts()).unwrap();
+        assert_eq!((all.classes.len(), all.longer), (0, [1.0; 2]));
+        assert_eq!(Spread::of(&Survival::default(), &times()), None);
+    }
+
+    #[test]
+    fn classes_follow_each_other() {
+        for begins in [times(), counts()] {
+            assert!(begins.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+}
