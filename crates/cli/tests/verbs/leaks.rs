@@ -188,6 +188,8 @@ fn a_smaller_limit_is_reached_earlier() {
         found["limit_reached"]["hours"].as_f64().unwrap()
     };
     assert_eq!(hours("1MiB"), 0.0);
+    let page = report(&trace, &["--limit", "1MiB"]);
+    assert!(page.contains("is more than 1MiB.") && page.contains("alone it is more than 1MiB"));
     let [small, large] = ["1GiB", "4GiB"].map(hours);
     assert!((3.9..4.6).contains(&(large / small)), "{small} {large}");
 }

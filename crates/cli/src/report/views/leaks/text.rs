@@ -136,12 +136,19 @@ fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it:
     place(page, &it.place);
     page.line(format_args!("{INDENT}{}", chart::sparkline(&shares(&holding.heights))));
     let age = human::duration(micros(holding.oldest));
-    let full = growth.fills(leaks.limit_bytes());
-    let alone =
-        human::fill(&full).map(|when| format!("; alone it would fill {} {when}", leaks.limit));
-    page.prose(INDENT, PLAIN, &format!("the oldest for {age}{}", alone.unwrap_or_default()));
+    let alone = alone(growth, leaks).unwrap_or_default();
+    page.prose(INDENT, PLAIN, &format!("the oldest for {age}{alone}"));
     page.prose(INDENT, PLAIN, &past(holding));
     hottest(page, &leaks.callsites, it);
+}
+
+/// When it would have filled the limit if nothing else grew.
+fn alone(growth: &Growth, leaks: &Leaks<'_>) -> Option<String> {
+    let (full, limit) = (growth.fills(leaks.limit_bytes()), leaks.limit);
+    match full.hours {
+        Some(0.0) => Some(format!("; alone it is more than {limit}")),
+        _ => Some(format!("; alone it would fill {limit} {}", human::fill(&full)?)),
+    }
 }
 
 fn rate(growth: &Growth) -> String {
