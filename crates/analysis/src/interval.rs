@@ -17,7 +17,7 @@ use crate::estimate::{Amount, Estimate};
 use crate::sampling::Sampling;
 
 /// 97.5 % quantile of the normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
+pub(crate) const Z: f64 = 1.959_963_984_540_054;
 
 /// The 95 % quantile of an exponential variable: nothing is hit in so many mean intervals.
 const NONE_IN_INTERVALS: f64 = 2.995_732_273_553_991;
@@ -53,6 +53,26 @@ impl Estimate {
         let (scale, count) = (variance / uncertain, uncertain * uncertain / variance);
         let surely = value - uncertain;
         Interval { low: surely + scale * lowest(count), high: surely + scale * highest(count) }
+    }
+
+    /// Where the truth is at least as surely as the normal distribution's `below` and `above` standard
+    /// errors say, whatever it is, as an alarm needs it: a little wider than
+    /// [`interval`](Self::interval) where samples are few.
+    ///
+    /// It is the exact interval of a Poisson variable (Garwood 1936). Its upper end is that of one
+    /// sampled block more, one that stands for `grain`: as much as any may that was not hit (Fay and
+    /// Feuer 1997).
+    pub(crate) fn exact_interval(&self, below: f64, above: f64, grain: f64) -> Interval {
+        let Self { value, variance, uncertain } = *self;
+        let surely = value - uncertain;
+        let end = |mean: f64, variance: f64, z: f64| match mean > 0.0 && variance > 0.0 {
+            true => variance / mean * gamma_quantile(mean * mean / variance, z),
+            false => mean,
+        };
+        Interval {
+            low: surely + end(uncertain, variance, -below),
+            high: surely + end(uncertain + grain, variance + grain * grain, above),
+        }
     }
 }
 

@@ -15,6 +15,8 @@
 //! for each live sampled block and one for each distinct backtrace, and nothing for an event that is
 //! past. Names are not looked at before the end: until then a frame is its code.
 //!
+//! [`gate`] says whether a condition on a trace, or on a change, is true beyond doubt.
+//!
 //! All amounts are estimates made from samples; [`estimate`] says how, and each carries its variance.
 //! Sums are kept in fixed point where something is taken away again, so that nothing is left behind,
 //! and a trace of everything (rate 1) gives whole numbers.
@@ -34,6 +36,8 @@ pub mod filter;
 mod fixed;
 pub mod folding;
 pub mod functions;
+pub mod gate;
+mod grammar;
 pub mod history;
 pub mod interval;
 pub mod leaks;

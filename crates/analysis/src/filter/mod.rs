@@ -19,7 +19,6 @@
 //! [`Display`]: std::fmt::Display
 
 mod calendar;
-mod error;
 mod frames;
 mod life;
 mod moment;
@@ -27,9 +26,6 @@ mod parse;
 mod parse_names;
 mod parse_ranges;
 mod presets;
-mod quantity;
-mod scan;
-mod suggest;
 mod term;
 #[cfg(test)]
 mod tests;
@@ -39,6 +35,8 @@ mod window;
 
 use std::fmt;
 use std::str::FromStr;
+
+use crate::grammar::{error, quantity, scan, suggest};
 
 pub use calendar::Date;
 pub use error::{Mistake, ParseError};

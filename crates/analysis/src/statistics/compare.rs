@@ -62,20 +62,26 @@ pub enum Verdict {
 impl Difference {
     /// Compares two sides. `None` if one has no run.
     pub fn of(before: &[Run], after: &[Run]) -> Option<Self> {
-        let sides = [Side::new(before)?, Side::new(after)?];
-        let common = common_mean(&sides);
-        let known = sides.map(|side| side.sampling.max(side.dispersion * common));
+        Some(Self::supposing(0.0, &[Side::new(before)?, Side::new(after)?]))
+    }
+
+    /// With the variances that the sides have if they differ by so much.
+    pub(super) fn supposing(change: f64, sides: &[Side; 2]) -> Self {
+        let [before, after] = *sides;
+        let common = common_mean(&[before, Side { mean: after.mean - change, ..after }]);
+        let means = [common, common + change];
+        let known = [0, 1].map(|k| sides[k].sampling.max(sides[k].dispersion * means[k].max(0.0)));
         let spread = [0, 1].map(|k| sides[k].spread.map(|spread| spread.max(known[k])));
-        let (variance, freedom) = variance_of_change(&sides, known, spread);
+        let (variance, freedom) = variance_of_change(sides, known, spread);
         let unexplained = |k: usize| spread[k].map(|spread| (spread - known[k]).sqrt());
         let between_runs = [unexplained(0), unexplained(1)].into_iter().flatten();
-        Some(Self {
-            before: sides[0].mean,
-            after: sides[1].mean,
+        Self {
+            before: before.mean,
+            after: after.mean,
             between_runs: between_runs.reduce(f64::max),
             variance,
             freedom,
-        })
+        }
     }
 
     /// By how much the amount grew.
@@ -138,7 +144,7 @@ impl Difference {
 
 /// The runs of one side.
 #[derive(Clone, Copy)]
-struct Side {
+pub(super) struct Side {
     runs: f64,
     mean: f64,
     /// Mean variance of sampling of a run.
@@ -150,7 +156,7 @@ struct Side {
 }
 
 impl Side {
-    fn new(runs: &[Run]) -> Option<Self> {
+    pub(super) fn new(runs: &[Run]) -> Option<Self> {
         let count = runs.len() as f64;
         let average = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count;
         let mean = average(&|run| run.estimate.value);
@@ -159,6 +165,22 @@ impl Side {
         let dispersion = if mean > 0.0 { sampling / mean } else { average(&|run| run.grain) };
         let spread = (runs.len() > 1).then(|| squares * count / (count - 1.0));
         (!runs.is_empty()).then_some(Self { runs: count, mean, sampling, dispersion, spread })
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// If each run had so many times as much.
+    pub(super) fn times(self, factor: f64) -> Self {
+        let square = factor * factor;
+        Self {
+            runs: self.runs,
+            mean: factor * self.mean,
+            sampling: square * self.sampling,
+            dispersion: factor * self.dispersion,
+            spread: self.spread.map(|spread| square * spread),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //!                  ├─ Survival    how long blocks live    ─→ curve, quantiles
 //!                  └─ Lives       when they live          ─→ growth: leak or plateau? together
 //!   prefix tree + weights ─→ heavy      which paths explain most
-//!   estimates of two sides ─→ compare   which differences are real
+//!   estimates of two sides ─→ compare   which differences are real; change   how great they are
 //!   names of two sides ─→ matching      what became of what
 //! ```
 //!
@@ -18,6 +18,7 @@
 //! are then themselves a draw, and even a trace of everything leaves doubt. Each method says which
 //! it gives.
 
+pub mod change;
 pub mod compare;
 pub mod correction;
 pub mod distribution;
@@ -31,11 +32,12 @@ pub mod proportion;
 pub mod rebuilt_name;
 mod repeats;
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;
 pub mod survival;
 pub mod together;
 mod weighted_tree;
 
+pub use change::Change;
 pub use compare::{Difference, Run, Verdict};
 pub use growth::{Growth, Shape};
 pub use heavy::{HotPath, HotPaths};

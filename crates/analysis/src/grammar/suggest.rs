@@ -1,19 +1,25 @@
 //! What may have been meant by a word that means nothing.
 
-/// Other programs' words for what we call otherwise.
-const SYNONYMS: [(&str, &str); 22] = [
+/// Other programs' words for what we call otherwise. Where a word stands for several things, it means
+/// the first that may stand there.
+const SYNONYMS: [(&str, &str); 29] = [
     ("age", "lifetime"),
+    ("allocations", "objects"),
+    ("blocks", "objects"),
     ("born", "allocated"),
     ("bytes", "size"),
     ("callsite", "innermost"),
     ("collected", "freed"),
+    ("count", "objects"),
     ("dead", "freed"),
     ("deallocated", "freed"),
     ("died", "freed"),
     ("frame", "fn"),
     ("func", "fn"),
     ("heap", "source"),
+    ("heap", "live"),
     ("leaked", "leaks"),
+    ("leaks", "leaked"),
     ("library", "module"),
     ("longlived", "long-lived"),
     ("malloced", "allocated"),
@@ -21,21 +27,23 @@ const SYNONYMS: [(&str, &str); 22] = [
     ("method", "fn"),
     ("path", "file"),
     ("short-lived", "temporary"),
+    ("slope", "growth"),
     ("survived", "leaks"),
     ("symbol", "fn"),
     ("tid", "thread"),
+    ("total", "allocated"),
 ];
 
 /// The candidate that was most likely meant; none if none is near.
-pub(super) fn meant(
+pub(crate) fn meant(
     word: &str,
     candidates: impl Iterator<Item = &'static str>,
 ) -> Option<&'static str> {
     let word = word.to_lowercase();
     let candidates: Vec<_> = candidates.collect();
-    let synonym = SYNONYMS.iter().find(|(other, _)| *other == word).map(|&(_, ours)| ours);
+    let is_meant = |&&(other, ours): &&(&str, &str)| other == word && candidates.contains(&ours);
+    let synonym = SYNONYMS.iter().find(is_meant).map(|&(_, ours)| ours);
     synonym
-        .filter(|ours| candidates.contains(ours))
         .or_else(|| candidates.iter().copied().find(|ours| is_abbreviation(&word, ours)))
         .or_else(|| nearest(&word, &candidates))
 }

@@ -1,10 +1,10 @@
-//! A place in a filter's text, and how it moves on.
+//! A place in a text, and how it moves on.
 
 use std::ops::Range;
 
 /// Reads a text from left to right. A clone reads ahead.
 #[derive(Clone, Debug)]
-pub(super) struct Scanner<'t> {
+pub(crate) struct Scanner<'t> {
     text: &'t str,
     at: usize,
     /// What a mistake that is made next is about; else it is about what comes next.
@@ -12,29 +12,29 @@ pub(super) struct Scanner<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self { text, at: 0, marked: None }
     }
 
     /// In bytes from the start.
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    pub(super) fn rest(&self) -> &'t str {
+    pub(crate) fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
 
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.text.len()
     }
 
-    pub(super) fn peek(&self) -> Option<char> {
+    pub(crate) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
     /// Goes past `token` if that comes next.
-    pub(super) fn eat(&mut self, token: &str) -> bool {
+    pub(crate) fn eat(&mut self, token: &str) -> bool {
         let is_next = self.rest().starts_with(token);
         if is_next {
             self.at += token.len();
@@ -43,21 +43,21 @@ impl<'t> Scanner<'t> {
     }
 
     /// Goes past one character, if there is any.
-    pub(super) fn take_one(&mut self) {
+    pub(crate) fn take_one(&mut self) {
         self.at += self.peek().map_or(0, char::len_utf8);
     }
 
     /// What has been read since it was at `from`.
-    pub(super) fn since(&self, from: usize) -> &'t str {
+    pub(crate) fn since(&self, from: usize) -> &'t str {
         &self.text[from..self.at]
     }
 
     /// Whether there was any.
-    pub(super) fn skip_space(&mut self) -> bool {
+    pub(crate) fn skip_space(&mut self) -> bool {
         !self.take_while(char::is_whitespace).is_empty()
     }
 
-    pub(super) fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'t str {
+    pub(crate) fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let len = rest.find(|next| !accepts(next)).unwrap_or(rest.len());
         self.at += len;
@@ -65,12 +65,12 @@ impl<'t> Scanner<'t> {
     }
 
     /// The word that comes next; empty if there is none.
-    pub(super) fn word(&mut self) -> &'t str {
+    pub(crate) fn word(&mut self) -> &'t str {
         self.take_while(is_word)
     }
 
     /// The word that comes next, after any space, is `word`: goes past it.
-    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         let mut ahead = self.clone();
         ahead.skip_space();
         let is_next = ahead.word().eq_ignore_ascii_case(word);
@@ -81,30 +81,30 @@ impl<'t> Scanner<'t> {
     }
 
     /// All up to the next space.
-    pub(super) fn up_to_space(&mut self) -> &'t str {
+    pub(crate) fn up_to_space(&mut self) -> &'t str {
         self.take_while(|next| !next.is_whitespace())
     }
 
     /// The next mistake is about this.
-    pub(super) fn mark(&mut self, span: Range<usize>) {
+    pub(crate) fn mark(&mut self, span: Range<usize>) {
         self.marked = Some(span);
     }
 
     /// A mistake was made in what was read since `from`, unless it was already told where.
-    pub(super) fn blame_since(&mut self, from: usize) {
+    pub(crate) fn blame_since(&mut self, from: usize) {
         if self.marked.is_none() && from < self.at {
             self.marked = Some(from..self.at);
         }
     }
 
     /// What a mistake is about that is made here.
-    pub(super) fn blame(&self) -> Range<usize> {
+    pub(crate) fn blame(&self) -> Range<usize> {
         let next = self.peek().map_or(0, char::len_utf8);
         self.marked.clone().unwrap_or(self.at..self.at + next)
     }
 }
 
 /// Whether a character may be in a keyword.
-pub(super) fn is_word(next: char) -> bool {
+pub(crate) fn is_word(next: char) -> bool {
     next.is_ascii_alphanumeric() || next == '-' || next == '_'
 }

@@ -21,6 +21,14 @@ const TIMES: [(&str, u64); 7] = [
     ("d", 86_400 * SECOND),
 ];
 
+const COUNTS: [(&str, u64); 5] = [
+    ("k", 1_000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("million", 1_000_000),
+    ("billion", 1_000_000_000),
+];
+
 const SIZES: [(&str, u64); 13] = [
     ("B", 1),
     ("KB", 1_000),
@@ -56,15 +64,16 @@ const WRITTEN_TIMES: [(&str, u64); 5] = [
     ("ms", 1_000),
 ];
 
-pub(super) const A_SIZE: &str = "a size, such as 4096, 64KiB or 1.5MB";
-pub(super) const A_TIME: &str =
+pub(crate) const A_SIZE: &str = "a size, such as 4096, 64KiB or 1.5MB";
+pub(crate) const A_COUNT: &str = "a number, such as 5000, 10k or 2 million";
+pub(crate) const A_TIME: &str =
     "a time with its unit (us, ms, s, min, h, d), such as 500ms or 1h30min";
-pub(super) const A_SPAN: &str =
+pub(crate) const A_SPAN: &str =
     "a time with its unit (us, ms, s, min, h, d) or a share of the trace, such as 500ms or 25%";
 
 /// A span of time in microseconds; at most `i64::MAX`, some 290 000 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Micros(pub(super) u64);
+pub struct Micros(pub(crate) u64);
 
 impl Micros {
     /// The longest that there is.
@@ -104,13 +113,13 @@ impl Share {
     }
 
     /// So many hundredths of the whole, in constants.
-    pub(super) const fn percent(percent: u32) -> Self {
+    pub(crate) const fn percent(percent: u32) -> Self {
         assert!(percent <= 100);
         Self(percent * PERCENT)
     }
 
     /// This part of `whole`, rounded down.
-    pub(super) fn of(self, whole: i128) -> i128 {
+    pub(crate) fn of(self, whole: i128) -> i128 {
         whole * i128::from(self.0) / i128::from(WHOLE)
     }
 }
@@ -135,7 +144,7 @@ pub enum Span {
 
 impl Span {
     /// In microseconds, in a trace that lasts so many.
-    pub(super) fn micros(self, trace: i128) -> i128 {
+    pub(crate) fn micros(self, trace: i128) -> i128 {
         match self {
             Self::Time(Micros(micros)) => micros.into(),
             Self::Share(share) => share.of(trace),
@@ -175,14 +184,21 @@ fn write_whole(
 }
 
 /// A size with its unit; without one it is bytes.
-pub(super) fn size(scanner: &mut Scanner<'_>) -> Result<ByteSize, Mistake> {
+pub(crate) fn size(scanner: &mut Scanner<'_>) -> Result<ByteSize, Mistake> {
     let number = Number::scan(scanner, A_SIZE)?;
     let scale = unit(scanner, &SIZES)?.unwrap_or(1);
     number.times(scale, "bytes").map(|bytes| ByteSize(Bytes(bytes)))
 }
 
+/// A number of things.
+pub(crate) fn count(scanner: &mut Scanner<'_>) -> Result<u64, Mistake> {
+    let number = Number::scan(scanner, A_COUNT)?;
+    let scale = unit(scanner, &COUNTS)?.unwrap_or(1);
+    number.times(scale, "objects")
+}
+
 /// A time, or a share of the trace's.
-pub(super) fn span(scanner: &mut Scanner<'_>) -> Result<Span, Mistake> {
+pub(crate) fn span(scanner: &mut Scanner<'_>) -> Result<Span, Mistake> {
     let number = Number::scan(scanner, A_SPAN)?;
     match share_after(scanner, number)? {
         Some(share) => Ok(Span::Share(share)),
@@ -191,13 +207,13 @@ pub(super) fn span(scanner: &mut Scanner<'_>) -> Result<Span, Mistake> {
 }
 
 /// A time: one or more numbers with their units, the greatest first.
-pub(super) fn time(scanner: &mut Scanner<'_>) -> Result<Micros, Mistake> {
+pub(crate) fn time(scanner: &mut Scanner<'_>) -> Result<Micros, Mistake> {
     let number = Number::scan(scanner, A_TIME)?;
     time_after(scanner, number)
 }
 
 /// The rest of a time whose first number has been read.
-pub(super) fn time_after(scanner: &mut Scanner<'_>, number: Number<'_>) -> Result<Micros, Mistake> {
+pub(crate) fn time_after(scanner: &mut Scanner<'_>, number: Number<'_>) -> Result<Micros, Mistake> {
     let (mut number, mut sum, mut last_scale) = (number, 0_u64, u64::MAX);
     loop {
         let scale = match unit(scanner, &TIMES)? {
@@ -218,7 +234,7 @@ pub(super) fn time_after(scanner: &mut Scanner<'_>, number: Number<'_>) -> Resul
 }
 
 /// `%`, and the share that the number before it means.
-pub(super) fn share_after(
+pub(crate) fn share_after(
     scanner: &mut Scanner<'_>,
     number: Number<'_>,
 ) -> Result<Option<Share>, Mistake> {
@@ -235,7 +251,7 @@ pub(super) fn share_after(
 
 /// A decimal number as it stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Number<'t> {
+pub(crate) struct Number<'t> {
     whole: &'t str,
     fraction: &'t str,
 }
@@ -243,7 +259,7 @@ pub(super) struct Number<'t> {
 impl<'t> Number<'t> {
     /// # Errors
     /// If there is none; then `expected` was.
-    pub(super) fn scan(scanner: &mut Scanner<'t>, expected: &'static str) -> Result<Self, Mistake> {
+    pub(crate) fn scan(scanner: &mut Scanner<'t>, expected: &'static str) -> Result<Self, Mistake> {
         let whole = scanner.take_while(|next| next.is_ascii_digit());
         if whole.is_empty() {
             return Err(Mistake::Expected(expected));
@@ -259,12 +275,12 @@ impl<'t> Number<'t> {
         Ok(Self { whole, fraction: fraction.trim_end_matches('0') })
     }
 
-    fn is_zero(self) -> bool {
+    pub(crate) fn is_zero(self) -> bool {
         self.fraction.is_empty() && self.whole.bytes().all(|digit| digit == b'0')
     }
 
     /// So many times `scale`, in integers.
-    fn times(self, scale: u64, units: &'static str) -> Result<u64, Mistake> {
+    pub(crate) fn times(self, scale: u64, units: &'static str) -> Result<u64, Mistake> {
         let decimals = u32::try_from(self.fraction.len()).ok();
         // Anything smaller than a part in 10^20 of the greatest unit is no whole number.
         let decimals = decimals.filter(|&count| count <= 20).ok_or(Mistake::NotWhole(units))?;
@@ -288,7 +304,10 @@ fn digits(text: &str) -> u128 {
 
 /// The unit that comes next, right behind the number or after a space; none if no letter does, or if
 /// what comes after the space is no unit.
-fn unit(scanner: &mut Scanner<'_>, units: &[(&str, u64)]) -> Result<Option<u64>, Mistake> {
+pub(crate) fn unit(
+    scanner: &mut Scanner<'_>,
+    units: &[(&str, u64)],
+) -> Result<Option<u64>, Mistake> {
     let mut ahead = scanner.clone();
     let has_space = ahead.skip_space();
     let from = ahead.at();

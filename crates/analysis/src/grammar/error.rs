@@ -1,4 +1,4 @@
-//! What is wrong with a filter's text, shown under the text itself.
+//! What is wrong with a text that somebody typed, shown under the text itself.
 //!
 //! ```text
 //! unknown term `siez`; did you mean `size`?
@@ -28,6 +28,9 @@ pub enum Mistake {
     /// No term begins like this.
     #[error("unknown term `{0}`")]
     UnknownTerm(String),
+    /// No condition begins like this.
+    #[error("unknown metric `{0}`")]
+    UnknownMetric(String),
     /// Not a moment.
     #[error("unknown moment `{0}`")]
     UnknownMoment(String),
@@ -81,7 +84,7 @@ pub enum Mistake {
     TooManyTerms(usize),
 }
 
-/// Why a text is no filter.
+/// Why a text means nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The whole text.
@@ -157,7 +160,7 @@ fn column_width(character: char) -> usize {
 }
 
 /// A word that means nothing, as far as it need be told.
-pub(super) fn clipped(word: &str) -> String {
+pub(crate) fn clipped(word: &str) -> String {
     let (start, is_cut) = start_within(word, AFTER);
     format!("{start}{}", if is_cut { "…" } else { "" })
 }

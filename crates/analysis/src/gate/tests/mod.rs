@@ -1,0 +1,4 @@
+//! Gates as they are typed, and how often they cry wolf.
+
+mod alarms;
+mod typed;
