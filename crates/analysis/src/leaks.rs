@@ -25,6 +25,8 @@ pub const SHORTEST: Duration = Duration::from_secs(10);
 /// more than this part is older, unless freed ones often live for three quarters of the trace. What
 /// will be freed some day is not: it is as old as others before.
 const OLD: f64 = 0.25;
+/// Who never frees more than this part has no past that could speak for it.
+const NEARLY_ALL: f64 = 0.9;
 
 /// Observes the blocks of callsites that hold something at the end.
 pub struct Leaks<'s, 'a> {
@@ -147,15 +149,18 @@ impl Sketch {
         let dead = self.survival.deaths();
         let most_lived = dead.quantile(Unit::Bytes, 0.99).map(|quantile| quantile.value);
         let outliving = outliving(&self.survival, Unit::Bytes);
+        let never_freed = self.survival.surviving(Unit::Bytes)?;
         let past = most_lived.zip(outliving);
         let past = past.map(|(most_lived, outliving)| Past { most_lived, outliving });
         Some(Holding {
             site,
             live: self.survival.survivors().total().amount(),
-            kind: growth.map_or(Kind::Unknown, |growth| Kind::of(growth.shape, past.as_ref())),
+            kind: growth.map_or(Kind::Unknown, |growth| {
+                Kind::of(growth.shape, &never_freed, past.as_ref())
+            }),
             growth,
             oldest: length.saturating_sub(self.lives.oldest()?),
-            never_freed: self.survival.surviving(Unit::Bytes)?,
+            never_freed,
             past,
             heights: self.lives.heights(length),
         })
@@ -163,11 +168,12 @@ impl Sketch {
 }
 
 impl Kind {
-    fn of(shape: Shape, past: Option<&Past>) -> Self {
-        let is_old = past.is_none_or(|past| past.outliving.value >= OLD);
+    fn of(shape: Shape, never_freed: &Proportion, past: Option<&Past>) -> Self {
+        let past = past.filter(|_| never_freed.value <= NEARLY_ALL);
+        let keeps = past.is_none_or(|past| past.outliving.value >= OLD);
         match shape {
-            Shape::Line if is_old => Self::Leak,
-            Shape::Steps if is_old => Self::Steps,
+            Shape::Line if keeps => Self::Leak,
+            Shape::Steps if keeps => Self::Steps,
             Shape::Line | Shape::Steps => Self::Filling,
             Shape::Plateau => Self::Plateau,
             Shape::StartUp => Self::StartUp,

@@ -120,6 +120,16 @@ fn the_leaks_come_first_and_their_past_is_told() {
 }
 
 #[test]
+fn a_few_old_blocks_that_are_freed_after_all_excuse_no_leak() {
+    let block = |born, died| Block { born, died, words: WORDS, site: LEAK };
+    let mut blocks: Vec<_> = (0..LEAKED).map(|it| block(it * END / LEAKED, None)).collect();
+    blocks.extend((0..20).map(|it| block(it * SECOND, Some(END - 60 * SECOND))));
+    let (judgement, kinds) = judge(&Program { blocks, cycles: Vec::new(), end: END }, 1.0, 0);
+    assert!(judgement.holdings[0].past.unwrap().outliving.value < 0.05);
+    assert_eq!(kinds, [(LEAK, Kind::Leak)]);
+}
+
+#[test]
 fn a_short_trace_says_so_and_an_empty_one_has_nothing() {
     let block = |born| Block { born, died: None, words: 8, site: LEAK };
     let blocks = (0..9000).map(|number| block(number * 1000)).collect();

@@ -126,7 +126,11 @@ impl<'a> Temporary<'a> {
 
     /// What one buffer that is used again would save, and how large it would be.
     fn saved(&self, callsite: &Callsite<'_>) -> String {
-        let at_once = human::estimate(&self.per_second(&callsite.byte_seconds));
+        let at_once = self.per_second(&callsite.byte_seconds);
+        let at_once = match at_once.value < 1.0 {
+            true => "less than a byte".to_owned(),
+            false => human::estimate(&at_once),
+        };
         let rate = self.per_second(&callsite.allocated.objects);
         match callsite.allocated.objects.value > 0.0 {
             true => format!(
