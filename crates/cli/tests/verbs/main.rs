@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod check;
+mod collections;
 mod conversion;
 mod diffs;
 mod export_readers;

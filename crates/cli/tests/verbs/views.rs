@@ -36,6 +36,22 @@ fn paths() {
 }
 
 #[test]
+fn promotion() {
+    check("promotion", &["server-1e-5.ctf", "--view", "promotion", "--top", "2"]);
+    let filter = ["--filter", "fn:Yojson"];
+    let of_some = ["server-1e-5.ctf", "--view", "promotion", "--top", "1"];
+    check("promotion-filtered", &[of_some.as_slice(), &filter].concat());
+    let page = stdout(&["report", NATIVE, "--view", "promotion"]);
+    assert!(page.contains("No block in this trace was born in a young heap"), "{page}");
+}
+
+#[test]
+fn gc() {
+    check("gc-untold", &["server-1e-5.ctf", "--view", "gc", "--top", "2"]);
+    check("gc-native", &[NATIVE, "--view", "gc"]);
+}
+
+#[test]
 fn functions() {
     check("functions", &["listmap-1e-5.ctf", "--view", "functions", "--top", "5"]);
 }

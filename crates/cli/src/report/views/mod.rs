@@ -4,8 +4,10 @@ mod callsites;
 mod functions;
 mod leaks;
 mod lifetimes;
+mod gc;
 mod paths;
 mod peak;
+mod promotion;
 mod sizes;
 mod summary;
 mod temporary;
@@ -44,6 +46,10 @@ pub enum ViewName {
     Paths,
     /// Functions, by themselves and with all that they call
     Functions,
+    /// What moved from the young heap to the old one, and what a larger young heap would spare
+    Promotion,
+    /// Garbage collections, and what became of blocks in them
+    Gc,
     /// What was alive when the program had most
     Peak,
     /// Live bytes over time, and who had them
@@ -78,6 +84,8 @@ pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dy
         ViewName::Tree => Box::new(tree::Tree::new(study, options)),
         ViewName::Paths => Box::new(paths::Paths::new(study, options)),
         ViewName::Functions => Box::new(functions::Functions::new(study, options)),
+        ViewName::Promotion => Box::new(promotion::Promotion::new(study, options)?),
+        ViewName::Gc => Box::new(gc::Gc::new(study, options)?),
         ViewName::Peak => Box::new(peak::Peak::new(study, options)),
         ViewName::Timeline => Box::new(timeline::Timeline::new(study, options)?),
         ViewName::Threads => Box::new(threads::Threads::new(study, options)?),
