@@ -43,7 +43,7 @@ pub struct Cycles {
     /// The first and last number that the runtime gave.
     pub numbers: Option<(u64, u64)>,
     /// Begun, and not ended.
-    running: Option<(u64, Timestamp)>,
+    pub(crate) running: Option<(u64, Timestamp)>,
 }
 
 /// What became of blocks.

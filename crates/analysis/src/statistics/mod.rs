@@ -20,8 +20,8 @@
 //! are then themselves a draw, and even a trace of everything leaves doubt. Each method says which
 //! it gives.
 
-pub mod change;
 pub mod censored;
+pub mod change;
 pub mod compare;
 pub mod correction;
 pub mod distribution;

@@ -2,9 +2,9 @@
 
 mod callsites;
 mod functions;
+mod gc;
 mod leaks;
 mod lifetimes;
-mod gc;
 mod paths;
 mod peak;
 mod promotion;
