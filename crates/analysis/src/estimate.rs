@@ -109,6 +109,14 @@ pub struct Amount {
     pub objects: Estimate,
 }
 
+impl AddAssign<&Amount> for Amount {
+    fn add_assign(&mut self, other: &Self) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.bytes += other.bytes;
+        self.objects += other.objects;
+    }
+}
+
 /// A growing and shrinking set of sampled blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {

@@ -15,6 +15,8 @@
 //! for each live sampled block and one for each distinct backtrace, and nothing for an event that is
 //! past. Names are not looked at before the end: until then a frame is its code.
 //!
+//! [`merged`] adds up several traces, [`family`] says which process started which.
+//!
 //! [`gate`] says whether a condition on a trace, or on a change, is true beyond doubt.
 //!
 //! All amounts are estimates made from samples; [`estimate`] says how, and each carries its variance.
@@ -33,6 +35,7 @@ pub mod collections;
 pub mod cycles;
 pub mod diff;
 pub mod estimate;
+pub mod family;
 pub mod filter;
 mod fixed;
 pub mod folding;
@@ -44,6 +47,7 @@ pub mod interval;
 pub mod leaks;
 pub mod lifetimes;
 pub mod machinery;
+pub mod merged;
 pub mod metric;
 pub mod names;
 mod normal;
@@ -69,6 +73,7 @@ pub mod timeline;
 pub use callsites::{Callsite, Callsites};
 pub use estimate::{Amount, Estimate, Weight};
 pub use interval::Interval;
+pub use merged::Merged;
 pub use metric::Metric;
 pub use names::{Frame, Names, Place};
 pub use profile::Profile;

@@ -94,6 +94,13 @@ impl Sampling {
         Ok(())
     }
 
+    /// That of the more thinly sampled one; exact only if both are.
+    pub fn coarser(one: &Self, other: &Self) -> Self {
+        let is_one = one.interval_bytes >= other.interval_bytes;
+        let is_exact = one.is_exact && other.is_exact;
+        Self { is_exact, ..if is_one { one } else { other }.clone() }
+    }
+
     /// Whether every block is in the trace.
     pub fn is_exact(&self) -> bool {
         self.is_exact

@@ -12,7 +12,9 @@
 //!
 //! **Growth.** The rate of the later half, with the interval that
 //! [`growth`](crate::statistics::growth) gives it. A plateau, and what was built up at the start, does
-//! not grow whatever the slope; only a line or steps are surely growth.
+//! not grow whatever the slope; only a line or steps are surely growth. Many programs free all that
+//! they have before they exit, leaks too: what comes after they begin to is left out
+//! ([`Lives::before_teardown`]).
 //!
 //! **Changes.** Absolute: the interval of the [difference](Change::interval). Relative: that of the
 //! [ratio](Change::ratio_interval), so the error of what was before counts too.
@@ -168,9 +170,11 @@ impl WholeProgram {
         Self { start, end: start, lives: Lives::default() }
     }
 
-    /// Nothing if nothing was seen to live for long.
+    /// Nothing if nothing was seen to live for long. What the program gives back before it ends is taken
+    /// to live on.
     pub fn growth(&self) -> Option<Growth> {
-        Growth::of(&self.lives, self.since_start(self.end))
+        let (lives, end) = self.lives.before_teardown(self.since_start(self.end));
+        Growth::of(&lives, end)
     }
 
     fn add(&mut self, block: &Block, died: Option<Timestamp>) {

@@ -443,7 +443,8 @@ impl Cohort<'_> {
     }
 }
 
-fn live(cohorts: &[Cohort<'_>], edges: usize) -> Vec<f64> {
+/// What is alive at each edge.
+pub(super) fn live(cohorts: &[Cohort<'_>], edges: usize) -> Vec<f64> {
     let mut changes = vec![0.0; edges + 1];
     for cohort in cohorts {
         changes[cohort.first.min(edges)] += cohort.sums.weight();

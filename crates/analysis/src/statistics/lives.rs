@@ -11,6 +11,7 @@
 
 use std::ops::AddAssign;
 
+use super::growth::live;
 use super::mass::Sums;
 use crate::estimate::Estimate;
 
@@ -94,6 +95,38 @@ impl Lives {
         sums.collect()
     }
 
+    /// The lives up to where a program that ran for `end` microseconds began to give back what it had,
+    /// as many do before they exit: where most was alive in the last tenth of the time, if less than
+    /// half of it was left at the end. Also says when that was.
+    pub fn before_teardown(&self, end: u64) -> (Self, u64) {
+        let cohorts: Vec<_> = self.cohorts().collect();
+        let edges = (end / self.width()) as usize;
+        let live = live(&cohorts, edges + 1);
+        let late = (edges - edges / 10)..=edges;
+        let highest = late.max_by(|&a, &b| live[a].total_cmp(&live[b])).unwrap_or(edges);
+        let survivors = cohorts.iter().filter(|cohort| cohort.end.is_none());
+        let left: f64 = survivors.map(|cohort| cohort.sums.weight()).sum();
+        if left < live[highest] / 2.0 {
+            (self.up_to(highest), highest as u64 * self.width())
+        } else {
+            (self.clone(), end)
+        }
+    }
+
+    /// What was alive at an edge lives on, later births are left out.
+    fn up_to(&self, edge: usize) -> Self {
+        let mut cut = Self { shift: self.shift, ..Self::default() };
+        for cell in self.cells.iter().filter(|cell| usize::from(cell.born) < edge) {
+            let is_alive = cell.died == NEVER || usize::from(cell.died) >= edge;
+            cut.add_cell(&Cell { died: if is_alive { NEVER } else { cell.died }, ..*cell });
+            if is_alive {
+                let born = u64::from(cell.born) << self.shift;
+                cut.oldest = Some(cut.oldest.map_or(born, |oldest| oldest.min(born)));
+            }
+        }
+        cut
+    }
+
     /// The width of a bin in microseconds.
     pub(super) fn width(&self) -> u64 {
         1 << self.shift
@@ -155,6 +188,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::statistics::Growth;
 
     type Life = (u64, Option<u64>, f64);
 
@@ -180,6 +214,22 @@ mod tests {
         let mut lives = Lives::default();
         lives.add(9_000_000, Some(3), &Estimate::new(1.0, 0.0));
         assert_eq!(lives.cohorts().count(), 0);
+    }
+
+    #[test]
+    fn what_is_given_back_at_the_end_lives_on() {
+        let leak: Vec<Life> = (0..900).map(|n| (n * 1000, Some(990_000 - n * 1000), 1.0)).collect();
+        let kept: Vec<Life> = leak.iter().map(|&(born, ..)| (born, None, 1.0)).collect();
+        let (cut, end) = lives(&leak).before_teardown(1_000_000);
+        let until = Growth::of(&lives(&kept), end).unwrap();
+        let found = Growth::of(&cut, end).unwrap();
+        assert!(end > 890_000 && end <= 990_000, "{end}");
+        assert_eq!((found.rate, found.shape), (until.rate, until.shape));
+        assert_eq!(found.live.value, until.live.value);
+        let (same, end) = lives(&kept).before_teardown(1_000_000);
+        assert_eq!((same, end), (lives(&kept), 1_000_000));
+        let (nothing, end) = Lives::default().before_teardown(0);
+        assert_eq!((nothing, end), (Lives::default(), 0));
     }
 
     fn arbitrary_lives() -> impl Strategy<Value = Vec<Life>> {

@@ -263,6 +263,40 @@ fn a_plateau_does_not_grow() {
     assert!(!unseen.fails(true) && !unseen.fails(false));
 }
 
+/// Caches that are cleared from time to time, and leaks; all is freed as the program ends.
+#[test]
+fn what_is_freed_at_the_end_hides_no_leak_and_makes_none() {
+    const RUNS: u64 = 1000;
+    let growing = gate(Measure::Growth, Op::Above, 0.0);
+    let nothing = summary(10_000.0, Amount::default(), Amount::default());
+    let alarms = |died: &dyn Fn(&mut Random, f64, f64) -> f64| {
+        let fails = |&seed: &u64| {
+            let mut random = Random::new(seed);
+            let period = END * (0.02 + 0.28 * random.unit());
+            let mut lives = Lives::default();
+            let mut now = random.waiting(HOUR / 4000.0);
+            while now < 0.99 * END {
+                let died =
+                    died(&mut random, now, period).min(END * (0.995 + 0.005 * random.unit()));
+                if random.happens(0.1) {
+                    let block = Weight::of_inclusion(0.1).estimate(1000.0);
+                    lives.add(now as u64, Some(died as u64), &block);
+                }
+                now += random.waiting(HOUR / 4000.0);
+            }
+            let (lives, end) = lives.before_teardown(END as u64);
+            growing.judge(&nothing, Growth::of(&lives, end).as_ref()).fails(false)
+        };
+        (0..RUNS).filter(fails).count()
+    };
+    let leaks = alarms(&|_, _, _| END);
+    assert!(leaks > 950, "{leaks}");
+    let cleared = alarms(&|_, now, period| period * ((now / period).floor() + 1.0));
+    assert!(at_most(cleared, RUNS as usize, FALSE), "{cleared}");
+    let evicting = alarms(&|random, now, period| now + random.waiting(period / 2.0));
+    assert!(at_most(evicting, RUNS as usize, FALSE), "{evicting}");
+}
+
 fn change(is_relative: bool, limit: f64) -> ChangeGate {
     let margin = match is_relative {
         true => Margin::Share((limit.abs() * 1e6).round() as u64),
