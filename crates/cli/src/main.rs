@@ -1,12 +1,14 @@
 //! The `lifetrace` command.
 //!
-//! Reports go to stdout, messages to stderr. Exit codes: 0 is success, 1 a failure or a damaged
-//! trace (whatever could be read has been reported), 2 a command line that makes no sense. `record`
-//! passes on the exit code of the program it ran, and ends with 125 for anything of its own.
+//! Reports go to stdout, messages to stderr. Exit codes: 0 is success, 1 a failure, a damaged
+//! trace (whatever could be read has been reported) or a condition of `--fail-if` that is true, 2 a
+//! command line that makes no sense. `record` passes on the exit code of the program it ran, and ends
+//! with 125 for anything of its own.
 //!
 //! ```text
 //! cmd/*      what may be typed, and what is done then
 //! report/    a read trace as a page of text, or as JSON
+//! gates      whether a condition on it is true     accounts       what several views are made of
 //! export/    a read trace as other programs read it
 //! summary    a trace read into a profile     glance         its head and its end only
 //! open       a trace of either format        input          where it is read from
@@ -18,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod bar;
 mod calendar;
 mod choice;
@@ -28,6 +31,7 @@ mod diff;
 mod embedded;
 mod export;
 mod facts;
+mod gates;
 mod glance;
 mod human;
 mod import;

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use lifetrace_analysis::gate::ChangeGate;
 
 use crate::choice;
 use crate::diff::{By, Diff, Options};
+use crate::gates;
 use crate::terminal;
 
 use super::report::MetricName;
@@ -40,6 +42,12 @@ pub struct Args {
     level: f64,
     #[command(flatten)]
     choice: choice::Args,
+    /// Exit with 1 if this is surely true: 'allocated > +5%', 'live > +10MB' (see docs/reports.md)
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Let estimates decide what is true, even where that may be noise
+    #[arg(long, requires = "fail_if")]
+    strict: bool,
     /// Write JSON (see docs/json.md)
     #[arg(long)]
     json: bool,
@@ -53,20 +61,35 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Args { traces, mut before, mut after, by, metric, top, all, level, choice, json } = args;
+    let gates: Vec<ChangeGate> = gates::parse(&args.fail_if)?;
+    let (before, after) = sides(args.traces, args.before, args.after)?;
+    let options = Options {
+        by: args.by,
+        metric: args.metric.into(),
+        top: args.top,
+        level: args.level,
+        all: args.all,
+        choice: args.choice.choice()?,
+    };
+    let diff = Diff::of(&before, &after, options)?;
+    let judged = diff.judge(&gates, args.strict);
+    let text = if args.json { diff.json(&judged)? } else { diff.text(terminal::width()) };
+    terminal::print(&text)?;
+    let damage = super::worst(diff.damages.iter().map(super::conclude).collect::<Vec<_>>());
+    Ok(super::worst([damage, gates::conclude(&judged)]))
+}
+
+/// Which traces are compared with which.
+fn sides(
+    traces: Vec<PathBuf>,
+    before: Vec<PathBuf>,
+    after: Vec<PathBuf>,
+) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     match <[PathBuf; 2]>::try_from(traces) {
-        Ok([first, second]) => (before, after) = (vec![first], vec![second]),
-        Err(traces) if traces.is_empty() && !before.is_empty() => {}
+        Ok([first, second]) => Ok((vec![first], vec![second])),
+        Err(traces) if traces.is_empty() && !before.is_empty() => Ok((before, after)),
         Err(_) => bail!(
             "two traces are compared: lifetrace diff BEFORE AFTER, or several with --before and --after"
         ),
     }
-    let options = Options { by, metric: metric.into(), top, level, all, choice: choice.choice()? };
-    let diff = Diff::of(&before, &after, options)?;
-    terminal::print(&if json { diff.json()? } else { diff.text(terminal::width()) })?;
-    let codes = diff.damages.iter().map(super::conclude);
-    Ok(codes.fold(
-        ExitCode::SUCCESS,
-        |worst, code| if code == ExitCode::SUCCESS { worst } else { code },
-    ))
 }

@@ -25,3 +25,8 @@ fn conclude(damages: &Damages) -> ExitCode {
     damages.messages().iter().for_each(terminal::complain);
     if damages.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
+
+/// Success if all are that.
+fn worst(codes: impl IntoIterator<Item = ExitCode>) -> ExitCode {
+    codes.into_iter().find(|code| *code != ExitCode::SUCCESS).unwrap_or(ExitCode::SUCCESS)
+}

@@ -3,23 +3,32 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lifetrace_analysis::Metric;
+use clap::error::ErrorKind;
 use lifetrace_analysis::filter::{ByteSize, Micros};
+use lifetrace_analysis::gate::{Gate, Measure, WholeProgram};
+use lifetrace_analysis::statistics::Growth;
+use lifetrace_analysis::{Metric, Summary};
 use lifetrace_trace::ids::Bytes;
 
 use super::record::quantity;
+use crate::accounts::Accounts;
 use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
-use crate::report::{Report, ViewName};
+use crate::gates::{self, Judged};
+use crate::report::{OF_SEVERAL, Report, Several, Sum, ViewName};
 use crate::study::Study;
 use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The trace; - is standard input
-    trace: PathBuf,
+    /// The trace; - is standard input. Several are added up, callsite by callsite
+    #[arg(required = true, value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+    /// Show what each process has, before what all have
+    #[arg(long)]
+    per_process: bool,
     /// The question to answer
     #[arg(long, value_enum, default_value_t)]
     view: ViewName,
@@ -40,6 +49,12 @@ pub struct Args {
     below: Micros,
     #[command(flatten)]
     choice: choice::Args,
+    /// Exit with 1 if this is surely true: 'live > 100MB', 'growth > 1MB/h' (see docs/reports.md)
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Let estimates decide what is true, even where that may be noise
+    #[arg(long, requires = "fail_if")]
+    strict: bool,
     /// Write JSON (see docs/json.md)
     #[arg(long)]
     json: bool,
@@ -102,7 +117,68 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         below: args.below,
         json: args.json,
     };
-    Ok(super::conclude(&write(&args.trace, &options, args.choice.choice()?)?))
+    let gates = Gates { gates: gates::parse(&args.fail_if)?, is_strict: args.strict };
+    let choice = args.choice.choice()?;
+    let is_one = args.traces.len() == 1 && !args.per_process;
+    let (damages, judged) = if is_one {
+        let (damages, judged) = write(&args.traces[0], &options, choice, &gates)?;
+        (vec![damages], judged)
+    } else {
+        refuse_what_has_no_sum(&options, &gates).unwrap_or_else(|misuse| misuse.exit());
+        write_sum(&args.traces, &options, choice, &gates, args.per_process)?
+    };
+    let damage = super::worst(damages.iter().map(super::conclude).collect::<Vec<_>>());
+    Ok(super::worst([damage, gates::conclude(&judged)]))
+}
+
+/// # Errors
+/// If something is asked for that several traces do not have together.
+fn refuse_what_has_no_sum(options: &Options, gates: &Gates) -> Result<(), clap::Error> {
+    let misuse = |text: &str| {
+        let command = clap::Command::new("lifetrace report");
+        <Args as clap::Args>::augment_args(command).error(ErrorKind::ArgumentConflict, text)
+    };
+    if !OF_SEVERAL.contains(&options.view) {
+        let names = OF_SEVERAL.map(ViewName::name).join(", ");
+        let text = format!(
+            "the view {} is of one trace: times of several processes do not add up. Of several traces, and with --per-process, there are {names}",
+            options.view.name()
+        );
+        return Err(misuse(&text));
+    }
+    let of_one = [Measure::Peak, Measure::Growth];
+    match gates.gates.iter().find(|gate| of_one.contains(&gate.measure())) {
+        Some(gate) => Err(misuse(&format!(
+            "the condition '{gate}' is of one trace: peaks of several processes are at different times, and what they hold ends with them. Of several traces, and with --per-process, there are conditions on live, leaked, allocated and objects"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What a trace must not be.
+#[derive(Debug, Default)]
+struct Gates {
+    gates: Vec<Gate>,
+    is_strict: bool,
+}
+
+impl Gates {
+    fn judge(&self, study: &Study) -> anyhow::Result<Vec<Judged>> {
+        let profile = &study.reading.profile;
+        let growth = if self.gates.iter().any(|gate| gate.measure() == Measure::Growth) {
+            let mut program = WholeProgram::new(profile.replay().start());
+            study.replay(&mut program)?;
+            program.growth()
+        } else {
+            None
+        };
+        Ok(self.judge_totals(&profile.summary(), growth.as_ref()))
+    }
+
+    fn judge_totals(&self, summary: &Summary, growth: Option<&Growth>) -> Vec<Judged> {
+        let judge = |gate| Judged::of_trace(gate, summary, growth, self.is_strict);
+        self.gates.iter().map(judge).collect()
+    }
 }
 
 /// Writes the report of a trace to stdout. Gives back the first thing that was wrong with the trace.
@@ -110,16 +186,40 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// If the trace cannot be opened, or stdout not be written.
 pub fn print(path: &Path, options: &Options) -> anyhow::Result<Option<Damage>> {
-    Ok(write(path, options, Choice::default())?.into_first())
+    let (damages, _) = write(path, options, Choice::default(), &Gates::default())?;
+    Ok(damages.into_first())
 }
 
-fn write(path: &Path, options: &Options, choice: Choice) -> anyhow::Result<Damages> {
+fn write(
+    path: &Path,
+    options: &Options,
+    choice: Choice,
+    gates: &Gates,
+) -> anyhow::Result<(Damages, Vec<Judged>)> {
     let study = Study::of(path, choice)?;
+    let judged = gates.judge(&study)?;
     let report = Report::new(&study, options)?;
-    let text = if options.json { report.json()? } else { report.text(terminal::width()) };
+    let text = if options.json { report.json(&judged)? } else { report.text(terminal::width()) };
     terminal::print(&text)?;
     drop(report);
-    Ok(study.reading.damages)
+    Ok((study.reading.damages, judged))
+}
+
+/// The same of several traces.
+fn write_sum(
+    paths: &[PathBuf],
+    options: &Options,
+    choice: Choice,
+    gates: &Gates,
+    is_per_process: bool,
+) -> anyhow::Result<(Vec<Damages>, Vec<Judged>)> {
+    let several = Several::of(paths, choice, options.metric)?;
+    let judged = gates.judge_totals(&several.summary(), None);
+    let sum = Sum::new(&several, options, is_per_process)?;
+    let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };
+    terminal::print(&text)?;
+    drop(sum);
+    Ok((several.into_damages(), judged))
 }
 
 fn limit(text: &str) -> Result<ByteSize, String> {

@@ -5,6 +5,7 @@ use lifetrace_analysis::statistics::Difference;
 use serde::Serialize;
 
 use super::{By, Diff, Rows, Side};
+use crate::gates::Judged;
 use crate::report::{Flaws, metric_name, number, to_json};
 
 #[derive(Serialize)]
@@ -18,6 +19,9 @@ struct Document<'a> {
     totals: Vec<Total>,
     changes_total: usize,
     changes: Vec<Row<'a>>,
+    /// Those that were asked for.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    gates: &'a [Judged],
 }
 
 #[derive(Serialize)]
@@ -65,7 +69,7 @@ struct Numbers {
 
 impl Diff {
     /// One JSON object.
-    pub fn json(&self) -> serde_json::Result<String> {
+    pub fn json(&self, gates: &[Judged]) -> serde_json::Result<String> {
         let (before, after) = self.damages.split_at(self.before.paths.len());
         let filter = &self.options.choice.filter;
         let total = |(metric, difference): &(_, Difference)| Total {
@@ -93,6 +97,7 @@ impl Diff {
             totals: self.totals.iter().map(total).collect(),
             changes_total,
             changes,
+            gates,
         })
     }
 

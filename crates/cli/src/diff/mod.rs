@@ -13,12 +13,14 @@ use lifetrace_analysis::diff::{
     Change, Entry, NameTree, RunEntries, TreeChange, TreeSide, compare, compare_trees,
 };
 use lifetrace_analysis::functions::functions;
+use lifetrace_analysis::gate::ChangeGate;
 use lifetrace_analysis::metric::Unit;
-use lifetrace_analysis::statistics::{Difference, Run};
+use lifetrace_analysis::statistics::{self, Difference, Run};
 use lifetrace_analysis::{Estimate, Metric, Place, Shaped, Sites, Summary};
 
 use crate::choice::Choice;
 use crate::damages::Damages;
+use crate::gates::{self, Judged};
 use crate::study::Study;
 
 /// What is compared.
@@ -101,6 +103,21 @@ impl Diff {
         });
         let totals = totals.collect();
         Ok(Self { options, before, after, totals, rows, damages })
+    }
+
+    /// What is found of conditions on the totals.
+    pub fn judge(&self, gates: &[ChangeGate], is_strict: bool) -> Vec<Judged> {
+        let judge = |gate: &ChangeGate| {
+            let metric = gates::metric(gate.measure());
+            let change =
+                statistics::Change::of(&self.before.runs(metric), &self.after.runs(metric))?;
+            let samples = [&self.before, &self.after].map(|side| {
+                let samples = side.summaries.iter();
+                samples.map(|summary| gates::samples(gate.measure(), summary)).sum()
+            });
+            Some(Judged::of_change(gate, &change, samples, is_strict))
+        };
+        gates.iter().filter_map(judge).collect()
     }
 }
 

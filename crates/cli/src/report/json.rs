@@ -8,6 +8,7 @@ use super::amounts::Quantity;
 use super::{Report, Subject};
 use crate::damage::Damage;
 use crate::damages::Damages;
+use crate::gates::Judged;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -20,12 +21,16 @@ struct Document<'a> {
     totals: Totals,
     #[serde(flatten)]
     view_fields: Map<String, Value>,
+    /// Those that were asked for.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    gates: &'a [Judged],
     #[serde(flatten)]
     flaws: Flaws,
 }
 
+/// The amounts of the whole program.
 #[derive(Serialize)]
-struct Totals {
+pub struct Totals {
     allocated: Quantity,
     promoted: Quantity,
     peak: PeakQuantity,
@@ -34,7 +39,8 @@ struct Totals {
 
 #[derive(Serialize)]
 struct PeakQuantity {
-    time_us: u64,
+    /// Since the start; several processes' peaks are at different times.
+    time_us: Option<u64>,
     #[serde(flatten)]
     quantity: Quantity,
 }
@@ -74,7 +80,7 @@ struct Flaw {
 
 impl Report<'_> {
     /// One JSON object.
-    pub fn json(&self) -> serde_json::Result<String> {
+    pub fn json(&self, gates: &[Judged]) -> serde_json::Result<String> {
         let (reading, filter) = (&self.study.reading, &self.study.choice.filter);
         to_json(&Document {
             trace: Subject::new(reading.known()),
@@ -84,20 +90,27 @@ impl Report<'_> {
             samples_in_trace: reading.profile.replay().births(),
             totals: Totals::new(&reading.profile.summary()),
             view_fields: self.view.json()?,
+            gates,
             flaws: Flaws::new(&reading.damages),
         })
     }
 }
 
 impl Totals {
-    fn new(summary: &Summary) -> Self {
+    pub fn new(summary: &Summary) -> Self {
+        Self::with_peak_at(summary, Some(summary.peak.time.as_micros() as u64))
+    }
+
+    /// Those of several traces.
+    pub fn of_sum(summary: &Summary) -> Self {
+        Self::with_peak_at(summary, None)
+    }
+
+    fn with_peak_at(summary: &Summary, time_us: Option<u64>) -> Self {
         Self {
             allocated: Quantity::new(&summary.allocated),
             promoted: Quantity::new(&summary.promoted),
-            peak: PeakQuantity {
-                time_us: summary.peak.time.as_micros() as u64,
-                quantity: Quantity::new(&summary.peak.amount),
-            },
+            peak: PeakQuantity { time_us, quantity: Quantity::new(&summary.peak.amount) },
             live_at_end: Quantity::new(&summary.live),
         }
     }

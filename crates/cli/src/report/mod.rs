@@ -5,6 +5,8 @@
 //!   Study ─→ head   what the trace is of, and what is wrong with it ─┐
 //!         └→ View   the answer to one question                      ─┴→ page of text | JSON document
 //! ```
+//!
+//! [`Sum`] does that with [`Several`] traces.
 
 mod amounts;
 mod backtrace;
@@ -12,6 +14,7 @@ mod chart;
 mod json;
 mod page;
 mod place;
+mod several;
 mod shorten;
 mod subject;
 mod text;
@@ -25,9 +28,11 @@ pub use amounts::measured;
 pub use json::{Flaws, metric_name, number, to_json};
 pub use page::Page;
 pub use place::{file, function};
+pub use several::{Several, Sum};
 pub use subject::{Counts, Known, Subject};
 pub use told::{Coverage, Told, unit_name};
-pub use views::{ViewName, measure};
+pub use views::leaks::shape_name;
+pub use views::{OF_SEVERAL, ViewName, measure};
 
 use views::View;
 

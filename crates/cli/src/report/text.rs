@@ -2,6 +2,7 @@
 
 use super::page::Page;
 use super::{Report, Subject};
+use crate::damages::Damages;
 use crate::human;
 use crate::terminal::{FAINT, PLAIN, STRONG, styled};
 
@@ -13,7 +14,9 @@ impl Report<'_> {
         let subject = Subject::new(reading.known());
         page.wrapped("", STRONG, &human::printable(subject.command()));
         subject.brief().iter().for_each(|line| page.prose("", PLAIN, line));
-        self.notes(&subject).iter().for_each(|note| page.prose("", PLAIN, note));
+        for note in notes(&subject, &reading.damages) {
+            page.prose("", PLAIN, &format!("Note: {note}"));
+        }
         self.chosen().iter().for_each(|line| page.prose("", STRONG, line));
         page.line("");
         self.view.text(&mut page);
@@ -35,30 +38,24 @@ impl Report<'_> {
         }
         sentences
     }
+}
 
-    fn notes(&self, subject: &Subject<'_>) -> Vec<String> {
-        let damages = &self.study.reading.damages;
-        let damage = damages.listed.first().map(|first| match (first.stretch(), damages.count) {
-            (None, _) => {
-                format!("the trace is damaged, this is what came before: {}", first.reason())
-            }
-            (Some(_), 1) => {
-                format!("the trace is damaged, this is what is left: {}", first.reason())
-            }
-            (Some(_), count) => format!(
-                "the trace is damaged, this is what is left; {} stretches are lost, the first: {}",
-                human::count(count as f64),
-                first.reason()
-            ),
-        });
-        let unfinished = damages.unfinished.as_ref();
-        let unfinished =
-            unfinished.map(|_| "the trace was not finished: it may end early".to_owned());
-        subject
-            .oddities()
-            .chain(damage)
-            .chain(unfinished)
-            .map(|note| format!("Note: {note}"))
-            .collect()
-    }
+/// What a reader must know of a trace before trusting its numbers.
+pub fn notes(subject: &Subject<'_>, damages: &Damages) -> Vec<String> {
+    let damage = damages.listed.first().map(|first| match (first.stretch(), damages.count) {
+        (None, _) => {
+            format!("the trace is damaged, this is what came before: {}", first.reason())
+        }
+        (Some(_), 1) => {
+            format!("the trace is damaged, this is what is left: {}", first.reason())
+        }
+        (Some(_), count) => format!(
+            "the trace is damaged, this is what is left; {} stretches are lost, the first: {}",
+            human::count(count as f64),
+            first.reason()
+        ),
+    });
+    let unfinished = damages.unfinished.as_ref();
+    let unfinished = unfinished.map(|_| "the trace was not finished: it may end early".to_owned());
+    subject.oddities().chain(damage).chain(unfinished).collect()
 }

@@ -63,6 +63,25 @@ fn mistakes_are_pointed_at() {
     check_all(MISTAKES_OF_CHANGES, str::parse::<ChangeGate>);
 }
 
+/// Conditions are what stands in quotes after the option, and in the tables' first columns.
+#[test]
+fn the_documentation_is_true() {
+    let text = include_str!("../../../../../docs/reports.md");
+    let options = text.split("--fail-if '").skip(1).filter_map(|rest| rest.split('\'').next());
+    let is_about = |line: &&str| {
+        let measures = Measure::ALL.into_iter().map(Measure::name);
+        measures.map(|name| format!("| `{name} ")).any(|start| line.starts_with(&start))
+    };
+    let first_columns = text.lines().filter(is_about).filter_map(|line| line.split('|').nth(1));
+    let rows = first_columns.flat_map(|column| column.split('`').skip(1).step_by(2));
+    let conditions: Vec<_> = options.chain(rows).collect();
+    assert!(conditions.len() > 12, "{conditions:?}");
+    for condition in conditions {
+        let errors = (condition.parse::<Gate>().err(), condition.parse::<ChangeGate>().err());
+        assert!(errors.0.is_none() || errors.1.is_none(), "{condition}: {errors:?}");
+    }
+}
+
 #[test]
 fn terminals_are_not_driven_and_long_texts_are_cut() {
     let shown = "\u{1b}[31m".parse::<Gate>().unwrap_err().to_string();

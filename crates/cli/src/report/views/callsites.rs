@@ -1,6 +1,6 @@
 //! The callsites that have most: how much, where, and by which way.
 
-use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Place, Sampling};
+use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Place, Sampling, Shaped, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -11,9 +11,9 @@ use super::super::page::{Page, columns};
 use super::super::place::{brief_source, function, source};
 use super::super::shorten::{shorten_function, shorten_path};
 use super::{View, fields, measure};
+use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
-use crate::study::Study;
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
 /// Before the lines of a callsite, and before those of its backtrace.
@@ -32,11 +32,11 @@ pub struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    pub fn new(study: &'a Study, options: &Options, metric: Metric) -> Self {
-        let reading = &study.reading;
+    pub fn new(of: &'a impl Accounts, options: &Options, metric: Metric) -> Self {
+        let sites = Sites::new(Shaped::new(of.tree(), of.names(), of.view()));
         Self {
-            sampling: reading.profile.summary().sampling,
-            callsites: reading.profile.callsites(&reading.trace, &study.choice.view, metric),
+            sampling: of.summary().sampling,
+            callsites: Callsites::new(sites, of.balances(), metric),
             top: options.top,
             metric,
         }

@@ -1,11 +1,12 @@
 //! Functions, by themselves and with all that they call.
 
 use lifetrace_analysis::functions::{Function, functions};
-use lifetrace_analysis::{Estimate, Metric, Shaped, Sites};
+use lifetrace_analysis::{Estimate, Metric};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields, measure};
+use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Number, measured};
@@ -13,7 +14,6 @@ use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{file, function};
 use crate::report::shorten::{shorten_function, shorten_path};
-use crate::study::Study;
 use crate::terminal::STRONG;
 
 const NAME_COLUMNS: usize = 50;
@@ -28,13 +28,9 @@ pub struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    pub fn new(study: &'a Study, options: &Options) -> Self {
-        let reading = &study.reading;
-        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
-        let (sites, metric) = (Sites::new(shaped), options.metric);
-        let balances = reading.profile.balances();
-        let values: Vec<(_, Estimate)> =
-            sites.shaped().merge(balances.map(|(node, balance)| (node, metric.of(&balance))));
+    pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
+        let metric = options.metric;
+        let (sites, values) = of.sites(metric);
         let total = values.iter().map(|(_, value)| value.value).sum();
         Self { functions: functions(&sites, &values), total, metric, top: options.top }
     }

@@ -3,7 +3,7 @@
 mod callsites;
 mod functions;
 mod gc;
-mod leaks;
+pub mod leaks;
 mod lifetimes;
 mod paths;
 mod peak;
@@ -20,6 +20,7 @@ use lifetrace_analysis::Metric;
 use serde_json::{Map, Value};
 
 use super::page::Page;
+use super::several::Several;
 use crate::cmd::report::Options;
 use crate::study::Study;
 
@@ -93,6 +94,22 @@ pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dy
         ViewName::Leaks => Box::new(leaks::Leaks::new(study, options)?),
         ViewName::Temporary => Box::new(temporary::Temporary::new(study, options)?),
         ViewName::Lifetimes => Box::new(lifetimes::Lifetimes::new(study, options)?),
+    })
+}
+
+/// Those of which several traces have a sum.
+pub const OF_SEVERAL: [ViewName; 5] =
+    [ViewName::Summary, ViewName::Hot, ViewName::Tree, ViewName::Paths, ViewName::Functions];
+
+/// Finds the answer for several traces, if the view is one [of those](OF_SEVERAL).
+pub fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn View + 'a>> {
+    Some(match options.view {
+        ViewName::Summary => Box::new(summary::Summary::of_sum(several, options)),
+        ViewName::Hot => Box::new(callsites::Ranking::new(several, options, options.metric)),
+        ViewName::Tree => Box::new(tree::Tree::new(several, options)),
+        ViewName::Paths => Box::new(paths::Paths::new(several, options)),
+        ViewName::Functions => Box::new(functions::Functions::new(several, options)),
+        _ => return None,
     })
 }
 

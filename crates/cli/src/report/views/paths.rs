@@ -2,19 +2,19 @@
 
 use lifetrace_analysis::paths::{Path, Paths as Found};
 use lifetrace_analysis::statistics::heavy::Options as Search;
-use lifetrace_analysis::{Estimate, Frame, Metric, Shaped, Sites};
+use lifetrace_analysis::{Frame, Metric, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::callsites::backtrace_line;
 use super::{View, fields, measure};
+use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Number, measured};
 use crate::report::backtrace::shorten_to;
 use crate::report::json::{Line, number};
 use crate::report::page::Page;
-use crate::study::Study;
 use crate::terminal::{FAINT, SHARE, STRONG, styled};
 
 /// What a path must explain that longer paths around it do not.
@@ -32,13 +32,9 @@ pub struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    pub fn new(study: &'a Study, options: &Options) -> Self {
-        let (reading, metric) = (&study.reading, options.metric);
-        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
-        let sites = Sites::new(shaped);
-        let balances = reading.profile.balances();
-        let values: Vec<(_, Estimate)> =
-            sites.shaped().merge(balances.map(|(node, balance)| (node, metric.of(&balance))));
+    pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
+        let metric = options.metric;
+        let (sites, values) = of.sites(metric);
         let search = Search { share: LEAST_SHARE, ..Search::default() };
         let found = Found::new(&sites, &values, search);
         Self { sites, found, metric, top: options.top }

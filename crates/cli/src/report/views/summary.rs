@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::View;
 use super::callsites::Ranking;
+use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::page::Page;
@@ -13,19 +14,31 @@ use crate::study::Study;
 /// Totals and the first callsites.
 pub struct Summary<'a> {
     totals: Totals,
+    /// Of which peak.
+    peak_note: String,
     ranking: Ranking<'a>,
 }
 
 impl<'a> Summary<'a> {
     pub fn new(study: &'a Study, options: &Options) -> Self {
-        let totals = study.reading.profile.summary();
-        Self { totals, ranking: Ranking::new(study, options, options.metric) }
+        let time = study.summary().peak.time;
+        Self::noted(study, options, format!("{} after the start", human::duration(time)))
+    }
+
+    /// Of several traces.
+    pub fn of_sum(of: &'a impl Accounts, options: &Options) -> Self {
+        Self::noted(of, options, "each process's own peak, added up".to_owned())
+    }
+
+    fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
+        let ranking = Ranking::new(of, options, options.metric);
+        Self { totals: of.summary(), peak_note, ranking }
     }
 }
 
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
-        totals(&self.totals, page);
+        totals(&self.totals, &self.peak_note, page);
         page.line("");
         self.ranking.text(page);
     }
@@ -36,14 +49,13 @@ impl View for Summary<'_> {
 }
 
 /// What was allocated, what lived at the peak, and what lives.
-pub fn totals(summary: &Totals, page: &mut Page) {
-    let peak_time = format!("{} after the start", human::duration(summary.peak.time));
+fn totals(summary: &Totals, peak_note: &str, page: &mut Page) {
     let row = |name, amount, note| row(name, amount, note, &summary.sampling);
     let mut rows = vec![row("allocated", &summary.allocated, "")];
     if summary.promotions > 0 {
         rows.push(row("promoted", &summary.promoted, ""));
     }
-    rows.push(row("peak", &summary.peak.amount, &peak_time));
+    rows.push(row("peak", &summary.peak.amount, peak_note));
     rows.push(row("live at end", &summary.live, ""));
     page.table(["", "bytes", "objects", ""].map(str::to_owned), &rows);
 }

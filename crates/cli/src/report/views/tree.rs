@@ -1,11 +1,12 @@
 //! Callers and callees.
 
 use lifetrace_analysis::branches::{self, Limits, Row};
-use lifetrace_analysis::{Estimate, Metric, Shaped, Sites};
+use lifetrace_analysis::{Estimate, Metric, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields, measure};
+use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Number, measured};
@@ -13,7 +14,6 @@ use crate::report::json::Line;
 use crate::report::page::{Page, columns};
 use crate::report::place::{brief_source, function};
 use crate::report::shorten::{shorten_function, shorten_path};
-use crate::study::Study;
 use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
 
 /// Rows for each callsite that is asked for.
@@ -34,14 +34,9 @@ pub struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub fn new(study: &'a Study, options: &Options) -> Self {
-        let reading = &study.reading;
-        let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
-        let sites = Sites::new(shaped);
+    pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
         let metric = options.metric;
-        let balances = reading.profile.balances();
-        let values: Vec<(_, Estimate)> =
-            sites.shaped().merge(balances.map(|(node, balance)| (node, metric.of(&balance))));
+        let (sites, values) = of.sites(metric);
         let total = values.iter().map(|(_, value)| value.value).sum();
         let limits = Limits { min_share: MIN_SHARE, rows: options.top.saturating_mul(ROWS) };
         let rows = if options.inverted {

@@ -191,7 +191,8 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-fn shape_name(shape: Shape) -> &'static str {
+/// What a shape of growth is called.
+pub fn shape_name(shape: Shape) -> &'static str {
     match shape {
         Shape::Line => "line",
         Shape::Steps => "steps",

@@ -1,0 +1,64 @@
+//! Several traces as JSON; `docs/json.md` describes its fields, which stay as they are.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::super::json::{Totals, metric_name, to_json};
+use super::{Flaws, Process, Several, Sum};
+use crate::gates::Judged;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    traces: Vec<Trace<'a>>,
+    view: String,
+    metric: &'static str,
+    filter: Option<String>,
+    /// Births, those that the filter left out included.
+    samples_in_traces: u64,
+    totals: Totals,
+    #[serde(flatten)]
+    view_fields: Map<String, Value>,
+    /// Those that were asked for.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    gates: &'a [Judged],
+}
+
+#[derive(Serialize)]
+struct Trace<'a> {
+    trace: &'a Value,
+    /// The number, from 0, of the trace of the process that started this one.
+    parent: Option<usize>,
+    share: f64,
+    totals: Totals,
+    #[serde(flatten)]
+    flaws: Flaws,
+}
+
+impl Sum<'_> {
+    /// One JSON object.
+    pub fn json(&self, gates: &[Judged]) -> serde_json::Result<String> {
+        let Several { processes, family, summary, choice, .. } = self.several;
+        let parent = |index: usize| family.iter().find(|it| it.index == index)?.parent;
+        let trace = |(index, process)| self.trace(process, parent(index));
+        to_json(&Document {
+            traces: processes.iter().enumerate().map(trace).collect(),
+            view: self.options.view.name(),
+            metric: metric_name(self.options.metric),
+            filter: (!choice.filter.is_empty()).then(|| choice.filter.to_string()),
+            samples_in_traces: processes.iter().map(|process| process.births).sum(),
+            totals: Totals::of_sum(summary),
+            view_fields: self.view.json()?,
+            gates,
+        })
+    }
+
+    fn trace<'s>(&self, process: &'s Process, parent: Option<usize>) -> Trace<'s> {
+        Trace {
+            trace: &process.subject,
+            parent,
+            share: self.several.share(process),
+            totals: Totals::new(&process.summary),
+            flaws: Flaws::new(&process.damages),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Several traces as a page of text.
+
+use std::time::Duration;
+
+use lifetrace_analysis::Summary;
+use lifetrace_trace::ids::Timestamp;
+
+use super::super::amounts::bytes_or_none;
+use super::super::page::Page;
+use super::super::views::measure;
+use super::{Process, Several, Sum};
+use crate::terminal::{FAINT, PLAIN, STRONG, styled};
+use crate::{calendar, human};
+
+/// So many programs are named, and so many notes told; others are counted.
+const PROGRAMS: usize = 6;
+const NOTES: usize = 5;
+/// Ancestors that a process is shown to have.
+const DEEPEST: usize = 12;
+
+impl Sum<'_> {
+    /// The page, for a terminal of so many columns.
+    pub fn text(&self, width: usize) -> String {
+        let mut page = Page::new(width);
+        let several = self.several;
+        page.prose("", STRONG, &human::printable(&several.headline()));
+        several.about().iter().for_each(|line| page.prose("", PLAIN, line));
+        several.notes().iter().for_each(|note| page.prose("", PLAIN, &human::printable(note)));
+        several.chosen().iter().for_each(|line| page.prose("", STRONG, line));
+        page.line("");
+        if self.is_per_process {
+            self.processes(&mut page);
+            page.line("");
+        }
+        self.view.text(&mut page);
+        if !several.summary.sampling.is_exact() {
+            page.line("");
+            page.line(styled(FAINT, "±, (from–to) and < give 95 % confidence intervals"));
+        }
+        page.text
+    }
+
+    /// Those that have most, and their ancestors.
+    fn processes(&self, page: &mut Page) {
+        let several = self.several;
+        let shown = several.shown(self.options.top);
+        let count = shown.iter().filter(|&&is_shown| is_shown).count();
+        let all = several.processes.len();
+        let what = measure(self.options.metric);
+        let heading = match count == all {
+            true => format!("All {all} processes, with their shares of {what}"),
+            false => {
+                format!("{count} of {all} processes: those with most {what}, and their parents")
+            }
+        };
+        page.prose("", STRONG, &heading);
+        page.line("");
+        let family = several.family.iter().filter(|relative| shown[relative.index]);
+        let rows: Vec<_> = family
+            .map(|relative| several.row(&several.processes[relative.index], relative.depth))
+            .collect();
+        let head = ["share", "allocated", "its peak", "live at end", "pid", "process"];
+        page.grid(&head, &[0, 4], &rows);
+    }
+}
+
+impl Several {
+    /// `7 traces added up: make, sh (3), cc1 (3)`.
+    fn headline(&self) -> String {
+        let mut programs: Vec<(&str, usize)> = Vec::new();
+        for process in &self.processes {
+            let name = process.program();
+            match programs.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => programs.push((name, 1)),
+            }
+        }
+        let named = programs.iter().take(PROGRAMS).map(|(name, count)| match count {
+            1 => (*name).to_owned(),
+            count => format!("{name} ({count})"),
+        });
+        let others = programs.len().saturating_sub(PROGRAMS);
+        let others = (others > 0).then(|| format!("{others} other programs"));
+        let names: Vec<_> = named.chain(others).collect();
+        let traces = match self.processes.len() {
+            1 => "1 trace".to_owned(),
+            count => format!("{} traces added up", human::count(count as f64)),
+        };
+        format!("{traces}: {}", names.join(", "))
+    }
+
+    /// When, how it was sampled, and how much.
+    fn about(&self) -> Vec<String> {
+        let Summary { sampling, samples, collections, .. } = &self.summary;
+        let interval = human::bytes(sampling.interval_bytes());
+        let is_even = self
+            .processes
+            .iter()
+            .all(|process| process.summary.sampling.interval_bytes() == sampling.interval_bytes());
+        let sampling = match (sampling.is_exact(), is_even) {
+            (true, _) => "every allocation recorded: all numbers are exact".to_owned(),
+            (false, true) => format!("one sample every {interval} on average"),
+            (false, false) => format!("one sample every {interval} on average, or more of them"),
+        };
+        let count = |number: u64| human::count(number as f64);
+        let samples =
+            format!("{} allocations sampled, {} freed", count(*samples), count(*collections));
+        self.times().into_iter().chain([sampling, samples]).collect()
+    }
+
+    /// From the first start to the last end, if traces tell the time.
+    fn times(&self) -> Option<String> {
+        let start = self.processes.iter().map(|process| process.member.start).min()?;
+        let end = self.processes.iter().map(|process| process.end).max()?;
+        let duration = Duration::from_micros(end.0.saturating_sub(start.0));
+        let is_told = start > Timestamp(0);
+        is_told.then(|| {
+            format!("from {}, for {}", calendar::readable(start), human::duration(duration))
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let notes = self.processes.iter().flat_map(|process| {
+            process.notes.iter().map(|note| format!("Note: {}: {note}", process.file()))
+        });
+        let mut notes: Vec<_> = notes.collect();
+        let more = notes.len().saturating_sub(NOTES);
+        notes.truncate(NOTES);
+        notes.extend(
+            (more > 0)
+                .then(|| format!("Note: {more} more such notes; lifetrace info TRACE tells them")),
+        );
+        notes
+    }
+
+    /// What is left out, if anything is.
+    fn chosen(&self) -> Vec<String> {
+        let mut sentences = self.choice.sentences();
+        if !self.choice.filter.is_empty() {
+            let all: u64 = self.processes.iter().map(|process| process.births).sum();
+            let count = |number: u64| human::count(number as f64);
+            sentences[0] += &format!(
+                " (of each trace by itself; {} of {} samples)",
+                count(self.summary.samples),
+                count(all)
+            );
+        }
+        sentences
+    }
+
+    /// Whether each process is among the `top` that have most, or an ancestor of one.
+    fn shown(&self, top: usize) -> Vec<bool> {
+        let value = |index: &usize| self.processes[*index].value.value;
+        let mut greatest: Vec<_> = (0..self.processes.len()).collect();
+        greatest.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        let mut shown = vec![false; self.processes.len()];
+        greatest.into_iter().take(top).for_each(|index| shown[index] = true);
+        // Children come after their parents.
+        for relative in self.family.iter().rev() {
+            if let Some(parent) = relative.parent.filter(|_| shown[relative.index]) {
+                shown[parent] = true;
+            }
+        }
+        shown
+    }
+
+    fn row(&self, process: &Process, depth: usize) -> Vec<String> {
+        let Summary { sampling, allocated, peak, live, .. } = &process.summary;
+        let bytes = |amount| bytes_or_none(amount, sampling);
+        let indent = "  ".repeat(depth.min(DEEPEST));
+        vec![
+            human::percent(self.share(process)),
+            bytes(allocated),
+            bytes(&peak.amount),
+            bytes(live),
+            process.member.pid.to_string(),
+            format!("{indent}{}", human::printable(process.brief())),
+        ]
+    }
+}
+
+impl Process {
+    fn program(&self) -> &str {
+        self.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?")
+    }
+
+    /// The command without the folder of the program.
+    fn brief(&self) -> &str {
+        let program = self.command.split(' ').next().unwrap_or_default();
+        &self.command[program.rfind('/').map_or(0, |slash| slash + 1)..]
+    }
+}
