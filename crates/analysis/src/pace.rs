@@ -3,7 +3,7 @@
 use lifetrace_trace::fact::Counters;
 use lifetrace_trace::ids::{Bytes, Timestamp};
 
-use crate::collections::Cycles;
+use crate::survivals::Series;
 
 /// How the collections of a generation came.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,20 +47,20 @@ impl Pace {
     ///
     /// # Panics
     /// If there are none.
-    pub fn new(cycles: &Cycles, start: Timestamp, end: Timestamp, parts: usize) -> Self {
+    pub fn new(series: &Series, start: Timestamp, end: Timestamp, parts: usize) -> Self {
         assert!(parts > 0, "time has parts");
-        let gaps = cycles.times.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0));
+        let gaps = series.times.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0));
         let length = u128::from(end.0.saturating_sub(start.0).max(1));
         let mut over_time = vec![0; parts];
-        for time in &cycles.times {
+        for time in &series.times {
             let since = u128::from(time.0.saturating_sub(start.0));
             over_time[((since * parts as u128 / length) as usize).min(parts - 1)] += 1;
         }
         Self {
-            count: cycles.times.len(),
-            numbers: cycles.numbers,
+            count: series.times.len(),
+            numbers: series.numbers,
             gaps: Spread::of(gaps.collect()),
-            durations: Spread::of(cycles.durations.clone()),
+            durations: Spread::of(series.durations.clone()),
             over_time,
         }
     }
@@ -130,14 +130,16 @@ impl Figure {
 mod tests {
     use super::*;
 
-    fn cycles(times: &[u64]) -> Cycles {
-        let times = times.iter().copied().map(Timestamp).collect();
-        Cycles { times, durations: vec![5, 1, 2], numbers: Some((3, 9)), ..Cycles::default() }
+    fn series(times: &[u64]) -> Series {
+        let mut series = Series::default();
+        series.times = times.iter().copied().map(Timestamp).collect();
+        series.durations = vec![5, 1, 2];
+        series
     }
 
     #[test]
     fn the_pace_is_that_of_the_times() {
-        let pace = Pace::new(&cycles(&[100, 110, 150, 200]), Timestamp(100), Timestamp(200), 4);
+        let pace = Pace::new(&series(&[100, 110, 150, 200]), Timestamp(100), Timestamp(200), 4);
         assert_eq!((pace.count, pace.over_time), (4, vec![2, 0, 1, 1]));
         assert_eq!(pace.gaps, Some(Spread { median: 40, longest: 50, total: 100 }));
         assert_eq!(pace.durations, Some(Spread { median: 2, longest: 5, total: 8 }));
@@ -145,9 +147,9 @@ mod tests {
 
     #[test]
     fn odd_times_are_in_the_first_and_last_part() {
-        let pace = Pace::new(&cycles(&[1, u64::MAX]), Timestamp(100), Timestamp(100), 3);
+        let pace = Pace::new(&series(&[1, u64::MAX]), Timestamp(100), Timestamp(100), 3);
         assert_eq!(pace.over_time, [1, 0, 1]);
-        let none = Pace::new(&Cycles::default(), Timestamp(0), Timestamp(9), 2);
+        let none = Pace::new(&Series::default(), Timestamp(0), Timestamp(9), 2);
         assert_eq!((none.count, none.gaps, none.durations), (0, None, None));
     }
 

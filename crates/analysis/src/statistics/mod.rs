@@ -3,9 +3,8 @@
 //! ```text
 //!   block ─→ Mass ─┬─ Histogram   how large, how old      ─→ quantiles, shares
 //!                  ├─ Survival    how long blocks live    ─→ curve, quantiles
-//!                  └─ Lives       when they live          ─→ growth: leak or plateau? together
 //!                  ├─ Censored    the same, where one knows only between which ages they died
-//!                  └─ Lives       when they live          ─→ growth: leak or plateau?
+//!                  └─ Lives       when they live          ─→ growth: leak or plateau? together
 //!   prefix tree + weights ─→ heavy      which paths explain most
 //!   estimates of two sides ─→ compare   which differences are real; change   how great they are
 //!   names of two sides ─→ matching      what became of what

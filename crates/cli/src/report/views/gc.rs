@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lifetrace_analysis::collections::{Collections, Cycles, GENERATIONS, Sums};
 use lifetrace_analysis::nursery::minor_heap_words;
 use lifetrace_analysis::pace::{Figure, Pace, Range, Spread, ranges};
+use lifetrace_analysis::survivals::{GENERATIONS, Series, Sums, Survivals};
 use lifetrace_analysis::{Amount, Estimate, Place, Sampling, Shaped, Sites};
 use lifetrace_trace::fact::Generation;
 use serde::Serialize;
@@ -43,7 +43,7 @@ impl<'a> Gc<'a> {
     /// If the trace cannot be read any more.
     pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
         let reading = &study.reading;
-        let mut observed = Collections::default();
+        let mut observed = Survivals::default();
         study.replay(&mut observed)?;
         let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
         let sites = Sites::new(shaped);
@@ -51,10 +51,10 @@ impl<'a> Gc<'a> {
         let bytes = |sums: &Sums| sums.allocated.amount().bytes.value;
         callsites.sort_by(|(_, a), (_, b)| bytes(b).total_cmp(&bytes(a)));
         let replay = reading.profile.replay();
-        let cycles = GENERATIONS.into_iter().zip(observed.cycles());
-        let told = cycles.filter(|(_, cycles)| !cycles.times.is_empty());
-        let pace = |(generation, cycles): (_, &Cycles)| {
-            (generation, Pace::new(cycles, replay.start(), replay.end(), BINS))
+        let series = GENERATIONS.into_iter().zip(observed.series());
+        let told = series.filter(|(_, series)| !series.times.is_empty());
+        let pace = |(generation, series): (_, &Series)| {
+            (generation, Pace::new(series, replay.start(), replay.end(), BINS))
         };
         let total = observed.total();
         Ok(Self {

@@ -1,6 +1,6 @@
-//! Garbage collections, and what they did to the blocks of each callsite.
+//! Garbage collections, and how many of them the blocks of each callsite survived.
 //!
-//! A block survives a collection if that began in its life and did not find it dead. Collections of
+//! A block survives a collection if that began in its life and did not find it dead. Survivals of
 //! which the trace tells the begin only, or the end only, are known by that.
 //!
 //! The collection that found a block dead is the last that began before that is told: in the young heap
@@ -23,10 +23,10 @@ use crate::replay::{Death, Observer};
 pub const GENERATIONS: [Generation; 3] =
     [Generation::Minor, Generation::Major, Generation::Compaction];
 
-/// Observes collections.
+/// Observes collections, and what becomes of blocks in them.
 #[derive(Clone, Debug, Default)]
-pub struct Collections {
-    generations: [Cycles; GENERATIONS.len()],
+pub struct Survivals {
+    generations: [Series; GENERATIONS.len()],
     counters: Vec<(Timestamp, Counters)>,
     /// How many had begun when live blocks were born.
     births: FxHashMap<u64, [u64; 2]>,
@@ -35,7 +35,7 @@ pub struct Collections {
 
 /// The collections of one generation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cycles {
+pub struct Series {
     /// When each began, or ended where no begin is told, in order.
     pub times: Vec<Timestamp>,
     /// Microseconds from begin to end of those of which both are told.
@@ -43,7 +43,7 @@ pub struct Cycles {
     /// The first and last number that the runtime gave.
     pub numbers: Option<(u64, u64)>,
     /// Begun, and not ended.
-    pub(crate) running: Option<(u64, Timestamp)>,
+    running: Option<(u64, Timestamp)>,
 }
 
 /// What became of blocks.
@@ -67,15 +67,15 @@ pub struct Sums {
     pub most_survived: [u64; 2],
 }
 
-impl Collections {
+impl Survivals {
     /// Of each of [`GENERATIONS`].
-    pub fn cycles(&self) -> &[Cycles; GENERATIONS.len()] {
+    pub fn series(&self) -> &[Series; GENERATIONS.len()] {
         &self.generations
     }
 
     /// Whether the trace tells of any.
     pub fn is_told(&self) -> bool {
-        self.generations.iter().any(|cycles| !cycles.times.is_empty())
+        self.generations.iter().any(|series| !series.times.is_empty())
     }
 
     /// The exact figures that the trace has, in order.
@@ -122,7 +122,7 @@ impl Collections {
     }
 }
 
-impl Cycles {
+impl Series {
     fn take(&mut self, time: Timestamp, cycle: &Cycle) {
         let first = self.numbers.map_or(cycle.number, |(first, _)| first);
         self.numbers = Some((first, cycle.number));
@@ -141,7 +141,7 @@ impl Cycles {
     }
 }
 
-impl Observer for Collections {
+impl Observer for Survivals {
     fn born(&mut self, block: &Block) {
         let begun = self.begun();
         let Some(sums) = self.sums(block) else { return };
@@ -259,7 +259,7 @@ mod tests {
     }
 
     /// Each thing a microsecond after the one before.
-    fn observed(story: impl IntoIterator<Item = What>) -> Collections {
+    fn observed(story: impl IntoIterator<Item = What>) -> Survivals {
         let info = TraceInfo {
             sample_rate: 1.0,
             word_bits: 64,
@@ -271,14 +271,14 @@ mod tests {
             initial_domain: DomainId(0),
             context: None,
         };
-        let (mut collections, mut replay) = (Collections::default(), Replay::new(&info).unwrap());
+        let (mut survivals, mut replay) = (Survivals::default(), Replay::new(&info).unwrap());
         for (time, what) in (1..).zip(story) {
             let (thread, domain) = (ThreadId(0), DomainId(0));
             let told = Told { time: Timestamp(time), thread, domain, what };
-            replay.take(&told, &[LocationCode(1)], &mut collections);
+            replay.take(&told, &[LocationCode(1)], &mut survivals);
         }
-        replay.finish(Timestamp(0), &mut collections);
-        collections
+        replay.finish(Timestamp(0), &mut survivals);
+        survivals
     }
 
     /// Blocks allocated, born old, promoted, collected, young and old at the end.
@@ -308,11 +308,11 @@ mod tests {
             death(5),
             death(6),
         ];
-        let collections = observed(story);
-        assert_eq!(counts(&collections.total()), [5, 2, 2, 2, 1, 2]);
-        assert_eq!(collections.found().count(), 1);
-        assert!(!collections.is_told());
-        assert_eq!(collections.total().mean_survived(), Some([0.0, 0.0]));
+        let survivals = observed(story);
+        assert_eq!(counts(&survivals.total()), [5, 2, 2, 2, 1, 2]);
+        assert_eq!(survivals.found().count(), 1);
+        assert!(!survivals.is_told());
+        assert_eq!(survivals.total().mean_survived(), Some([0.0, 0.0]));
         assert_eq!(Sums::default().mean_survived(), None);
     }
 
@@ -351,15 +351,15 @@ mod tests {
     #[test]
     fn half_told_collections_count() {
         let ends = [young(1), end(Minor, 7), death(1), young(2), end(Minor, 8), promotion(2)];
-        let collections = observed(ends);
-        assert_eq!(collections.total().survived.map(|it| it.value), [1.0, 0.0]);
-        let [minor, ..] = collections.cycles();
+        let survivals = observed(ends);
+        assert_eq!(survivals.total().survived.map(|it| it.value), [1.0, 0.0]);
+        let [minor, ..] = survivals.series();
         assert_eq!((minor.times.len(), minor.numbers), (2, Some((7, 8))));
         assert_eq!(minor.durations, []);
         let begins = [begin(Major, 1), begin(Major, 2), end(Major, 2), end(Compaction, 1)];
-        let collections = observed(begins);
-        assert!(collections.is_told());
-        let [_, major, compaction] = collections.cycles();
+        let survivals = observed(begins);
+        assert!(survivals.is_told());
+        let [_, major, compaction] = survivals.series();
         assert_eq!((major.times.len(), major.durations.as_slice()), (2, [1].as_slice()));
         assert_eq!(compaction.times, [Timestamp(4)]);
     }
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn counters_are_kept() {
         let counters = Counters { minor_faults: Some(3), ..Counters::default() };
-        let collections = observed([What::Fact(Fact::Counters(counters))]);
-        assert_eq!(collections.counters(), [(Timestamp(1), counters)]);
+        let survivals = observed([What::Fact(Fact::Counters(counters))]);
+        assert_eq!(survivals.counters(), [(Timestamp(1), counters)]);
     }
 }
