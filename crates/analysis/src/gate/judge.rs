@@ -1,7 +1,7 @@
 //! Whether a condition is true, and whether that is more than noise.
 //!
 //! A gate is an alarm, so its intervals must not be too narrow, not even for few samples: they are the
-//! exact ones ([`Estimate::exact_interval`]), a little wider than a report's where samples are few.
+//! exact ones ([`crate::Estimate::exact_interval`]), a little wider than a report's where samples are few.
 //!
 //! **Peak.** The highest of many estimates is more likely too high than too low, the more so the more
 //! often the live blocks were replaced by others. With `k` such turnovers the largest deviation of a
