@@ -46,7 +46,10 @@ fn all_golden_files_are_whole() {
     for path in paths {
         let bytes = std::fs::read(&path).unwrap();
         let mut reader = Reader::open(&bytes[..]).unwrap();
-        assert!(read_from(&mut reader).len() > 400);
+        // What is written for a version has all that there is; a recording may be short.
+        let is_of_a_version = path.to_string_lossy().ends_with("-v1.0.lt");
+        let least = if is_of_a_version { 400 } else { 1 };
+        assert!(read_from(&mut reader).len() > least, "{}", path.display());
         assert!(reader.is_complete() && reader.damages().is_empty(), "{}", path.display());
         assert_eq!(reader.minor_version(), 0);
         let (index, passed) = (reader.index().unwrap(), reader.passed());
