@@ -147,7 +147,7 @@ fn pass_over(session: &Session) {
         tls::set_state(COUNTING);
     }
     let settings = session.header.settings();
-    let gap = if settings.exact() {
+    let gap = if settings.rate_per_word >= 1.0 {
         0
     } else {
         let stream = FIRST_PAUSED_STREAM + PASSED_OVER.fetch_add(1, Ordering::Relaxed);

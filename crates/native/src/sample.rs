@@ -7,7 +7,7 @@
 use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
 use lifetrace_agent::{phase, tls};
-use lifetrace_transport::message::{Body, SampleId, SourceKind};
+use lifetrace_transport::message::{Body, Manner, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use crate::classes::QUANTUM;
@@ -265,7 +265,7 @@ fn announce(entered: &mut Entered, block: Block, birth: Birth) {
         size: bytes,
         samples: hits,
         source: SourceKind::Malloc,
-        growth: first != 0,
+        manner: if first == 0 { Manner::Plain } else { Manner::Growth },
         backtrace,
     });
     totals::tell_if_due(entered);

@@ -17,8 +17,8 @@ use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact};
 use lifetrace_trace::ids::{self, AllocationId, Bytes};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Message, Module, MonotonicNanos, NoticeKind, SampleId, SourceKind,
-    ThreadId,
+    BacktraceDelta, Body, Manner, Message, Module, MonotonicNanos, NoticeKind, SampleId,
+    SourceKind, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -92,7 +92,8 @@ impl Assembler {
             self.last_thread = None;
         }
         match message.body {
-            Body::Allocation { id, size, samples, source, growth, backtrace } => {
+            Body::Allocation { id, size, samples, source, manner, backtrace } => {
+                let growth = manner == Manner::Growth;
                 let block = Block { id, size, samples, source: source_of(source), growth };
                 self.allocate(message, &block, &backtrace)?;
             }
@@ -122,7 +123,10 @@ impl Assembler {
             Body::AllocatorTotals { in_use, held } => {
                 self.allocator = Some(AllocatorTotals { in_use, held });
             }
-            Body::Exiting => {}
+            Body::FrameName(_)
+            | Body::Runtime { .. }
+            | Body::CollectorTotals(_)
+            | Body::Exiting => {}
         }
         Ok(())
     }

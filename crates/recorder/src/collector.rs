@@ -8,8 +8,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::{Exit, Label};
-use lifetrace_transport::codec::MAX_LEN;
-use lifetrace_transport::segment::{Settings, segment_bytes};
+use lifetrace_transport::codec::{MAX_FRAMES, MAX_LEN};
+use lifetrace_transport::segment::{Settings, Sources, segment_bytes};
 use rustix::process::{Pid, Resource, getrlimit, setrlimit};
 
 use crate::admission::Admission;
@@ -106,9 +106,12 @@ impl CollectorOptions {
             ring_count: RINGS,
             ring_bytes: if self.rate.is_exact() { EXACT_RING_BYTES } else { RING_BYTES },
             rate_per_word: self.rate.per_word(),
+            managed_rate_per_word: self.rate.per_word(),
             seed: self.seed,
             follow_children: self.follow_children.into(),
             recorder_pid: std::process::id(),
+            sources: Sources::NATIVE,
+            stack_limit: MAX_FRAMES as u32,
         }
     }
 }

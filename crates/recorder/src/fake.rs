@@ -8,7 +8,7 @@ use std::path::Path;
 use lifetrace_transport::codec::{MAX_HEAD, encode};
 use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Frames, Message, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, Frames, Manner, Message, SampleId, SourceKind, ThreadId,
 };
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
@@ -31,7 +31,14 @@ pub(crate) fn allocation(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
     let fresh = Frames::Words(frames);
     let backtrace = BacktraceDelta { shared: 0, fresh, truncated: false };
     let source = SourceKind::Malloc;
-    Body::Allocation { id: SampleId(id), size, samples: 1, source, growth: false, backtrace }
+    Body::Allocation {
+        id: SampleId(id),
+        size,
+        samples: 1,
+        source,
+        manner: Manner::Plain,
+        backtrace,
+    }
 }
 
 /// A connected agent.

@@ -145,15 +145,20 @@ impl AgentSegment {
 
 #[cfg(test)]
 mod tests {
+    use lifetrace_transport::segment::Sources;
+
     use super::*;
 
     const SETTINGS: Settings = Settings {
         ring_count: 2,
         ring_bytes: 4096,
         rate_per_word: 1.0,
+        managed_rate_per_word: 1.0,
         seed: 7,
         follow_children: 1,
         recorder_pid: 42,
+        sources: Sources::NATIVE,
+        stack_limit: 100,
     };
 
     #[test]

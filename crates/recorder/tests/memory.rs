@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lifetrace_recorder::{Collector, CollectorOptions, Format, Rate, Schedule, Socket};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Frames, Module, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, Frames, Manner, Module, SampleId, SourceKind, ThreadId,
 };
 
 use fake::FakeAgent;
@@ -159,7 +159,8 @@ impl Flood<'_> {
         let fresh = Frames::Words(&frames);
         let backtrace = BacktraceDelta { shared, fresh, truncated: false };
         let (id, source) = (SampleId(id), SourceKind::Malloc);
-        let body = Body::Allocation { id, size: 64, samples: 1, source, growth: false, backtrace };
+        let body =
+            Body::Allocation { id, size: 64, samples: 1, source, manner: Manner::Plain, backtrace };
         self.say(thread, body);
     }
 

@@ -15,14 +15,17 @@
 //! Notice          –                                                          (detail = kind)
 //! Exiting         –
 //! AllocatorTotals in use  held
+//! FrameName       number  line:32|start:32  end:32  function bytes:32|file bytes:32  bytes…
+//! Runtime         version bytes  bytes…
+//! CollectorTotals the eight of them
 //! ```
 //!
 //! An encoded message comes in two parts, a fixed head and a borrowed tail (frames, or nothing), so
 //! that frames go from the agent's buffer to the ring in one copy.
 
 use crate::message::{
-    BacktraceDelta, Body, Frames, Message, Module, MonotonicNanos, NoticeKind, SampleId,
-    SourceKind, ThreadId,
+    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, Message, Module,
+    MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
 };
 
 /// Most frames a backtrace can have; deeper ones keep their innermost frames and are marked.
@@ -34,7 +37,7 @@ pub const MAX_BUILD_ID: usize = 255;
 /// Longest path that is kept, in bytes.
 pub const MAX_PATH: usize = 4095;
 
-const HEAD_WORDS: usize = 6;
+const HEAD_WORDS: usize = 10;
 
 /// Room for the head of any message, the names of a module included, in bytes.
 pub const MAX_HEAD: usize = HEAD_WORDS * 8 + (MAX_BUILD_ID + MAX_PATH).next_multiple_of(8);
@@ -43,7 +46,8 @@ pub const MAX_HEAD: usize = HEAD_WORDS * 8 + (MAX_BUILD_ID + MAX_PATH).next_mult
 pub const MAX_LEN: usize = MAX_HEAD + MAX_FRAMES * 8;
 
 const TRUNCATED: u64 = 1;
-const GROWTH: u64 = 2;
+const LAST: u64 = 1;
+const MANNER_SHIFT: u32 = 1;
 
 const ALLOCATION: u8 = 1;
 const RELEASE: u8 = 2;
@@ -55,6 +59,9 @@ const THREAD_ENDED: u8 = 7;
 const NOTICE: u8 = 8;
 const EXITING: u8 = 9;
 const ALLOCATOR_TOTALS: u8 = 10;
+const FRAME_NAME: u8 = 11;
+const RUNTIME: u8 = 12;
+const COLLECTOR_TOTALS: u8 = 13;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +87,7 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
     let mut head = Head { buffer, used: 16 };
     let mut tail: &[u64] = &[];
     let (tag, detail, flags) = match message.body {
-        Body::Allocation { id, size, samples, source, growth, backtrace } => {
+        Body::Allocation { id, size, samples, source, manner, backtrace } => {
             tail = match backtrace.fresh {
                 Frames::Words(words) => &words[..words.len().min(MAX_FRAMES)],
                 Frames::Bytes(_) => &[],
@@ -89,9 +96,8 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
             head.word(size);
             head.word(samples);
             head.word(pair(backtrace.shared, tail.len() as u32));
-            let flag = |set, bit| if set { bit } else { 0 };
-            let flags = flag(backtrace.truncated, TRUNCATED) | flag(growth, GROWTH);
-            (ALLOCATION, source as u8, flags)
+            let truncated = if backtrace.truncated { TRUNCATED } else { 0 };
+            (ALLOCATION, source as u8, truncated | (manner as u64) << MANNER_SHIFT)
         }
         Body::Release { id } => {
             head.word(id.0);
@@ -120,6 +126,20 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
             head.word(in_use);
             head.word(held);
             (ALLOCATOR_TOTALS, 0, 0)
+        }
+        Body::FrameName(name) => {
+            head.frame_name(&name);
+            (FRAME_NAME, 0, if name.is_last { LAST } else { 0 })
+        }
+        Body::Runtime { version } => {
+            let version = &version[..version.len().min(MAX_BUILD_ID)];
+            head.word(version.len() as u64);
+            head.bytes(version);
+            (RUNTIME, 0, 0)
+        }
+        Body::CollectorTotals(totals) => {
+            words_of(&totals).into_iter().for_each(|word| head.word(word));
+            (COLLECTOR_TOTALS, 0, 0)
         }
     };
     let first =
@@ -152,7 +172,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
                 size,
                 samples,
                 source: source_kind(detail)?,
-                growth: u64::from(flags) & GROWTH != 0,
+                manner: manner((flags >> MANNER_SHIFT) as u8)?,
                 backtrace: BacktraceDelta { shared, fresh, truncated },
             }
         }
@@ -165,6 +185,12 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         NOTICE => Body::Notice { kind: notice_kind(detail)? },
         EXITING => Body::Exiting,
         ALLOCATOR_TOTALS => Body::AllocatorTotals { in_use: fields.word()?, held: fields.word()? },
+        FRAME_NAME => Body::FrameName(fields.frame_name(u64::from(flags) & LAST != 0)?),
+        RUNTIME => {
+            let length = fields.word()?;
+            Body::Runtime { version: fields.take(usize::try_from(length).unwrap_or(usize::MAX))? }
+        }
+        COLLECTOR_TOTALS => Body::CollectorTotals(fields.collector_totals()?),
         other => return Err(DecodeError::Tag(other)),
     };
     if fields.bytes.is_empty() {
@@ -192,10 +218,24 @@ impl Head<'_> {
         self.word(module.start);
         self.word(module.end);
         self.word(pair(build_id.len() as u32, path.len() as u32));
-        for bytes in [build_id, path] {
-            self.buffer[self.used..self.used + bytes.len()].copy_from_slice(bytes);
-            self.used += bytes.len();
-        }
+        self.bytes(build_id);
+        self.bytes(path);
+    }
+
+    fn frame_name(&mut self, name: &FrameName<'_>) {
+        let function = &name.function[..name.function.len().min(MAX_BUILD_ID)];
+        let file = &name.file[..name.file.len().min(MAX_PATH)];
+        self.word(name.frame);
+        self.word(pair(name.line, name.start_char));
+        self.word(pair(name.end_char, 0));
+        self.word(pair(function.len() as u32, file.len() as u32));
+        self.bytes(function);
+        self.bytes(file);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer[self.used..self.used + bytes.len()].copy_from_slice(bytes);
+        self.used += bytes.len();
     }
 }
 
@@ -223,6 +263,42 @@ impl<'a> Fields<'a> {
         let path = self.take(path as usize)?;
         Ok(Module { bias, start, end, build_id, path })
     }
+
+    fn frame_name(&mut self, is_last: bool) -> Result<FrameName<'a>, DecodeError> {
+        let frame = self.word()?;
+        let (line, start_char) = unpair(self.word()?);
+        let (end_char, _) = unpair(self.word()?);
+        let (function, file) = unpair(self.word()?);
+        let function = self.take(function as usize)?;
+        let file = self.take(file as usize)?;
+        Ok(FrameName { frame, is_last, line, start_char, end_char, function, file })
+    }
+
+    fn collector_totals(&mut self) -> Result<CollectorTotals, DecodeError> {
+        Ok(CollectorTotals {
+            minor_words: self.word()?,
+            promoted_words: self.word()?,
+            major_words: self.word()?,
+            minor_collections: self.word()?,
+            major_collections: self.word()?,
+            compactions: self.word()?,
+            heap_words: self.word()?,
+            top_heap_words: self.word()?,
+        })
+    }
+}
+
+fn words_of(totals: &CollectorTotals) -> [u64; 8] {
+    [
+        totals.minor_words,
+        totals.promoted_words,
+        totals.major_words,
+        totals.minor_collections,
+        totals.major_collections,
+        totals.compactions,
+        totals.heap_words,
+        totals.top_heap_words,
+    ]
 }
 
 fn pair(low: u32, high: u32) -> u64 {
@@ -241,8 +317,12 @@ fn source_kind(byte: u8) -> Result<SourceKind, DecodeError> {
 }
 
 fn notice_kind(byte: u8) -> Result<NoticeKind, DecodeError> {
-    [NoticeKind::OwnAllocator, NoticeKind::NoRegion]
+    NoticeKind::ALL.into_iter().find(|kind| *kind as u8 == byte).ok_or(DecodeError::Tag(byte))
+}
+
+fn manner(byte: u8) -> Result<Manner, DecodeError> {
+    [Manner::Plain, Manner::Growth, Manner::Deserialised]
         .into_iter()
-        .find(|kind| *kind as u8 == byte)
+        .find(|manner| *manner as u8 == byte)
         .ok_or(DecodeError::Tag(byte))
 }

@@ -29,6 +29,27 @@ pub enum SourceKind {
     External = 3,
 }
 
+impl SourceKind {
+    /// Whether a managed runtime's agent speaks, whose backtraces are a stream of their own: a thread's
+    /// managed backtrace is a difference to its last managed one.
+    pub fn is_managed(self) -> bool {
+        self != SourceKind::Malloc
+    }
+}
+
+/// How a sampled block came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Manner {
+    /// By an allocation like any other.
+    Plain = 0,
+    /// Not a block of its own: the words that a realloc added to one. They are sampled, and die, like
+    /// a block of that size, but are no new object.
+    Growth = 1,
+    /// Built from bytes that were read (OCaml's Marshal).
+    Deserialised = 2,
+}
+
 /// Something worth telling the user about a session that is not an event of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -37,15 +58,50 @@ pub enum NoticeKind {
     OwnAllocator = 0,
     /// No memory for the region of sampled blocks: nothing is sampled.
     NoRegion = 1,
+    /// An OCaml runtime whose version has no statistical memory profiler (5.0 to 5.2, before 4.11), or
+    /// which is not known: its heap is not sampled.
+    UnknownOCaml = 2,
+    /// The program has Memtrace linked in and MEMTRACE set: its OCaml heap is Memtrace's.
+    Memtrace = 3,
+    /// The program has called `Gc.Memprof.start` or `stop` itself: sampling of its OCaml heap, which has
+    /// one client at most, has ended here.
+    OwnMemprof = 4,
+    /// `Gc.Memprof.start` could not be watched: a program that calls it gets the exception
+    /// "already started".
+    MemprofUnguarded = 5,
+    /// Several domains of an OCaml 5.3, which reports blocks as dead that other domains have promoted
+    /// (ocaml/ocaml#14057): lifetimes are too short.
+    DomainsMisreported = 6,
 }
 
-/// A backtrace as a difference to the same thread's previous one.
+impl NoticeKind {
+    /// All of them.
+    pub const ALL: [NoticeKind; 7] = [
+        NoticeKind::OwnAllocator,
+        NoticeKind::NoRegion,
+        NoticeKind::UnknownOCaml,
+        NoticeKind::Memtrace,
+        NoticeKind::OwnMemprof,
+        NoticeKind::MemprofUnguarded,
+        NoticeKind::DomainsMisreported,
+    ];
+}
+
+/// What distinguishes a managed frame from a return address, in a backtrace: this bit is set, and the
+/// others are the number of a [`FrameName`] that was sent before.
+pub const MANAGED_FRAME: u64 = 1 << 63;
+
+/// In a backtrace, the place of frames that were left out of its middle.
+pub const FRAMES_LEFT_OUT: u64 = MANAGED_FRAME;
+
+/// A backtrace as a difference to the same thread's previous one (of managed backtraces, to its previous
+/// managed one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BacktraceDelta<'a> {
     /// How many outermost frames are those of the previous backtrace.
     pub shared: u32,
     /// All other frames, **innermost first**, each 8 little-endian bytes: return addresses
-    /// (the address after the call) as found on the stack.
+    /// (the address after the call) as found on the stack, or [`MANAGED_FRAME`]s.
     pub fresh: Frames<'a>,
     /// The unwinder gave up before the outermost frame, or the depth limit was reached.
     pub truncated: bool,
@@ -105,14 +161,13 @@ pub enum Body<'a> {
         id: SampleId,
         /// As the program asked for it, in bytes; of a growth, the bytes added.
         size: u64,
-        /// How many of the block's sampling units (8-byte words, at least one a block) were hit;
-        /// at least 1.
+        /// How many of the block's sampling units were hit; at least 1. Of malloc these are 8-byte words,
+        /// at least one a block; of a managed heap, its words and its header.
         samples: u64,
         /// Where the block lives.
         source: SourceKind,
-        /// Not a block of its own: the words that a realloc added to one. They are sampled, and
-        /// die, like a block of that size, but are no new object.
-        growth: bool,
+        /// How it came to be.
+        manner: Manner,
         /// Who asked for it.
         backtrace: BacktraceDelta<'a>,
     },
@@ -145,6 +200,17 @@ pub enum Body<'a> {
         /// Which.
         kind: NoticeKind,
     },
+    /// What a frame of a managed runtime stands for; sent before its first use in a session.
+    FrameName(FrameName<'a>),
+    /// Which managed runtime is being sampled.
+    Runtime {
+        /// As the runtime says it, or as far as it can be told: `4.13`. At most [`MAX_BUILD_ID`] bytes.
+        ///
+        /// [`MAX_BUILD_ID`]: crate::codec::MAX_BUILD_ID
+        version: &'a [u8],
+    },
+    /// What a managed runtime's collector has counted.
+    CollectorTotals(CollectorTotals),
     /// What the allocator says of the whole process, the agent's own memory for samples included.
     AllocatorTotals {
         /// Bytes that the program has asked for and not given back, as the allocator counts them.
@@ -154,6 +220,47 @@ pub enum Body<'a> {
     },
     /// The process is leaving by way of its exit handlers. More may follow, from later handlers.
     Exiting,
+}
+
+/// One location of a managed frame. A frame has as many as functions were inlined into one another
+/// there; they come one after the other, outermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameName<'a> {
+    /// The frame's number, at least 1, below [`MANAGED_FRAME`].
+    pub frame: u64,
+    /// Whether this is the frame's last location.
+    pub is_last: bool,
+    /// 1-based; 0 when unknown.
+    pub line: u32,
+    /// First column.
+    pub start_char: u32,
+    /// One past the last column, counted from the start of `line`.
+    pub end_char: u32,
+    /// The function's name; at most [`MAX_BUILD_ID`](crate::codec::MAX_BUILD_ID) bytes, longer ones are cut.
+    pub function: &'a [u8],
+    /// The source file; at most [`MAX_PATH`](crate::codec::MAX_PATH) bytes, longer ones are cut.
+    pub file: &'a [u8],
+}
+
+/// Since the start of the process, but for what the heap holds now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CollectorTotals {
+    /// Words allocated in the minor heap.
+    pub minor_words: u64,
+    /// Words that survived it.
+    pub promoted_words: u64,
+    /// Words allocated in the major heap, the promoted ones included.
+    pub major_words: u64,
+    /// Finished collections of the minor heap.
+    pub minor_collections: u64,
+    /// Finished cycles of the major heap.
+    pub major_collections: u64,
+    /// Finished compactions.
+    pub compactions: u64,
+    /// Words that the major heap has from the system now.
+    pub heap_words: u64,
+    /// The most that it has had.
+    pub top_heap_words: u64,
 }
 
 /// A mapped object file.

@@ -4,8 +4,8 @@ use lifetrace_transport::codec::{
     DecodeError, MAX_BUILD_ID, MAX_FRAMES, MAX_HEAD, MAX_LEN, MAX_PATH, decode, encode,
 };
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Frames, Message, Module, MonotonicNanos, NoticeKind, SampleId,
-    SourceKind, ThreadId,
+    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, Message, Module,
+    MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
 };
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ enum Kind {
     Allocation {
         words: [u64; 3],
         source: SourceKind,
-        growth: bool,
+        manner: Manner,
         shared: u32,
         frames: Vec<u64>,
         truncated: bool,
@@ -40,6 +40,15 @@ enum Kind {
     Notice(NoticeKind),
     Exiting,
     AllocatorTotals(u64, u64),
+    FrameName {
+        frame: u64,
+        places: [u32; 3],
+        is_last: bool,
+        function: Vec<u8>,
+        file: Vec<u8>,
+    },
+    Runtime(Vec<u8>),
+    CollectorTotals([u64; 8]),
 }
 
 impl Owned {
@@ -48,7 +57,7 @@ impl Owned {
             Kind::Allocation {
                 words: [id, size, samples],
                 source,
-                growth,
+                manner,
                 shared,
                 frames,
                 truncated,
@@ -59,7 +68,7 @@ impl Owned {
                     size: *size,
                     samples: *samples,
                     source: *source,
-                    growth: *growth,
+                    manner: *manner,
                     backtrace: BacktraceDelta { shared: *shared, fresh, truncated: *truncated },
                 }
             }
@@ -77,33 +86,68 @@ impl Owned {
             Kind::AllocatorTotals(in_use, held) => {
                 Body::AllocatorTotals { in_use: *in_use, held: *held }
             }
+            Kind::FrameName {
+                frame,
+                places: [line, start_char, end_char],
+                is_last,
+                function,
+                file,
+            } => {
+                let (frame, is_last, line) = (*frame, *is_last, *line);
+                let (start_char, end_char) = (*start_char, *end_char);
+                let name = FrameName { frame, is_last, line, start_char, end_char, function, file };
+                Body::FrameName(name)
+            }
+            Kind::Runtime(version) => Body::Runtime { version },
+            Kind::CollectorTotals(words) => {
+                let [minor_words, promoted_words, major_words, rest @ ..] = *words;
+                let [minor_collections, major_collections, compactions, rest @ ..] = rest;
+                let [heap_words, top_heap_words] = rest;
+                Body::CollectorTotals(CollectorTotals {
+                    minor_words,
+                    promoted_words,
+                    major_words,
+                    minor_collections,
+                    major_collections,
+                    compactions,
+                    heap_words,
+                    top_heap_words,
+                })
+            }
         };
         Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }
     }
 
     /// The layout as the codec's drawing has it, word by word.
     fn naive(&self) -> Vec<u8> {
-        let (tag, detail, flags, words, bytes): (u64, u64, u64, Vec<u64>, Vec<u8>) = match &self
-            .kind
-        {
-            Kind::Allocation { words, source, growth, shared, frames, truncated } => {
-                let counts = (frames.len() as u64) << 32 | u64::from(*shared);
-                let words = [&words[..], &[counts], frames].concat();
-                (1, *source as u64, u64::from(*truncated) + 2 * u64::from(*growth), words, vec![])
-            }
-            Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
-            Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
-            Kind::ModuleLoaded { words, build_id, path } => {
-                let lengths = (path.len() as u64) << 32 | build_id.len() as u64;
-                (4, 0, 0, [&words[..], &[lengths]].concat(), [&build_id[..], path].concat())
-            }
-            Kind::ModuleUnloaded(start) => (5, 0, 0, vec![*start], vec![]),
-            Kind::ThreadStarted(os_id) => (6, 0, 0, vec![u64::from(*os_id)], vec![]),
-            Kind::ThreadEnded => (7, 0, 0, vec![], vec![]),
-            Kind::Notice(kind) => (8, *kind as u64, 0, vec![], vec![]),
-            Kind::Exiting => (9, 0, 0, vec![], vec![]),
-            Kind::AllocatorTotals(in_use, held) => (10, 0, 0, vec![*in_use, *held], vec![]),
-        };
+        let (tag, detail, flags, words, bytes): (u64, u64, u64, Vec<u64>, Vec<u8>) =
+            match &self.kind {
+                Kind::Allocation { words, source, manner, shared, frames, truncated } => {
+                    let counts = (frames.len() as u64) << 32 | u64::from(*shared);
+                    let words = [&words[..], &[counts], frames].concat();
+                    (1, *source as u64, u64::from(*truncated) + 2 * (*manner as u64), words, vec![])
+                }
+                Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
+                Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
+                Kind::ModuleLoaded { words, build_id, path } => {
+                    let lengths = (path.len() as u64) << 32 | build_id.len() as u64;
+                    (4, 0, 0, [&words[..], &[lengths]].concat(), [&build_id[..], path].concat())
+                }
+                Kind::ModuleUnloaded(start) => (5, 0, 0, vec![*start], vec![]),
+                Kind::ThreadStarted(os_id) => (6, 0, 0, vec![u64::from(*os_id)], vec![]),
+                Kind::ThreadEnded => (7, 0, 0, vec![], vec![]),
+                Kind::Notice(kind) => (8, *kind as u64, 0, vec![], vec![]),
+                Kind::Exiting => (9, 0, 0, vec![], vec![]),
+                Kind::AllocatorTotals(in_use, held) => (10, 0, 0, vec![*in_use, *held], vec![]),
+                Kind::FrameName { frame, places, is_last, function, file } => {
+                    let [line, start, end] = places.map(u64::from);
+                    let lengths = (file.len() as u64) << 32 | function.len() as u64;
+                    let words = vec![*frame, start << 32 | line, end, lengths];
+                    (11, 0, u64::from(*is_last), words, [&function[..], file].concat())
+                }
+                Kind::Runtime(version) => (12, 0, 0, vec![version.len() as u64], version.clone()),
+                Kind::CollectorTotals(words) => (13, 0, 0, words.to_vec(), vec![]),
+            };
         let first = tag | detail << 8 | flags << 16 | u64::from(self.thread) << 32;
         let words = [first, self.time].into_iter().chain(words);
         words.flat_map(u64::to_le_bytes).chain(bytes).collect()
@@ -124,19 +168,20 @@ fn encoded(message: &Message<'_>) -> Vec<u8> {
 fn kind() -> impl Strategy<Value = Kind> {
     use SourceKind::{External, Major, Malloc, Minor};
     let source = prop::sample::select(vec![Malloc, Minor, Major, External]);
-    let notice = prop::sample::select(vec![NoticeKind::OwnAllocator, NoticeKind::NoRegion]);
+    let manner = prop::sample::select(vec![Manner::Plain, Manner::Growth, Manner::Deserialised]);
+    let notice = prop::sample::select(NoticeKind::ALL.to_vec());
     let frames = prop::collection::vec(any::<u64>(), 0..200);
-    let allocation =
-        (any::<[u64; 3]>(), source, any::<bool>(), any::<u32>(), frames, any::<bool>());
-    let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID);
-    let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH);
+    let allocation = (any::<[u64; 3]>(), source, manner, any::<u32>(), frames, any::<bool>());
+    let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID).boxed();
+    let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH).boxed();
+    let name = (any::<u64>(), any::<[u32; 3]>(), any::<bool>(), build_id.clone(), path.clone());
     prop_oneof![
-        allocation.prop_map(|(words, source, growth, shared, frames, truncated)| {
-            Kind::Allocation { words, source, growth, shared, frames, truncated }
+        allocation.prop_map(|(words, source, manner, shared, frames, truncated)| {
+            Kind::Allocation { words, source, manner, shared, frames, truncated }
         }),
         any::<u64>().prop_map(Kind::Release),
         any::<u64>().prop_map(Kind::Promotion),
-        (any::<[u64; 3]>(), build_id, path)
+        (any::<[u64; 3]>(), build_id.clone(), path)
             .prop_map(|(words, build_id, path)| Kind::ModuleLoaded { words, build_id, path }),
         any::<u64>().prop_map(Kind::ModuleUnloaded),
         any::<u32>().prop_map(Kind::ThreadStarted),
@@ -144,6 +189,15 @@ fn kind() -> impl Strategy<Value = Kind> {
         notice.prop_map(Kind::Notice),
         Just(Kind::Exiting),
         any::<(u64, u64)>().prop_map(|(in_use, held)| Kind::AllocatorTotals(in_use, held)),
+        name.prop_map(|(frame, places, is_last, function, file)| Kind::FrameName {
+            frame,
+            places,
+            is_last,
+            function,
+            file,
+        }),
+        build_id.prop_map(Kind::Runtime),
+        any::<[u64; 8]>().prop_map(Kind::CollectorTotals),
     ]
 }
 
@@ -186,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..12) {
+    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..15) {
         if let Some(first) = bytes.first_mut() {
             *first = tag;
         }
@@ -200,8 +254,8 @@ proptest! {
 fn the_largest_messages_fit() {
     let frames = vec![u64::MAX; MAX_FRAMES];
     let words = [0; 3];
-    let (source, growth, truncated) = (SourceKind::Malloc, false, true);
-    let largest = Kind::Allocation { words, source, growth, shared: 0, frames, truncated };
+    let (source, manner, truncated) = (SourceKind::Malloc, Manner::Plain, true);
+    let largest = Kind::Allocation { words, source, manner, shared: 0, frames, truncated };
     let names =
         Kind::ModuleLoaded { words, build_id: vec![1; MAX_BUILD_ID], path: vec![2; MAX_PATH] };
     for kind in [largest, names] {
@@ -223,7 +277,7 @@ fn what_is_too_long_is_cut() {
 
 #[test]
 fn tags_that_do_not_exist() {
-    for tag in [0u8, 11, 255] {
+    for tag in [0u8, 14, 255] {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
     }

@@ -5,12 +5,21 @@ use std::collections::HashSet;
 use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome};
 use lifetrace_transport::ring::RingHeader;
 use lifetrace_transport::segment::{
-    LostReason, SegmentHeader, Settings, ring_offsets, segment_bytes,
+    LostReason, SegmentHeader, Settings, Sources, ring_offsets, segment_bytes,
 };
 
 fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
-    let (rate_per_word, seed, follow_children, recorder_pid) = (0.5, 1, 1, 2);
-    Settings { ring_count, ring_bytes, rate_per_word, seed, follow_children, recorder_pid }
+    Settings {
+        ring_count,
+        ring_bytes,
+        rate_per_word: 0.5,
+        managed_rate_per_word: 0.25,
+        seed: 1,
+        follow_children: 1,
+        recorder_pid: 2,
+        sources: Sources::NATIVE,
+        stack_limit: 100,
+    }
 }
 
 #[test]
@@ -79,4 +88,8 @@ fn signs_of_life_and_the_end() {
 fn only_rate_one_is_exact() {
     assert!(Settings { rate_per_word: 1.0, ..settings(1, 4096) }.exact());
     assert!(!Settings { rate_per_word: 1.0 - 1e-12, ..settings(1, 4096) }.exact());
+    let managed = Settings { managed_rate_per_word: 1.0, ..settings(1, 4096) };
+    assert!(!managed.exact());
+    assert!(Settings { sources: Sources::NATIVE.and(Sources::OCAML), ..managed }.exact());
+    assert!(!Settings { sources: Sources::OCAML, ..settings(1, 4096) }.exact());
 }

@@ -7,7 +7,7 @@ use lifetrace_trace::event::{Event, TraceInfo, growth_location};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
-use lifetrace_transport::message::{Frames, Module};
+use lifetrace_transport::message::{Frames, Manner, Module};
 
 use super::*;
 use crate::sink::Memtrace;
@@ -70,7 +70,7 @@ impl Scene {
         let (id, size) = (SampleId(id), 10);
         self.say(
             thread,
-            Body::Allocation { id, size, samples: 1, source, growth: false, backtrace },
+            Body::Allocation { id, size, samples: 1, source, manner: Manner::Plain, backtrace },
         );
     }
 
@@ -213,7 +213,10 @@ fn bytes_become_whole_words() {
     for (id, size) in [0u64, 1, 8, 9, u64::MAX].into_iter().enumerate() {
         let backtrace = BacktraceDelta { shared: 0, fresh: Frames::Words(&[]), truncated: false };
         let (id, source) = (SampleId(id as u64), SourceKind::Malloc);
-        scene.say(1, Body::Allocation { id, size, samples: 1, source, growth: false, backtrace });
+        scene.say(
+            1,
+            Body::Allocation { id, size, samples: 1, source, manner: Manner::Plain, backtrace },
+        );
     }
     let lengths: Vec<u64> = scene.allocations().into_iter().map(|(length, _)| length).collect();
     assert_eq!(lengths, [0, 1, 1, 2, 1 << 61]);
@@ -332,7 +335,10 @@ fn a_growth_has_one_more_frame_and_leaves_the_next_backtrace_alone() {
     let fresh = [];
     let backtrace = BacktraceDelta { shared: 2, fresh: Frames::Words(&fresh), truncated: false };
     let (id, source) = (SampleId(2), SourceKind::Malloc);
-    scene.say(1, Body::Allocation { id, size: 8, samples: 1, source, growth: true, backtrace });
+    scene.say(
+        1,
+        Body::Allocation { id, size: 8, samples: 1, source, manner: Manner::Growth, backtrace },
+    );
     scene.allocate(1, 3, 2, &[], false);
 
     let trace = scene.trace();

@@ -168,6 +168,24 @@ fn explanation(notice: NoticeKind) -> &'static str {
     match notice {
         NoticeKind::OwnAllocator => "brings its own malloc: its allocations cannot be heard",
         NoticeKind::NoRegion => "left no room in its address space: nothing could be sampled",
+        NoticeKind::UnknownOCaml => {
+            "has an OCaml runtime without a statistical memory profiler (4.11 to 4.14 have one, and 5.3 \
+             and later): its OCaml heap is not in the trace"
+        }
+        NoticeKind::Memtrace => {
+            "has Memtrace linked in, and MEMTRACE is set: its OCaml heap is left to that"
+        }
+        NoticeKind::OwnMemprof => {
+            "has used Gc.Memprof itself, which serves one at a time: from then on its OCaml heap is not \
+             in the trace"
+        }
+        NoticeKind::MemprofUnguarded => {
+            "does not let itself be watched: should it start Gc.Memprof itself, it gets an exception"
+        }
+        NoticeKind::DomainsMisreported => {
+            "runs several domains on an OCaml that reports blocks as dead which other domains have \
+             promoted (ocaml/ocaml#14057): lifetimes are too short"
+        }
     }
 }
 
