@@ -8,16 +8,19 @@
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use lifetrace_transport::message::Body;
-use lifetrace_transport::segment::LostReason;
+use lifetrace_transport::message::{BacktraceDelta, Body, SourceKind};
+use lifetrace_transport::segment::{LostReason, Sources};
 
 use crate::phase::{self, Phase, Start};
 use crate::random::Random;
-use crate::room::Space;
+use crate::room::{Room, Space};
 use crate::sampler::{Hits, WORD};
 use crate::session::Session;
 use crate::thread::{self, COUNTING, Thread};
 use crate::{sender, sys, tls};
+
+/// Nobody allocates so many words.
+const FAR_WORDS: u64 = 1 << 59;
 
 /// Streams of random numbers for gaps while paused, beyond those that threads are numbered from.
 const FIRST_PAUSED_STREAM: u64 = 1 << 32;
@@ -57,11 +60,20 @@ pub enum Countdown {
 
 /// Enters, if this thread can. Losses are the caller's to count: only it knows whether there is one.
 pub fn enter() -> Entry {
+    enter_as(Entered::new)
+}
+
+/// Likewise, for a caller who runs on a stack of the agent's own.
+pub fn enter_on_own_stack() -> Entry {
+    enter_as(|session| Entered::with(session, |_| Space::Ample))
+}
+
+fn enter_as(enter: impl FnOnce(&'static Session) -> Option<Entered>) -> Entry {
     if is_busy() {
         return Entry::Bypass;
     }
     match phase::current() {
-        Phase::Recording => match phase::recording().and_then(Entered::new) {
+        Phase::Recording => match phase::recording().and_then(enter) {
             Some(entered) => Entry::Recording(entered),
             None => Entry::Bypass,
         },
@@ -81,7 +93,7 @@ pub fn countdown_ended(words: u64) -> Countdown {
         return Countdown::Pass;
     }
     if phase::current() == Phase::Recording {
-        if let Some(session) = phase::recording().filter(|session| session.header.paused()) {
+        if let Some(session) = phase::recording().filter(|session| !hears_malloc(session)) {
             pass_over(session);
             return Countdown::Pass;
         }
@@ -100,6 +112,10 @@ pub fn countdown_ended(words: u64) -> Countdown {
             Countdown::Pass
         }
     }
+}
+
+fn hears_malloc(session: &Session) -> bool {
+    !session.header.paused() && session.header.settings().sources.has(Sources::NATIVE)
 }
 
 /// Whether this thread is inside the agent.
@@ -131,23 +147,29 @@ pub fn thread_ended() {
 /// The first countdown of a fresh thread; whether the block at hand is hit.
 fn first_countdown(words: u64) -> bool {
     let Some(session) = phase::recording() else { return true };
-    let mut random = stream(session);
-    let gap = session.rate.gap(&mut random);
-    let countdown = gap as i64 - words as i64;
+    let countdown = first_gap(session) - words as i64;
     tls::set_state(COUNTING);
     tls::set_countdown(countdown * WORD as i64);
     countdown < 0
 }
 
-/// Restarts the countdown while recording is paused. The gaps have no memory: whenever it goes on,
-/// what is left of the last one is as good as a fresh one. So a thread that was fresh is fresh no
-/// more; it would else draw a first gap in place of the hit that this one leads to.
+/// Words before the first hit of a fresh thread.
+fn first_gap(session: &Session) -> i64 {
+    session.rate.gap(&mut stream(session)) as i64
+}
+
+/// Restarts the countdown while recording is paused, or for ever if malloc is not to be heard. The
+/// gaps have no memory: whenever it goes on, what is left of the last one is as good as a fresh one. So
+/// a thread that was fresh is fresh no more; it would else draw a first gap in place of the hit that
+/// this one leads to.
 fn pass_over(session: &Session) {
     if tls::state() == 0 {
         tls::set_state(COUNTING);
     }
     let settings = session.header.settings();
-    let gap = if settings.rate_per_word >= 1.0 {
+    let gap = if !settings.sources.has(Sources::NATIVE) {
+        FAR_WORDS
+    } else if settings.rate_per_word >= 1.0 {
         0
     } else {
         let stream = FIRST_PAUSED_STREAM + PASSED_OVER.fetch_add(1, Ordering::Relaxed);
@@ -170,7 +192,7 @@ fn rest() {
 }
 
 fn lost_in_signal_handler() {
-    if let Some(session) = phase::recording() {
+    if let Some(session) = phase::recording().filter(|session| hears_malloc(session)) {
         session.header.count_lost(LostReason::Reentrant);
     }
     rest();
@@ -182,11 +204,15 @@ fn stream(session: &Session) -> Random {
 
 impl Entered {
     fn new(session: &'static Session) -> Option<Self> {
+        Self::with(session, |room| room.below(sys::stack_pointer()))
+    }
+
+    fn with(session: &'static Session, space: impl FnOnce(&mut Room) -> Space) -> Option<Self> {
         let errno = sys::errno();
         let known = thread::current();
         let thread = known.or_else(|| Self::acquire(session))?;
         // SAFETY: this thread's own, and not busy: nobody else refers to it.
-        let space = unsafe { (*thread).room.below(sys::stack_pointer()) };
+        let space = space(unsafe { &mut (*thread).room });
         if space == Space::None {
             session.header.count_lost(LostReason::NoStack);
             sys::set_errno(errno);
@@ -205,6 +231,10 @@ impl Entered {
     }
 
     fn acquire(session: &'static Session) -> Option<*mut Thread> {
+        if tls::state() == 0 {
+            // It is here before it has allocated: to free, or for a managed runtime.
+            tls::set_countdown(first_gap(session) * WORD as i64);
+        }
         let thread = thread::acquire(session.header.settings().seed);
         if thread.is_none() {
             session.header.count_lost(LostReason::NoThreadRecord);
@@ -218,6 +248,7 @@ impl Entered {
         let thread: &mut Thread = self;
         thread.introduced_to = number;
         thread.backtraces.forget();
+        thread.managed.forget();
         self.send(Body::ThreadStarted { os_id: sys::thread_os_id() });
     }
 
@@ -238,15 +269,25 @@ impl Entered {
         sender::send(session, thread.id, &mut thread.head, body)
     }
 
-    /// Says an allocation with the thread's current backtrace; whether it got through. If it did
-    /// not, the next backtrace is sent whole.
+    /// Says an allocation of `source` with the thread's current backtrace there; whether it got
+    /// through. If it did not, the next backtrace is sent whole.
     pub fn send_with_backtrace(
         &mut self,
-        body: impl FnOnce(lifetrace_transport::message::BacktraceDelta<'_>) -> Body<'_>,
+        source: SourceKind,
+        body: impl FnOnce(BacktraceDelta<'_>) -> Body<'_>,
     ) -> bool {
         let session = self.session;
         let thread: &mut Thread = self;
-        let Thread { id, head, backtraces, .. } = thread;
+        let Thread { id, head, backtraces, managed, .. } = thread;
+        if source.is_managed() {
+            let sent = sender::send(session, *id, head, body(managed.delta()));
+            if sent {
+                managed.tell()
+            } else {
+                managed.forget()
+            }
+            return sent;
+        }
         let sent = sender::send(session, *id, head, body(backtraces.delta()));
         if sent {
             backtraces.tell()

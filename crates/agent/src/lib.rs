@@ -6,8 +6,9 @@
 //! small probability ([`sampler`]). A thread counts down the words to its next hit in thread-local
 //! storage ([`tls`]), so a block without a hit costs one subtraction and one branch. A block with a
 //! hit is a *sample*: whoever hears it (malloc, a runtime) takes a [`guard::Entry`], captures a
-//! backtrace into the [`thread::Thread`], places or remembers the block, and says so through the
-//! [`sender`]; later it says that the block died.
+//! backtrace into the [`thread::Thread`], and tells its [`tracker`] of the block, which says what to
+//! remember with it; later it tells that the block was promoted, and that it died. The tracker of a
+//! recording is the [`announcer`], which speaks to the recorder through the [`sender`].
 //!
 //! ```text
 //!           start ok             recorder gone / told to stop
@@ -26,7 +27,7 @@
 //! - A forked child is found out without its help, by a page that the kernel wipes
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //!
-//! \[UNSAFE\] files: `frames`, `guard`, `phase`, `room` (its tests), `sender`, `session`, `sys`,
+//! \[UNSAFE\] files: `buffer`, `frames`, `guard`, `phase`, `room` (its tests), `sender`, `session`, `sys`,
 //! `thread`, `tls/*`.
 
 #![no_std]
@@ -34,10 +35,13 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod announcer;
 pub mod backtrace;
+pub mod buffer;
 pub mod frames;
 pub mod guard;
 pub mod lock;
+pub mod managed;
 pub mod phase;
 pub mod random;
 pub mod room;
@@ -47,3 +51,4 @@ pub mod session;
 pub mod sys;
 pub mod thread;
 pub mod tls;
+pub mod tracker;

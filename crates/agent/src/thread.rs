@@ -13,6 +13,7 @@ use lifetrace_transport::message::ThreadId;
 
 use crate::backtrace::Backtraces;
 use crate::lock::{Lock, Patience};
+use crate::managed::Managed;
 use crate::random::Random;
 use crate::room::Room;
 use crate::{sys, tls};
@@ -30,6 +31,8 @@ pub struct Thread {
     pub random: Random,
     /// Its last backtrace, and the next one.
     pub backtraces: Backtraces,
+    /// Likewise, of a managed runtime's frames.
+    pub managed: Managed,
     /// What is known to be readable of its stack, for the unwinder.
     pub readable: core::ops::Range<u64>,
     /// What is known of its stack below.
@@ -75,6 +78,7 @@ pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
     state.id = ThreadId(id);
     state.random = Random::new(seed, u64::from(id));
     state.backtraces.clear();
+    state.managed.clear();
     state.readable = 0..0;
     state.room = Room::default();
     state.introduced_to = 0;

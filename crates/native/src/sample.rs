@@ -4,16 +4,21 @@
 //! works; a block whose thread is busy (a signal handler interrupted the agent) passes through, and
 //! what is missed thereby is counted.
 
+use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
-use lifetrace_agent::{phase, tls};
-use lifetrace_transport::message::{Body, Manner, SampleId, SourceKind};
+use lifetrace_agent::tls;
+use lifetrace_agent::tracker::{Allocation, Tracker};
+use lifetrace_transport::message::{Manner, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use crate::classes::QUANTUM;
 use crate::next::NEXT;
 use crate::region::{self, Block, Extent, Fresh};
 use crate::{start, totals, unwind};
+
+/// Who is told of malloc's samples.
+const TRACKER: Announcer = Announcer;
 
 /// No allocator grants more.
 const LARGEST: usize = isize::MAX as usize;
@@ -258,18 +263,18 @@ fn growth(first: u64, words: u64, hits: Hits) -> Birth {
 #[inline(never)]
 fn announce(entered: &mut Entered, block: Block, birth: Birth) {
     unwind::capture(entered);
-    let sample = phase::next_sample();
     let Birth { first, words, hits, bytes } = birth;
-    let announced = entered.send_with_backtrace(|backtrace| Body::Allocation {
-        id: SampleId(sample),
+    let allocation = Allocation {
         size: bytes,
         samples: hits,
         source: SourceKind::Malloc,
         manner: if first == 0 { Manner::Plain } else { Manner::Growth },
-        backtrace,
-    });
+    };
+    let announced = TRACKER.allocated(entered, &allocation);
     totals::tell_if_due(entered);
-    if announced && !block.attach(Extent { sample, first, words, hits }) {
+    if let Some(SampleId(sample)) = announced
+        && !block.attach(Extent { sample, first, words, hits })
+    {
         release(entered, sample);
         entered.session().header.count_lost(LostReason::RegionFull);
     }
@@ -287,9 +292,7 @@ fn end(block: Block, mut say: impl FnMut(&Extent)) {
 }
 
 fn release(entered: &mut Entered, sample: u64) {
-    if phase::of_this_session(sample) {
-        entered.send(Body::Release { id: SampleId(sample) });
-    }
+    TRACKER.freed(entered, SampleId(sample));
 }
 
 /// Enters; a forked child that has not looked for the recorder yet does so first.
