@@ -1,7 +1,7 @@
 //! An array of words that grows, of memory that no allocator knows. \[UNSAFE\]
 //!
-//! It is a mapping of its own, which grows by a factor of two and is never given back: a thread's
-//! record, of which it is part, is used again by the next thread.
+//! It is a mapping of its own, which grows by a factor of two, and is given back only by who says so:
+//! most are part of a thread's record, which is used again by the next thread.
 
 use core::ptr::NonNull;
 
@@ -55,11 +55,16 @@ impl Buffer {
         let larger = Buffer { start: Some(start.cast()), capacity: bytes / size_of::<u64>() };
         let old = core::mem::replace(self, larger);
         self.words_mut()[..old.capacity].copy_from_slice(old.words());
-        if let Some(start) = old.start {
-            // SAFETY: the old mapping is ours, and its contents have moved.
-            unsafe { sys::unmap(start.cast(), old.capacity * size_of::<u64>()) };
-        }
+        old.give_back();
         true
+    }
+
+    /// Gives its memory back to the kernel.
+    pub fn give_back(self) {
+        if let Some(start) = self.start {
+            // SAFETY: the mapping is ours, and nobody refers to it any more.
+            unsafe { sys::unmap(start.cast(), self.capacity * size_of::<u64>()) };
+        }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Thread {
     pub backtraces: Backtraces,
     /// Likewise, of a managed runtime's frames.
     pub managed: Managed,
+    /// Room for what a managed runtime's callback returns, which has to outlive the callback.
+    pub answer: [u64; 2],
     /// What is known to be readable of its stack, for the unwinder.
     pub readable: core::ops::Range<u64>,
     /// What is known of its stack below.

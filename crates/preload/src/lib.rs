@@ -1,16 +1,17 @@
 //! The shared library that `lifetrace record` loads into targets. \[UNSAFE\]
 //!
-//! All it does is export: the malloc family, jemalloc's functions, the operators of C++ and prctl
-//! under their own names, a constructor and a destructor. It depends on libc alone, allocates from the
+//! All it does is export: the malloc family, jemalloc's functions, the operators of C++, prctl and
+//! readlink under their own names, a constructor and a destructor. It depends on libc alone, allocates from the
 //! kernel alone, and has no way to unwind or to print.
 
 #![no_std]
 #![allow(non_snake_case, reason = "C++ mangled names")]
 
-use core::ffi::{c_int, c_ulong};
+use core::ffi::{c_char, c_int, c_ulong};
 
 use lifetrace_native::arena::Arena;
-use lifetrace_native::{cxx, interpose, jemalloc, sandbox, start};
+use lifetrace_native::{cxx, interpose, jemalloc, modules, sandbox, start};
+use lifetrace_ocaml::start as ocaml;
 
 #[global_allocator]
 static ARENA: Arena = Arena;
@@ -70,6 +71,18 @@ export! {
     ) -> c_int;
 }
 
+/// What the OCaml agent has from the native one.
+const HOST: ocaml::Host =
+    ocaml::Host { begin_session: start::start, announce_modules: modules::refresh };
+
+/// # Safety
+/// As C's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn readlink(path: *const c_char, to: *mut c_char, size: usize) -> isize {
+    // SAFETY: the caller's contract is the callee's.
+    unsafe { ocaml::readlink(HOST, path, to, size) }
+}
+
 export! {
     cxx, "C";
     _Znwm(size: usize) -> *mut u8;
@@ -107,5 +120,6 @@ extern "C" fn constructor() {
 }
 
 extern "C" fn destructor() {
+    ocaml::finish();
     start::destructor();
 }

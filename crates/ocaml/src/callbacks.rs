@@ -1,0 +1,129 @@
+//! What the runtime calls. \[UNSAFE\]
+//!
+//! The thunks come here with the callback's argument. Metadata are immediates, the block `Some metadata`
+//! is in the thread's record: so nothing is allocated in OCaml's heap, and nothing keeps a block alive.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use lifetrace_agent::announcer::Announcer;
+use lifetrace_agent::guard::{self, Entered, Entry};
+use lifetrace_agent::tracker::{Allocation, Tracker};
+use lifetrace_transport::codec::MAX_FRAMES;
+use lifetrace_transport::message::{Body, Manner, NoticeKind, SourceKind};
+
+use crate::blocks::{self, NONE, Value};
+use crate::runtime::{self, Runtime};
+use crate::{stack, start, state};
+
+/// Who is told of OCaml's samples.
+const TRACKER: Announcer = Announcer;
+
+const WORD_BYTES: u64 = 8;
+
+/// `allocation_source`, as the runtime numbers it: 0 is the normal one; custom blocks' is 2, and 5.5 has
+/// a fourth, mapped files'.
+const DESERIALISED: u64 = 1;
+
+/// Fewer frames say nothing.
+const LEAST_LIMIT: usize = 16;
+
+pub(crate) extern "C" fn allocated_minor(allocation: Value) -> Value {
+    allocated(allocation, SourceKind::Minor)
+}
+
+pub(crate) extern "C" fn allocated_major(allocation: Value) -> Value {
+    allocated(allocation, SourceKind::Major)
+}
+
+pub(crate) extern "C" fn promoted(block: Value) -> Value {
+    let Some(mut entered) = enter() else { return NONE };
+    match TRACKER.promoted(&mut entered, blocks::metadata(block)) {
+        Some(metadata) => blocks::some(&mut entered.answer, metadata),
+        None => NONE,
+    }
+}
+
+pub(crate) extern "C" fn freed(block: Value) -> Value {
+    if let Some(mut entered) = enter() {
+        TRACKER.freed(&mut entered, blocks::metadata(block));
+    }
+    NONE
+}
+
+fn allocated(allocation: Value, generation: SourceKind) -> Value {
+    let (Some(runtime), Some(mut entered)) = (runtime::get(), enter()) else { return NONE };
+    if entered.session().header.paused() {
+        return NONE;
+    }
+    // SAFETY: the runtime's record { n_samples; size; source; callstack }; nothing runs that would move
+    // or change its blocks before we return.
+    let (samples, words, source, frames) = unsafe {
+        let field = |index| allocation.field(index);
+        (field(0).number(), field(1).number(), field(2).number(), field(3).fields())
+    };
+    if runtime.version.misreports_domains() {
+        watch_domains(&mut entered, runtime);
+    }
+    if !capture(&mut entered, runtime, frames) {
+        return NONE;
+    }
+    let allocation = Allocation {
+        size: words * WORD_BYTES,
+        samples,
+        source: if source <= DESERIALISED { generation } else { SourceKind::External },
+        manner: if source == DESERIALISED { Manner::Deserialised } else { Manner::Plain },
+    };
+    match TRACKER.allocated(&mut entered, &allocation) {
+        Some(metadata) => blocks::some(&mut entered.answer, metadata),
+        None => NONE,
+    }
+}
+
+/// Says so once if there are several domains.
+fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
+    static FIRST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    let (domain, null) = (runtime.domain(), core::ptr::null_mut());
+    let first = FIRST.compare_exchange(null, domain, Ordering::Relaxed, Ordering::Relaxed);
+    let session = entered.session().number;
+    if first.is_err_and(|first| first != domain) && TOLD.swap(session, Ordering::Relaxed) != session
+    {
+        entered.send(Body::Notice { kind: NoticeKind::DomainsMisreported });
+    }
+}
+
+/// Makes the runtime's backtrace the thread's, in words that the recorder knows; whether that worked.
+fn capture(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -> bool {
+    let limit = entered.session().header.settings().stack_limit as usize;
+    let is_whole = frames.len() < start::depth();
+    entered.managed.update(frames, limit.clamp(LEAST_LIMIT, MAX_FRAMES), !is_whole);
+    let is_known = translate(entered, runtime).is_some();
+    if !is_known {
+        entered.managed.forget();
+    }
+    is_known
+}
+
+fn translate(entered: &mut Entered, runtime: &Runtime) -> Option<()> {
+    let mut state = state::of_session(entered, runtime)?;
+    for at in 0..entered.managed.fresh_mut().len() {
+        let slot = entered.managed.fresh_mut()[at];
+        let word = state.word(entered, runtime, slot)?;
+        entered.managed.fresh_mut()[at] = word;
+    }
+    Some(())
+}
+
+/// Enters the agent; a forked child that has not looked for the recorder yet does so first.
+pub(crate) fn enter() -> Option<Entered> {
+    for _ in 0..2 {
+        let entry = if stack::is_here() { guard::enter_on_own_stack() } else { guard::enter() };
+        match entry {
+            Entry::Recording(entered) => return Some(entered),
+            Entry::Start(now) => start::begin_session(now),
+            Entry::Bypass => return None,
+        }
+    }
+    None
+}

@@ -1,0 +1,52 @@
+//! Hears the OCaml runtime, from outside, in unmodified native executables.
+//!
+//! # The model
+//!
+//! The runtime has a sampler of its own, which [`Gc.Memprof`] is the face of: it draws the words that are
+//! hit, walks the stack, follows blocks, and calls back. A native executable exports its whole runtime,
+//! so all of that can be had without a line of OCaml: [`start`] gives `caml_memprof_start` a *tracker*, a
+//! static block of five static closures whose code ([`thunks`]) leads here.
+//!
+//! ```text
+//! readlink("/proc/self/exe")     once, by the runtime: initialised, and before any OCaml code
+//!   └─ start ─ runtime (symbols, version) ─ caml_memprof_start(rate, depth, tracker)
+//!
+//! allocation hit ─ runtime ─ thunk ─ callbacks ─ Tracker::allocated ─▶ ring
+//!                            │         └─ slots: each distinct frame is named once (debug_info)
+//!                            └─ on a stack of our own
+//! ```
+//!
+//! # Rules
+//!
+//! - Nothing is allocated in the OCaml heap: an answer `Some id` is a static block, of which the runtime
+//!   reads the field before anything else runs.
+//! - No exception is raised, the runtime's lock is never released, the collector is never run.
+//! - The callbacks run on a stack of their own (OCaml 4) or on the system's (OCaml 5), never in what is
+//!   left of the program's.
+//! - The program may start `Gc.Memprof` itself: then that is its, and ours ends ([`yielding`]).
+//!
+//! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later. Of
+//! these 4.13 is tested; the layouts of the others are those of their sources.
+//!
+//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `runtime`, `stack`, `start`, `state`, `thunks/*`,
+//! `totals`, `yielding`.
+//!
+//! [`Gc.Memprof`]: https://ocaml.org/manual/5.3/api/Gc.Memprof.html
+
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+mod blocks;
+mod callbacks;
+mod debug_info;
+mod runtime;
+mod slots;
+mod stack;
+pub mod start;
+mod state;
+mod thunks;
+mod totals;
+mod version;
+mod yielding;

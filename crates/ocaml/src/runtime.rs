@@ -1,0 +1,170 @@
+//! The runtime's functions and variables, found by name. \[UNSAFE\]
+
+use core::ffi::{CStr, c_void};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use lifetrace_agent::sys;
+
+use crate::blocks::Value;
+use crate::debug_info::{Extract, Locate, Next};
+use crate::version::Version;
+
+/// `caml_memprof_start(rate, callstack size, tracker)`.
+pub(crate) type StartMemprof = unsafe extern "C" fn(Value, Value, Value) -> Value;
+/// `caml_memprof_stop(unit)`.
+pub(crate) type StopMemprof = unsafe extern "C" fn(Value) -> Value;
+type Hook = unsafe extern "C" fn();
+
+/// A runtime that can be sampled.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    pub(crate) version: Version,
+    pub(crate) start: StartMemprof,
+    pub(crate) stop: StopMemprof,
+    pub(crate) extract: Extract,
+    pub(crate) next: Next,
+    pub(crate) locate: Locate,
+    /// `caml_c_call`, by which OCaml 5 leaves its stacks.
+    pub(crate) c_call: *mut c_void,
+    /// The variable that points to the domain's state, in OCaml 4.
+    state: *const *const u64,
+    /// Words that the major heap has given since the last slice, in OCaml 4.
+    allocated_words: *const u64,
+    minor_words: Option<unsafe extern "C" fn() -> f64>,
+    minor_end_hook: Option<&'static AtomicPtr<c_void>>,
+    /// The state of this thread's domain, in OCaml 5.
+    domain: Option<unsafe extern "C" fn() -> *mut c_void>,
+    cleanup_on_exit: *const i32,
+}
+
+/// Why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// No native OCaml runtime, or not initialised.
+    NotHere,
+    /// One that cannot be sampled.
+    Unknown,
+}
+
+static FOUND: AtomicPtr<Runtime> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The runtime that was settled on.
+pub(crate) fn get() -> Option<&'static Runtime> {
+    // SAFETY: null, or what `keep` has written to memory that stays.
+    unsafe { FOUND.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether the process exports `name`.
+pub(crate) fn exports(name: &CStr) -> bool {
+    symbol(name).is_some()
+}
+
+fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: a C string.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+/// A function or variable, whose type the caller knows.
+///
+/// # Safety
+/// `T` is a pointer or a function pointer of that type.
+unsafe fn typed<T: Copy>(name: &CStr) -> Result<T, Absent> {
+    const { assert!(size_of::<T>() == size_of::<NonNull<c_void>>()) };
+    let found = symbol(name).ok_or(Absent::NotHere)?;
+    // SAFETY: by contract; the sizes are equal.
+    Ok(unsafe { core::mem::transmute_copy(&found) })
+}
+
+/// Finds the runtime of this process.
+///
+/// # Errors
+/// [`Absent`]. Bytecode has no frame tables; its callbacks would have to be bytecode.
+pub(crate) fn find() -> Result<Runtime, Absent> {
+    symbol(c"caml_frametable").ok_or(Absent::NotHere)?;
+    // SAFETY: of these types in all versions since 4.11, as their headers say. A pointer to a variable
+    // is as good as the variable.
+    let runtime = unsafe {
+        let null: *const c_void = core::ptr::null();
+        Runtime {
+            start: typed(c"caml_memprof_start")?,
+            stop: typed(c"caml_memprof_stop")?,
+            version: Version::of(exports).ok_or(Absent::Unknown)?,
+            extract: typed(c"caml_debuginfo_extract")?,
+            next: typed(c"caml_debuginfo_next")?,
+            locate: typed(c"caml_debuginfo_location")?,
+            c_call: typed(c"caml_c_call")?,
+            state: typed(c"Caml_state").unwrap_or(null).cast(),
+            allocated_words: typed(c"caml_allocated_words").unwrap_or(null).cast(),
+            minor_words: typed(c"caml_gc_minor_words_unboxed").ok(),
+            domain: typed(c"caml_get_domain_state").ok(),
+            minor_end_hook: typed(c"caml_minor_gc_end_hook").ok(),
+            cleanup_on_exit: typed(c"caml_cleanup_on_exit").unwrap_or(null).cast(),
+        }
+    };
+    let is_ready = runtime.version.has_fibers() || runtime.domain_state().is_some();
+    if is_ready { Ok(runtime) } else { Err(Absent::NotHere) }
+}
+
+/// Keeps it for [`get`]; `None` when there is no memory.
+pub(crate) fn keep(runtime: Runtime) -> Option<&'static Runtime> {
+    let place = sys::map(size_of::<Runtime>())?.cast::<Runtime>();
+    // SAFETY: fresh memory, large and aligned enough.
+    unsafe { place.write(runtime) };
+    FOUND.store(place.as_ptr(), Ordering::Release);
+    get()
+}
+
+impl Runtime {
+    /// The words of the domain's state, in OCaml 4.
+    fn domain_state(&self) -> Option<NonNull<u64>> {
+        if self.state.is_null() {
+            return None;
+        }
+        // SAFETY: the exported variable.
+        NonNull::new(unsafe { self.state.read() }.cast_mut())
+    }
+
+    /// A word of the domain's state, in OCaml 4.
+    pub(crate) fn state_word(&self, index: usize) -> Option<u64> {
+        let state = self.domain_state()?;
+        // SAFETY: the version has so many words there (`Version::counters`).
+        Some(unsafe { state.add(index).read_volatile() })
+    }
+
+    /// Something that is another in each domain.
+    pub(crate) fn domain(&self) -> *mut c_void {
+        // SAFETY: reads a thread-local variable; a callback's thread has a domain.
+        self.domain.map_or(core::ptr::null_mut(), |domain| unsafe { domain() })
+    }
+
+    /// Words that have been allocated in the minor heap, this moment's included.
+    pub(crate) fn minor_words(&self) -> Option<u64> {
+        // SAFETY: reads the domain's state, which is there.
+        self.minor_words.map(|count| unsafe { count() } as u64)
+    }
+
+    /// Words of the major heap that its counter will be told of at the next slice.
+    pub(crate) fn unaccounted_words(&self) -> u64 {
+        // SAFETY: null or the exported variable.
+        unsafe { self.allocated_words.as_ref() }.copied().unwrap_or(0)
+    }
+
+    /// Whether the domain's state is still there in the program's last moments. The runtime frees it at
+    /// its shutdown if the user wants that, or its host does.
+    pub(crate) fn outlives_exit(&self) -> bool {
+        // SAFETY: null or the exported variable.
+        let cleans_up = unsafe { self.cleanup_on_exit.as_ref() }.is_some_and(|&it| it != 0);
+        !cleans_up
+            && self.domain_state().is_some_and(|state| sys::is_readable(state.as_ptr() as u64))
+    }
+
+    /// Puts `hook` where the runtime calls at the end of each collection of the minor heap; the one that
+    /// was there is to be called by it. False if the runtime has no such place.
+    pub(crate) fn hear_minor_collections(&self, hook: Hook, previous: &AtomicPtr<c_void>) -> bool {
+        let Some(place) = self.minor_end_hook else { return false };
+        previous.store(place.load(Ordering::Acquire), Ordering::Relaxed);
+        place.store(hook as *mut c_void, Ordering::Release);
+        true
+    }
+}

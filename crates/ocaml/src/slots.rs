@@ -1,0 +1,112 @@
+//! Which frames the recorder knows, and by which words.
+//!
+//! A slot is what the runtime gives for a frame: the address of a descriptor or of debug information, as
+//! an immediate, so odd. It stands for the same place as long as the process lives: OCaml code is never
+//! unloaded. The table is open-addressed and at most half full; it grows to twice the size.
+
+use lifetrace_agent::buffer::Buffer;
+
+const FIRST_PLACES: usize = 1024;
+
+/// See the module. All zero is an empty one.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    /// Pairs of a slot and its word; the slot 0 is no slot.
+    places: Buffer,
+    capacity: usize,
+    count: usize,
+}
+
+impl Slots {
+    pub(crate) const fn new() -> Slots {
+        Slots { places: Buffer::new(), capacity: 0, count: 0 }
+    }
+
+    /// The word of a slot.
+    #[inline]
+    pub(crate) fn find(&self, slot: u64) -> Option<u64> {
+        if self.capacity == 0 {
+            return None;
+        }
+        let place = self.place_of(slot);
+        (self.places.words()[place] == slot).then(|| self.places.words()[place + 1])
+    }
+
+    /// Remembers the word of a slot that is not there yet; false when there is no memory.
+    pub(crate) fn insert(&mut self, slot: u64, word: u64) -> bool {
+        if 2 * (self.count + 1) > self.capacity && !self.grow() {
+            return false;
+        }
+        let place = self.place_of(slot);
+        let places = self.places.words_mut();
+        (places[place], places[place + 1]) = (slot, word);
+        self.count += 1;
+        true
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.places.words_mut().fill(0);
+        self.count = 0;
+    }
+
+    /// Where a slot is, or would be: the index of its pair.
+    fn place_of(&self, slot: u64) -> usize {
+        let mask = self.capacity - 1;
+        let hash = slot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let mut at = hash as usize & mask;
+        let places = self.places.words();
+        while places[2 * at] != slot && places[2 * at] != 0 {
+            at = (at + 1) & mask;
+        }
+        2 * at
+    }
+
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let capacity = (2 * self.capacity).max(FIRST_PLACES);
+        let mut places = Buffer::new();
+        if !places.reserve(2 * capacity) {
+            return false;
+        }
+        let old = core::mem::replace(self, Slots { places, capacity, count: self.count });
+        for pair in old.places.words().as_chunks::<2>().0 {
+            if pair[0] != 0 {
+                let place = self.place_of(pair[0]);
+                self.places.words_mut()[place..place + 2].copy_from_slice(pair);
+            }
+        }
+        old.places.give_back();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use lifetrace_agent::random::Random;
+
+    use super::*;
+
+    #[test]
+    fn it_is_a_map() {
+        let (mut slots, mut naive) = (Slots::new(), HashMap::new());
+        let mut random = Random::new(1, 2);
+        assert_eq!(slots.find(1), None);
+        for _ in 0..3 {
+            for word in 0..20_000 {
+                let slot = random.word() % 30_000 * 16 + 1;
+                assert_eq!(slots.find(slot), naive.get(&slot).copied());
+                if slots.find(slot).is_none() {
+                    assert!(slots.insert(slot, word));
+                    naive.insert(slot, word);
+                }
+            }
+            assert!(naive.iter().all(|(&slot, &word)| slots.find(slot) == Some(word)));
+            assert_eq!(slots.count, naive.len());
+            slots.clear();
+            naive.clear();
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The start, when the runtime is initialised and has run no OCaml code yet. \[UNSAFE\]
+//!
+//! The runtime asks for the program's path by `readlink("/proc/self/exe")` once, after its collector,
+//! tables and signals are set up and right before the program; so does nobody else with an initialised
+//! runtime. That function is heard, and everything begins there.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use lifetrace_agent::guard::{self, Entered, Entry};
+use lifetrace_agent::phase::Start;
+use lifetrace_agent::sys;
+use lifetrace_transport::handshake::Origin;
+use lifetrace_transport::message::{Body, NoticeKind};
+use lifetrace_transport::segment::{Settings, Sources};
+
+use crate::blocks::{Value, static_header};
+use crate::runtime::{self, Absent, Runtime};
+use crate::{callbacks, stack, state, thunks, totals, yielding};
+
+/// What the agent asks of the library that it is part of.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    /// Starts the session of this process.
+    pub begin_session: fn(Start),
+    /// Tells the recorder which object files are mapped.
+    pub announce_modules: fn(&mut Entered),
+}
+
+type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> isize;
+
+static NEXT_READLINK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static BEGIN_SESSION: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static ANNOUNCE_MODULES: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static STARTED: AtomicBool = AtomicBool::new(false);
+static DEPTH: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// `readlink`, as C has it.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn readlink(host: Host, path: *const c_char, to: *mut c_char, size: usize) -> isize {
+    // SAFETY: C's contract: a string, or null, which the kernel refuses.
+    if !path.is_null() && unsafe { CStr::from_ptr(path) } == c"/proc/self/exe" {
+        let errno = sys::errno();
+        start(host);
+        sys::set_errno(errno);
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { next_readlink(path, to, size) }
+}
+
+/// # Safety
+/// As C's readlink.
+unsafe fn next_readlink(path: *const c_char, to: *mut c_char, size: usize) -> isize {
+    let mut next = NEXT_READLINK.load(Ordering::Relaxed);
+    if next.is_null() {
+        // SAFETY: a C string; RTLD_NEXT finds the caller, this library, by the return address.
+        next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"readlink".as_ptr()) };
+        NEXT_READLINK.store(next, Ordering::Relaxed);
+    }
+    if next.is_null() {
+        // SAFETY: what C's readlink does; the arguments are the caller's.
+        return unsafe {
+            libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, path, to, size) as isize
+        };
+    }
+    // SAFETY: C's readlink has this type; the arguments are the caller's.
+    unsafe { core::mem::transmute::<*mut c_void, Readlink>(next)(path, to, size) }
+}
+
+/// The program is in its exit handlers.
+pub fn finish() {
+    if STARTED.load(Ordering::Relaxed) {
+        totals::tell_last();
+    }
+}
+
+/// Starts the session of this process; in a forked child, where other threads have left things.
+pub(crate) fn begin_session(start: Start) {
+    if start.origin() == Origin::Fork {
+        state::reset_after_fork();
+        stack::reset_after_fork();
+    }
+    let function = BEGIN_SESSION.load(Ordering::Relaxed);
+    if !function.is_null() {
+        // SAFETY: `start` stored a function of this type.
+        unsafe { core::mem::transmute::<*mut c_void, fn(Start)>(function)(start) }
+    }
+}
+
+/// Tells the recorder which object files are mapped.
+pub(crate) fn announce_modules(at: &mut Entered) {
+    let function = ANNOUNCE_MODULES.load(Ordering::Relaxed);
+    if !function.is_null() {
+        // SAFETY: as above.
+        unsafe { core::mem::transmute::<*mut c_void, fn(&mut Entered)>(function)(at) }
+    }
+}
+
+/// The number of frames that the runtime stops at.
+pub(crate) fn depth() -> usize {
+    DEPTH.load(Ordering::Relaxed)
+}
+
+/// Starts sampling if this is the moment and the recorder wants it.
+fn start(host: Host) {
+    let found = match runtime::find() {
+        Err(Absent::NotHere) => return,
+        found => found,
+    };
+    if STARTED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    BEGIN_SESSION.store(host.begin_session as *mut c_void, Ordering::Relaxed);
+    ANNOUNCE_MODULES.store(host.announce_modules as *mut c_void, Ordering::Relaxed);
+    let Some(settings) = settings() else { return };
+    match found {
+        Ok(_) if memtrace_is_wanted() => notice(NoticeKind::Memtrace),
+        Ok(found) => {
+            if let Some(runtime) = runtime::keep(found) {
+                sample(runtime, &settings);
+            }
+        }
+        Err(_) => notice(NoticeKind::UnknownOCaml),
+    }
+}
+
+/// What the recorder wants, if it wants to hear of OCaml.
+fn settings() -> Option<Settings> {
+    let entered = callbacks::enter()?;
+    let settings = *entered.session().header.settings();
+    settings.sources.has(Sources::OCAML).then_some(settings)
+}
+
+/// Whether the program is about to start Memtrace, which would find Memprof started and die.
+fn memtrace_is_wanted() -> bool {
+    let is_linked = [c"camlMemtrace", c"caml_startup__camlMemtrace", c"camlMemtrace__code_begin"];
+    is_linked.into_iter().any(runtime::exports)
+        && sys::environment_variable("MEMTRACE").is_some_and(|value| !value.is_empty())
+}
+
+fn sample(runtime: &'static Runtime, settings: &Settings) {
+    let Some(codes) = thunks::of(runtime.version) else { return notice(NoticeKind::UnknownOCaml) };
+    if !runtime.version.has_fibers() && !stack::prepare() {
+        return;
+    }
+    thunks::C_CALL.store(runtime.c_call as usize, Ordering::Relaxed);
+    let depth = depth_at(settings.managed_rate_per_word, settings.stack_limit as usize);
+    DEPTH.store(depth, Ordering::Relaxed);
+    let Some(tracker) = StaticBlocks::make(codes, settings.managed_rate_per_word) else { return };
+    if let Some(mut entered) = callbacks::enter() {
+        drop(state::of_session(&mut entered, runtime));
+    }
+    totals::follow(runtime);
+    // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
+    // it raises nothing; the blocks are static, and made as it expects them.
+    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth), tracker.tracker()) };
+    if !yielding::prepare(runtime) {
+        notice(NoticeKind::MemprofUnguarded);
+    }
+}
+
+/// How deep the runtime is to walk: as deep as it gets where samples are rare, and never so deep that
+/// walking costs more than about a microsecond for each word allocated. Both ends of a stack that is
+/// deeper than the limit are wanted, so not less than the limit.
+fn depth_at(rate: f64, limit: usize) -> usize {
+    const FRAMES_PER_WORD: f64 = 100.0;
+    const DEEPEST: f64 = (1 << 20) as f64;
+    ((FRAMES_PER_WORD / rate).min(DEEPEST) as usize).max(limit)
+}
+
+fn notice(kind: NoticeKind) {
+    if let Entry::Recording(mut entered) = guard::enter() {
+        entered.send(Body::Notice { kind });
+    }
+}
+
+/// The tracker, its closures and the boxed rate, each with its header before it.
+#[repr(C)]
+struct StaticBlocks {
+    rate_header: usize,
+    rate: f64,
+    tracker_header: usize,
+    tracker: [usize; 5],
+    closures: [[usize; 3]; 5],
+}
+
+impl StaticBlocks {
+    /// In memory that stays; `None` when there is none.
+    fn make(codes: [thunks::Code; 5], rate: f64) -> Option<&'static StaticBlocks> {
+        const RECORD: usize = 0;
+        const CLOSURE: usize = 247;
+        const DOUBLE: usize = 253;
+        /// Arity 1, and the environment begins after the two fields.
+        const CLOSURE_INFO: usize = 1 << 56 | 2 << 1 | 1;
+        let place = sys::map(size_of::<StaticBlocks>())?.cast::<StaticBlocks>();
+        let closures = codes.map(|code| [static_header(2, CLOSURE), code as usize, CLOSURE_INFO]);
+        let blocks = StaticBlocks {
+            rate_header: static_header(1, DOUBLE),
+            rate,
+            tracker_header: static_header(5, RECORD),
+            tracker: [0; 5],
+            closures,
+        };
+        // SAFETY: fresh memory, large and aligned enough, which stays.
+        unsafe {
+            place.write(blocks);
+            let blocks = &mut *place.as_ptr();
+            for (field, closure) in blocks.tracker.iter_mut().zip(&blocks.closures) {
+                *field = (&raw const closure[1]) as usize;
+            }
+            Some(blocks)
+        }
+    }
+
+    fn rate(&self) -> Value {
+        Value::block((&raw const self.rate).cast())
+    }
+
+    fn tracker(&self) -> Value {
+        Value::block(self.tracker.as_ptr())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_samples_are_walked_to_their_end_and_frequent_ones_to_the_limit() {
+        assert_eq!(depth_at(1e-6, 8192), 1 << 20);
+        assert_eq!(depth_at(1e-3, 8192), 100_000);
+        assert_eq!(depth_at(1.0, 8192), 8192);
+    }
+
+    #[test]
+    fn blocks_are_as_the_runtime_expects_them() {
+        unsafe extern "C" fn code() {}
+        let blocks = StaticBlocks::make([code; 5], 0.25).unwrap();
+        // SAFETY: blocks with headers.
+        let (rate, closures) = unsafe { (blocks.rate().fields(), blocks.tracker().fields()) };
+        assert_eq!((rate, closures.len()), (&[0.25f64.to_bits()][..], 5));
+        for &closure in closures {
+            // SAFETY: as above.
+            let fields = unsafe { Value::of(closure as usize).fields() };
+            assert_eq!((fields[0], fields.len()), (code as *const () as u64, 2));
+        }
+    }
+}

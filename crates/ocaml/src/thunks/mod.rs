@@ -1,0 +1,45 @@
+//! From OCaml's calling convention to C's: the code of the five closures. \[UNSAFE\]
+//!
+//! Under OCaml 4 a thunk moves to the agent's [`stack`](crate::stack) and calls. The runtime's state stays
+//! in registers that C preserves; OCaml expects nothing else of a call. Under OCaml 5 it leaves the
+//! fiber's stack as any call of C does, by `caml_c_call`, to which it jumps: so there is no frame of ours
+//! for which the collector would want a descriptor.
+
+use core::sync::atomic::AtomicUsize;
+
+use crate::callbacks::{allocated_major, allocated_minor, freed, promoted};
+use crate::version::Version;
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+use aarch64::{thunk_4, thunk_5};
+#[cfg(target_arch = "x86_64")]
+use x86_64::{thunk_4, thunk_5};
+
+/// The address of `caml_c_call`, for OCaml 5.
+pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
+
+/// A thunk's code.
+pub(crate) type Code = unsafe extern "C" fn();
+
+thunk_4!(minor_4, allocated_minor);
+thunk_4!(major_4, allocated_major);
+thunk_4!(promoted_4, promoted);
+thunk_4!(freed_4, freed);
+thunk_5!(minor_5, allocated_minor);
+thunk_5!(major_5, allocated_major);
+thunk_5!(promoted_5, promoted);
+thunk_5!(freed_5, freed);
+
+/// The code for a tracker's callbacks, in its order: minor and major allocation, promotion, death in
+/// the minor and in the major heap. `None` where there is none yet.
+pub(crate) fn of(version: Version) -> Option<[Code; 5]> {
+    if !version.has_fibers() {
+        return Some([minor_4, major_4, promoted_4, freed_4, freed_4]);
+    }
+    cfg!(target_arch = "x86_64").then_some([minor_5, major_5, promoted_5, freed_5, freed_5])
+}

@@ -1,0 +1,46 @@
+//! amd64. \[UNSAFE\]
+
+/// The argument is in rax, the result goes there. OCaml 4 has r14 and r15 for itself, which C preserves.
+/// rbx keeps the top of the stack while the stack is ours.
+macro_rules! thunk_4 {
+    ($name:ident, $callback:path) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "mov rdi, rax",
+                "xor ebx, ebx",
+                "xchg rbx, qword ptr [rip + {top}]",
+                "test rbx, rbx",
+                "cmovnz rsp, rbx",
+                "and rsp, -16",
+                "call {callback}",
+                "mov qword ptr [rip + {top}], rbx",
+                "mov rsp, rbp",
+                "pop rbp",
+                "ret",
+                top = sym crate::stack::TOP,
+                callback = sym $callback,
+            )
+        }
+    };
+}
+
+/// `caml_c_call` wants the function in rax, and C's arguments where C has them.
+macro_rules! thunk_5 {
+    ($name:ident, $callback:path) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "mov rdi, rax",
+                "lea rax, [rip + {callback}]",
+                "jmp qword ptr [rip + {c_call}]",
+                callback = sym $callback,
+                c_call = sym crate::thunks::C_CALL,
+            )
+        }
+    };
+}
+
+pub(super) use {thunk_4, thunk_5};
