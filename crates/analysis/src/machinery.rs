@@ -8,9 +8,7 @@
 //! slices and strings have no path, by its source files. To add an allocator, add a line to one of the
 //! lists.
 
-use lifetrace_trace::event::Location;
-
-use lifetrace_trace::event::GROWTH_NAME;
+use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location};
 
 use crate::plain_name::plain_name;
 
@@ -224,7 +222,7 @@ const CPP_STANDARD: &[&str] = &[
 
 /// Whether a place is in allocation machinery.
 pub fn is_machinery(location: &Location) -> bool {
-    &*location.defname == GROWTH_NAME
+    [GROWTH_NAME, DESERIALISED_NAME].contains(&&*location.defname)
         || is_machinery_file(&location.filename)
         || is_machinery_function(&location.defname)
 }

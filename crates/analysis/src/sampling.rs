@@ -267,6 +267,31 @@ mod tests {
         assert_eq!(sampling.interval_bytes(), 16.0);
     }
 
+    /// As `record --sources all` samples: bytes of malloc in words, words of OCaml's heaps with their
+    /// headers, and of what these hold outside without.
+    #[test]
+    fn malloc_and_ocaml_add_up() {
+        let (malloc, ocaml) = (0.01, 0.125);
+        let mut sampling = sampling(malloc);
+        let (unit, name) = (SampledUnit::Word, "ocaml".into());
+        sampling.set(&Sampler { id: SamplerId(1), name, unit, rate: ocaml }).unwrap();
+        let bytes = Size::Bytes(Bytes(20));
+        let of_ocaml = |source| Birth { sampler: SamplerId(1), ..words(source, 3) };
+        let blocks = [
+            (birth(Source::External, bytes), malloc, 3, 20.0),
+            (of_ocaml(Source::Minor), ocaml, 4, 32.0),
+            (of_ocaml(Source::Major), ocaml, 4, 32.0),
+            (of_ocaml(Source::External), ocaml, 3, 24.0),
+        ];
+        for (birth, rate, units, held) in blocks {
+            let is_hit = 1.0 - (1.0_f64 - rate).powi(units);
+            let amount = sampling.weigh(&birth).tally(sampling.bytes(&birth)).amount();
+            assert!(close(is_hit * amount.objects.value, 1.0), "{birth:?}");
+            assert!(close(is_hit * amount.bytes.value, held), "{birth:?}");
+        }
+        assert_eq!(sampling.interval_bytes(), 800.0);
+    }
+
     #[test]
     fn impossible_samplings_are_refused() {
         for rate in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {

@@ -26,6 +26,7 @@ use crate::process::{ProcessImage, parent_of};
 use crate::progress::Progress;
 use crate::queue::queue;
 use crate::receive::{Arrival, ReceiverHandle};
+use crate::samplers::{Samplers, WORD_BITS};
 use crate::scribe::{Assignment, Scribe};
 use crate::session::Session;
 use crate::shm::Segment;
@@ -98,12 +99,14 @@ impl Admission {
         let (path, file) = self.names.create(&process.executable, &name)?;
         let failed = Arc::new(AtomicBool::new(false));
         let (queue, inbox) = queue();
-        let info = trace_info(&process, self.settings.rate_per_word, self.anchor.wall(begun));
+        let samplers = Samplers::of(&self.settings);
+        let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let seat = self.progress.enter(pid, &path);
         let assignment = Assignment {
             file,
             parent: self.parent_of(&process),
             info,
+            samplers,
             path,
             process,
             anchor: self.anchor,
@@ -145,7 +148,7 @@ enum BeginError {
 fn trace_info(process: &ProcessImage, sample_rate: f64, start_time: Timestamp) -> TraceInfo {
     TraceInfo {
         sample_rate,
-        word_bits: 64,
+        word_bits: WORD_BITS,
         executable_name: process.executable.to_string_lossy().into_owned(),
         host_name: uname().nodename().to_string_lossy().into_owned(),
         runtime_params: String::new(),

@@ -4,7 +4,8 @@
 //! message                                   event
 //! thread's frames, shared + fresh           whole backtrace of location codes, outermost first
 //! sample id, by any thread                  allocation id, of those that live
-//! growth of a block                         one more innermost frame, `GROWTH`
+//! growth of a block, one that was read      one more innermost frame, `GROWTH`, `DESERIALISED`
+//! bytes of a managed heap                   words
 //! monotonic nanoseconds                     microseconds of the wall clock
 //! ```
 //!
@@ -15,18 +16,18 @@ use std::sync::Arc;
 
 use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact};
-use lifetrace_trace::ids::{self, AllocationId, Bytes};
+use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, Size};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Manner, Message, Module, MonotonicNanos, NoticeKind, SampleId,
-    SourceKind, ThreadId,
+    BacktraceDelta, Body, Manner, Message, Module, MonotonicNanos, NoticeKind, SampleId, SourceKind,
 };
 use rustc_hash::FxHashMap;
 
 use crate::clock::{Anchor, monotonic_now};
-use crate::places::Places;
+use crate::places::{DESERIALISED, Places};
 use crate::process::ProcessImage;
+use crate::samplers::{Samplers, WORD_BITS};
 use crate::sink::{Birth, Sink};
-use crate::stacks::Stacks;
+use crate::stacks::{Stacks, Stream};
 use crate::symbolizer::Symbolizer;
 
 /// Writes the trace of one session.
@@ -34,10 +35,11 @@ pub(crate) struct Assembler {
     sink: Box<dyn Sink>,
     anchor: Anchor,
     last_time: MonotonicNanos,
+    samplers: Samplers,
     places: Places,
     stacks: Stacks,
     /// Whose backtrace was written last.
-    last_thread: Option<ThreadId>,
+    last_stream: Option<Stream>,
     live: FxHashMap<SampleId, AllocationId>,
     counts: Counts,
     notices: Vec<NoticeKind>,
@@ -63,6 +65,7 @@ impl Assembler {
     pub(crate) fn new(
         sink: Box<dyn Sink>,
         anchor: Anchor,
+        samplers: Samplers,
         symbolizer: Arc<Symbolizer>,
         process: ProcessImage,
     ) -> Self {
@@ -70,9 +73,10 @@ impl Assembler {
             sink,
             anchor,
             last_time: monotonic_now(),
+            samplers,
             places: Places::new(symbolizer, process),
             stacks: Stacks::default(),
-            last_thread: None,
+            last_stream: None,
             live: FxHashMap::default(),
             counts: Counts::default(),
             notices: Vec::new(),
@@ -89,12 +93,11 @@ impl Assembler {
         self.sink.switch(ids::ThreadId(message.thread.0));
         if self.places.are_many() {
             self.places.renew(self.stacks.codes_mut());
-            self.last_thread = None;
+            self.last_stream = None;
         }
         match message.body {
             Body::Allocation { id, size, samples, source, manner, backtrace } => {
-                let growth = manner == Manner::Growth;
-                let block = Block { id, size, samples, source: source_of(source), growth };
+                let block = Block { id, size, samples, source, mark: mark_of(manner) };
                 self.allocate(message, &block, &backtrace)?;
             }
             Body::Release { id } => {
@@ -117,16 +120,14 @@ impl Assembler {
             Body::ModuleUnloaded { start } => self.places.unload(start),
             Body::ThreadStarted { .. } | Body::ThreadEnded => {
                 self.stacks.remove(message.thread);
-                self.last_thread = self.last_thread.filter(|&last| last != message.thread);
+                self.last_stream = self.last_stream.filter(|last| last.thread != message.thread);
             }
             Body::Notice { kind } => self.notices.push(kind),
             Body::AllocatorTotals { in_use, held } => {
                 self.allocator = Some(AllocatorTotals { in_use, held });
             }
-            Body::FrameName(_)
-            | Body::Runtime { .. }
-            | Body::CollectorTotals(_)
-            | Body::Exiting => {}
+            Body::FrameName(name) => self.places.name(&name),
+            Body::Runtime { .. } | Body::CollectorTotals(_) | Body::Exiting => {}
         }
         Ok(())
     }
@@ -195,18 +196,17 @@ impl Assembler {
         block: &Block,
         backtrace: &BacktraceDelta<'_>,
     ) -> io::Result<()> {
-        let (stack, mut common_prefix) =
-            self.stacks.update(message.thread, backtrace, &mut self.places);
-        if self.last_thread.replace(message.thread) != Some(message.thread) {
+        let stream = Stream { thread: message.thread, is_managed: block.source.is_managed() };
+        let (stack, mut common_prefix) = self.stacks.update(stream, backtrace, &mut self.places);
+        if self.last_stream.replace(stream) != Some(stream) {
             common_prefix = 0;
         }
-        if block.growth {
-            stack.codes_mut().push(GROWTH);
-        }
+        stack.codes_mut().extend(block.mark);
         let birth = Birth {
-            size: Bytes(block.size),
+            size: block.size(),
             samples: block.samples,
-            source: block.source,
+            source: source_of(block.source),
+            sampler: self.samplers.of_source(block.source),
             is_truncated: stack.is_cut(),
             backtrace: stack.backtrace(),
             common_prefix,
@@ -214,7 +214,7 @@ impl Assembler {
         let places = &self.places;
         let time = self.anchor.wall(message.time);
         let id = self.sink.allocation(time, &birth, &mut |code| places.locate(code))?;
-        if block.growth {
+        if block.mark.is_some() {
             stack.codes_mut().pop();
         }
         self.live.insert(block.id, id);
@@ -228,8 +228,24 @@ struct Block {
     id: SampleId,
     size: u64,
     samples: u64,
-    source: Source,
-    growth: bool,
+    source: SourceKind,
+    /// One more innermost frame.
+    mark: Option<LocationCode>,
+}
+
+impl Block {
+    fn size(&self) -> Size {
+        let bytes = Size::Bytes(Bytes(self.size));
+        if self.source.is_managed() { Size::Words(bytes.words(WORD_BITS)) } else { bytes }
+    }
+}
+
+fn mark_of(manner: Manner) -> Option<LocationCode> {
+    match manner {
+        Manner::Plain => None,
+        Manner::Growth => Some(GROWTH),
+        Manner::Deserialised => Some(DESERIALISED),
+    }
 }
 
 fn source_of(kind: SourceKind) -> Source {
@@ -251,5 +267,7 @@ fn module_fact(number: u32, module: &Module<'_>) -> fact::Module {
     }
 }
 
+#[cfg(test)]
+mod managed_tests;
 #[cfg(test)]
 mod tests;

@@ -26,8 +26,9 @@
 //!   else.
 //! - Nothing grows with the number of samples, threads, places or loaded files that have been: what
 //!   waits for a slow disk is bounded over all sessions (`queue`), as are the threads' backtraces
-//!   (`stacks`), the places that have codes (`places`) and the names of places (`symbolizer`). The one
-//!   thing that grows is the table of live samples, 17 to 39 bytes each.
+//!   (`stacks`), the places that have codes (`places`) and the names of places (`symbolizer`). What
+//!   grows is the table of live samples, 17 to 39 bytes each, and with the program's code the names of
+//!   a managed runtime's frames (`managed`).
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
 //! - `unsafe` is in `shm.rs` and `launch/inherited.rs` alone.
@@ -46,6 +47,7 @@ mod format;
 mod launch;
 mod leftovers;
 mod losses;
+mod managed;
 mod modules;
 mod notes;
 mod observe;
@@ -63,6 +65,7 @@ mod rate;
 mod reach;
 mod receive;
 mod recording;
+mod samplers;
 mod schedule;
 mod scribe;
 mod session;

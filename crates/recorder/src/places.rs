@@ -6,15 +6,20 @@
 //! A process that loads and unloads, or makes code as it runs, has no end of places. So beyond a
 //! number of them all are forgotten but those in use, and these get new codes: codes are never used
 //! for anything else again, and a place may have had several ([`renew`](Places::renew)).
+//!
+//! A managed runtime's frames have numbers instead of addresses, and names that their agent has told.
 
 use std::sync::Arc;
 
-use lifetrace_trace::event::{GROWTH, growth_location};
+use lifetrace_trace::event::{
+    DESERIALISED_NAME, GROWTH, LEFT_OUT_NAME, Location, TRUNCATED_NAME, growth_location, remark,
+};
 use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_trace::ids::LocationCode;
-use lifetrace_transport::message::Module;
+use lifetrace_transport::message::{FRAMES_LEFT_OUT, FrameName, MANAGED_FRAME, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::managed::ManagedNames;
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
 use crate::process::ProcessImage;
 use crate::symbolizer::{self, ObjectFile, Symbolizer};
@@ -22,8 +27,14 @@ use crate::symbolizer::{self, ObjectFile, Symbolizer};
 /// The root of backtraces that the unwinder could not follow to their end.
 pub(crate) const TRUNCATED: LocationCode = LocationCode(1);
 
+/// The innermost frame of blocks that were built from bytes that were read.
+pub(crate) const DESERIALISED: LocationCode = LocationCode(2);
+
+/// In the place of frames that are missing in the middle.
+const LEFT_OUT: LocationCode = LocationCode(3);
+
 /// The first code of a place.
-const FIRST_CODE: u64 = 2;
+const FIRST_CODE: u64 = 4;
 
 /// About 100 bytes each.
 const MOST_PLACES: usize = 1 << 17;
@@ -37,7 +48,8 @@ pub(crate) struct Places {
     told: FxHashMap<ModuleId, u32>,
     /// Mappings so far.
     mappings: u32,
-    /// The code of a return address, while the address space stays as it is.
+    managed: ManagedNames,
+    /// The code of a backtrace's word, while the address space stays as it is.
     codes: FxHashMap<u64, LocationCode>,
     numbers: FxHashMap<Place, LocationCode>,
     /// The first has the code `first`, and so on.
@@ -52,6 +64,7 @@ pub(crate) struct Places {
 enum Place {
     InModule(ModuleId, FileAddress),
     Anonymous(u64),
+    Managed(u64),
 }
 
 /// When to renew.
@@ -68,6 +81,7 @@ impl Places {
             objects: FxHashMap::default(),
             told: FxHashMap::default(),
             mappings: 0,
+            managed: ManagedNames::default(),
             codes: FxHashMap::default(),
             numbers: FxHashMap::default(),
             places: Vec::new(),
@@ -102,19 +116,33 @@ impl Places {
         }
     }
 
-    /// The code of a return address: of the call before it.
-    pub(crate) fn code(&mut self, return_address: u64) -> LocationCode {
-        if let Some(&code) = self.codes.get(&return_address) {
+    /// Notes what a managed frame stands for.
+    pub(crate) fn name(&mut self, name: &FrameName<'_>) {
+        self.managed.add(name);
+    }
+
+    /// The code of a backtrace's word: a managed frame, or the call before a return address.
+    pub(crate) fn code(&mut self, word: u64) -> LocationCode {
+        if word == FRAMES_LEFT_OUT {
+            return LEFT_OUT;
+        }
+        if let Some(&code) = self.codes.get(&word) {
             return code;
         }
-        let call = return_address.wrapping_sub(1);
-        let place = match self.space.find(call) {
-            Some((module, address)) => Place::InModule(module, address),
-            None => Place::Anonymous(call),
+        let place = match word & MANAGED_FRAME {
+            0 => self.place_of_call(word.wrapping_sub(1)),
+            _ => Place::Managed(word & !MANAGED_FRAME),
         };
         let code = self.number(place);
-        self.codes.insert(return_address, code);
+        self.codes.insert(word, code);
         code
+    }
+
+    fn place_of_call(&self, address: u64) -> Place {
+        match self.space.find(address) {
+            Some((module, address)) => Place::InModule(module, address),
+            None => Place::Anonymous(address),
+        }
     }
 
     /// Whether there are so many places or files that most are likely of the past.
@@ -144,7 +172,7 @@ impl Places {
     fn forget_modules(&mut self) {
         let named = self.places.iter().filter_map(|place| match place {
             Place::InModule(module, _) => Some(*module),
-            Place::Anonymous(_) => None,
+            Place::Anonymous(_) | Place::Managed(_) => None,
         });
         let kept: FxHashSet<ModuleId> = named.chain(self.space.mapped()).collect();
         self.space.forget_others(&kept);
@@ -162,9 +190,6 @@ impl Places {
 
     /// What a code stands for.
     pub(crate) fn locate(&self, code: LocationCode) -> Frame {
-        if code == GROWTH {
-            return vec![growth_location()].into();
-        }
         let place = code.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize));
         match place {
             Some(Place::InModule(module, address)) => Frame {
@@ -173,8 +198,18 @@ impl Places {
                 module: self.told.get(module).copied(),
             },
             Some(Place::Anonymous(address)) => vec![symbolizer::anonymous(*address)].into(),
-            None => vec![symbolizer::truncated()].into(),
+            Some(Place::Managed(number)) => self.managed.frame(*number),
+            None => vec![remark_of(code)].into(),
         }
+    }
+}
+
+fn remark_of(code: LocationCode) -> Location {
+    match code {
+        GROWTH => growth_location(),
+        DESERIALISED => remark(DESERIALISED_NAME),
+        LEFT_OUT => remark(LEFT_OUT_NAME),
+        _ => remark(TRUNCATED_NAME),
     }
 }
 
@@ -216,6 +251,38 @@ mod tests {
         assert_eq!(places.code(0x1011), used[0]);
         let highest = before[3].0 + MOST_PLACES as u64;
         assert!(places.code(0xb000_0000).0 > highest);
+    }
+
+    #[test]
+    fn managed_frames_go_by_what_their_agent_has_told_and_keep_it() {
+        let mut places = places();
+        let told = FrameName {
+            frame: 5,
+            is_last: true,
+            line: 7,
+            start_char: 1,
+            end_char: 2,
+            function: b"Stdlib.List.map",
+            file: b"list.ml",
+        };
+        places.name(&told);
+        let frame = |number| MANAGED_FRAME | number;
+        let mut used = [places.code(frame(5)), places.code(FRAMES_LEFT_OUT)];
+        let unnamed = places.code(frame(6));
+        assert_eq!(name(&places, used[0]), "Stdlib.List.map");
+        assert_eq!(places.locate(used[0]).kind, FrameKind::OCaml);
+        assert_eq!(name(&places, used[1]), LEFT_OUT_NAME);
+        assert_eq!(name(&places, unnamed), "[unnamed frame 6]");
+        places.renew(used.iter_mut());
+        assert_eq!(name(&places, used[0]), "Stdlib.List.map");
+        assert_eq!(name(&places, used[1]), LEFT_OUT_NAME);
+        // One that was forgotten is met again.
+        places.renew(std::iter::empty());
+        let again = places.code(frame(5));
+        assert_eq!(name(&places, again), "Stdlib.List.map");
+        // Its own number and an address are different things.
+        let address = places.code(5);
+        assert_eq!(name(&places, address), "0x4");
     }
 
     #[test]

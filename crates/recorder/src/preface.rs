@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lifetrace_trace::event::TraceInfo;
-use lifetrace_trace::fact::{Fact, Label, Parent, Process, SampledUnit, Sampler};
-use lifetrace_trace::ids::{SamplerId, Timestamp};
+use lifetrace_trace::fact::{Fact, Label, Parent, Process};
+use lifetrace_trace::ids::Timestamp;
 
 use crate::process::ProcessImage;
+use crate::samplers::Samplers;
 
 /// The process, where its inherited blocks are told of, what the user says of it, and how it is sampled.
 pub(crate) fn facts(
@@ -15,18 +16,14 @@ pub(crate) fn facts(
     parent: Option<Parent>,
     labels: &[Label],
     info: &TraceInfo,
+    samplers: &Samplers,
     now: Timestamp,
 ) -> Vec<Fact> {
     let process = Fact::Process(of_process(process, info, now));
     let labels = labels.iter().cloned().map(Fact::Label);
-    let sampler = Fact::Sampler(Sampler {
-        id: SamplerId(0),
-        name: "malloc".into(),
-        unit: SampledUnit::Word,
-        rate: info.sample_rate,
-    });
     let parent = parent.map(Fact::Parent);
-    [process, sampler].into_iter().chain(parent).chain(labels).collect()
+    let samplers = samplers.facts().map(Fact::Sampler);
+    [process].into_iter().chain(samplers).chain(parent).chain(labels).collect()
 }
 
 fn of_process(process: &ProcessImage, info: &TraceInfo, now: Timestamp) -> Process {
@@ -58,7 +55,9 @@ fn name(path: &Path) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samplers::tests::samplers;
     use lifetrace_trace::ids::DomainId;
+    use lifetrace_transport::segment::Sources;
 
     #[test]
     fn all_that_is_known_from_the_start() {
@@ -77,7 +76,9 @@ mod tests {
         let label = Label { key: "build".into(), value: "7".into() };
         let parent = parent(16, Path::new("/tmp/sh.16.lt"));
         let now = Timestamp(5_000_000_000);
-        let facts = facts(&process, Some(parent), std::slice::from_ref(&label), &info, now);
+        let samplers = samplers(Sources::NATIVE);
+        let labels = std::slice::from_ref(&label);
+        let facts = facts(&process, Some(parent), labels, &info, &samplers, now);
         let [Fact::Process(told), Fact::Sampler(sampler), Fact::Parent(parent), Fact::Label(last)] =
             &facts[..]
         else {
@@ -85,7 +86,7 @@ mod tests {
         };
         assert_eq!((told.pid, told.parent_pid), (17, process.parent.into()));
         assert!(told.start.unwrap() < now && told.arguments[0].contains("recorder"));
-        assert_eq!((sampler.unit, sampler.rate), (SampledUnit::Word, 0.25));
+        assert_eq!((&*sampler.name, sampler.rate), ("malloc", 0.5));
         assert_eq!((parent.pid, &*parent.trace, last), (16, "sh.16.lt", &label));
     }
 }

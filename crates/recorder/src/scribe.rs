@@ -23,6 +23,7 @@ use crate::preface;
 use crate::process::ProcessImage;
 use crate::progress::Seat;
 use crate::queue::{Ending, Work, WorkReceiver};
+use crate::samplers::Samplers;
 use crate::sink;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
@@ -42,6 +43,7 @@ pub(crate) struct Assignment {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
     pub(crate) info: TraceInfo,
+    pub(crate) samplers: Samplers,
     pub(crate) process: ProcessImage,
     pub(crate) parent: Option<Parent>,
     pub(crate) anchor: Anchor,
@@ -79,10 +81,19 @@ impl Scribe {
     }
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
-        let Assignment { path, file, mut info, process, parent, anchor, symbolizer, failed } =
-            assignment;
-        let now = monotonic_now();
-        let facts = preface::facts(&process, parent, &plan.labels, &info, anchor.wall(now));
+        let Assignment {
+            path,
+            file,
+            mut info,
+            samplers,
+            process,
+            parent,
+            anchor,
+            symbolizer,
+            failed,
+        } = assignment;
+        let now = anchor.wall(monotonic_now());
+        let facts = preface::facts(&process, parent, &plan.labels, &info, &samplers, now);
         plan.announce(&mut info);
         let file = TraceFile::new(file, plan.max_size);
         let mut scribe = Scribe {
@@ -98,7 +109,10 @@ impl Scribe {
             report: blank_report(path, &process, &info),
         };
         match sink::open(plan.format, file, &info) {
-            Ok(sink) => scribe.trace = Some(Assembler::new(sink, anchor, symbolizer, process)),
+            Ok(sink) => {
+                let assembler = Assembler::new(sink, anchor, samplers, symbolizer, process);
+                scribe.trace = Some(assembler);
+            }
             Err(error) => scribe.fail(error),
         }
         scribe

@@ -1,4 +1,5 @@
-//! The threads' last backtraces, to which their next ones are differences.
+//! The threads' last backtraces, to which their next ones are differences. What a thread's managed
+//! runtime says is a stream of its own beside what its malloc says.
 //!
 //! A process may have thousands of threads with thousands of frames each, and not all of them say
 //! goodbye. So beyond [`MOST_FRAMES`] the backtraces of the threads that have been silent longest
@@ -14,17 +15,24 @@ use crate::places::{Places, TRUNCATED};
 /// Frames that are kept for all threads together: 8 MiB.
 const MOST_FRAMES: usize = 1 << 20;
 
+/// Whose backtraces are differences to one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Stream {
+    pub(crate) thread: ThreadId,
+    pub(crate) is_managed: bool,
+}
+
 /// The last backtraces of a session's threads.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    by_thread: FxHashMap<ThreadId, Stack>,
+    by_stream: FxHashMap<Stream, Stack>,
     /// The sum of all that is counted.
     frames: usize,
     /// Counts updates.
     clock: u64,
 }
 
-/// A thread's last backtrace, outermost frame first.
+/// A stream's last backtrace, outermost frame first.
 #[derive(Debug, Default)]
 pub(crate) struct Stack {
     /// Outermost frames that are not known.
@@ -39,11 +47,11 @@ pub(crate) struct Stack {
 }
 
 impl Stacks {
-    /// Applies a difference. Returns the thread's backtrace, and how many of its leading frames are
+    /// Applies a difference. Returns the stream's backtrace, and how many of its leading frames are
     /// as before.
     pub(crate) fn update(
         &mut self,
-        thread: ThreadId,
+        stream: Stream,
         delta: &BacktraceDelta<'_>,
         places: &mut Places,
     ) -> (&mut Stack, usize) {
@@ -51,7 +59,7 @@ impl Stacks {
         if self.frames > MOST_FRAMES {
             self.forget_the_silent();
         }
-        let stack = self.by_thread.entry(thread).or_default();
+        let stack = self.by_stream.entry(stream).or_default();
         let common_prefix = stack.update(delta, places);
         stack.heard = self.clock;
         let before = std::mem::replace(&mut stack.counted, stack.codes.capacity());
@@ -61,24 +69,26 @@ impl Stacks {
 
     /// The thread is gone, or another has its number.
     pub(crate) fn remove(&mut self, thread: ThreadId) {
-        if let Some(stack) = self.by_thread.remove(&thread) {
-            self.frames -= stack.counted;
+        for is_managed in [false, true] {
+            if let Some(stack) = self.by_stream.remove(&Stream { thread, is_managed }) {
+                self.frames -= stack.counted;
+            }
         }
     }
 
     /// All frames, to be given other codes.
     pub(crate) fn codes_mut(&mut self) -> impl Iterator<Item = &mut LocationCode> {
-        self.by_thread.values_mut().flat_map(|stack| stack.codes.iter_mut())
+        self.by_stream.values_mut().flat_map(|stack| stack.codes.iter_mut())
     }
 
-    /// Forgets the half of the threads that was heard least recently.
+    /// Forgets the half of the streams that was heard least recently.
     fn forget_the_silent(&mut self) {
-        let mut times: Vec<u64> = self.by_thread.values().map(|stack| stack.heard).collect();
+        let mut times: Vec<u64> = self.by_stream.values().map(|stack| stack.heard).collect();
         let middle = times.len() / 2;
         let (_, &mut median, _) = times.select_nth_unstable(middle);
-        self.by_thread.retain(|_, stack| stack.heard > median);
-        self.by_thread.shrink_to_fit();
-        self.frames = self.by_thread.values().map(|stack| stack.counted).sum();
+        self.by_stream.retain(|_, stack| stack.heard > median);
+        self.by_stream.shrink_to_fit();
+        self.frames = self.by_stream.values().map(|stack| stack.counted).sum();
     }
 }
 
@@ -134,7 +144,8 @@ mod tests {
     ) -> usize {
         let fresh = Frames::Words(fresh);
         let delta = BacktraceDelta { shared, fresh, truncated: false };
-        let (stack, common_prefix) = stacks.update(ThreadId(thread), &delta, places);
+        let stream = Stream { thread: ThreadId(thread), is_managed: false };
+        let (stack, common_prefix) = stacks.update(stream, &delta, places);
         assert!(common_prefix <= stack.backtrace().len());
         stack.backtrace().len()
     }
@@ -171,6 +182,6 @@ mod tests {
             stacks.remove(ThreadId(thread));
         }
         stacks.remove(ThreadId(100));
-        assert_eq!((stacks.frames, stacks.by_thread.len()), (0, 0));
+        assert_eq!((stacks.frames, stacks.by_stream.len()), (0, 0));
     }
 }

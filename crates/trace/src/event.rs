@@ -42,17 +42,26 @@ pub const GROWTH: LocationCode = LocationCode(0x3ea1_10c6_7265_6177);
 
 /// What [`GROWTH`] stands for, so that people and other readers see it in a backtrace.
 pub fn growth_location() -> Location {
-    Location {
-        filename: "".into(),
-        line: 0,
-        start_char: 0,
-        end_char: 0,
-        defname: GROWTH_NAME.into(),
-    }
+    remark(GROWTH_NAME)
+}
+
+/// A location that is no place in a program, but something to know of a backtrace.
+pub fn remark(name: &str) -> Location {
+    Location { filename: "".into(), line: 0, start_char: 0, end_char: 0, defname: name.into() }
 }
 
 /// The name in [`growth_location`].
 pub const GROWTH_NAME: &str = "[realloc growth]";
+
+/// The [remark] that is the innermost frame of a block that was built from bytes that were read, as
+/// OCaml's Marshal does.
+pub const DESERIALISED_NAME: &str = "[deserialised]";
+
+/// The [remark] in the place of frames that are missing in the middle of a backtrace.
+pub const LEFT_OUT_NAME: &str = "[frames left out]";
+
+/// The [remark] in the place of outermost frames that are missing.
+pub const TRUNCATED_NAME: &str = "[truncated backtrace]";
 
 impl Allocation<'_> {
     /// Whether these are words added to a block, so bytes, but no new object.

@@ -77,11 +77,18 @@ impl FrameFilter {
     pub(super) fn new(terms: &[Term]) -> Self {
         let mut filter = Self::default();
         for term in terms {
-            let Claim::Frame(claim) = &term.claim else { continue };
+            let claim = match &term.claim {
+                Claim::Frame(claim) => claim.clone(),
+                Claim::Preset(preset) => match preset.frame() {
+                    Some(claim) => claim,
+                    None => continue,
+                },
+                _ => continue,
+            };
             let bit = 1 << filter.claims.len();
             filter.negated |= if term.negated { bit } else { 0 };
             filter.innermost |= if claim.innermost { bit } else { 0 };
-            filter.claims.push(claim.clone());
+            filter.claims.push(claim);
         }
         filter
     }

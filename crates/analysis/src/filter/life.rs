@@ -101,6 +101,7 @@ impl Test {
             when.as_ref().map_or(Ok(Window::ALL), |when| when.window(bounds))
         };
         Ok(Some(match claim {
+            Claim::Preset(preset) if preset.frame().is_some() => return Ok(None),
             Claim::Preset(preset) => Self::All(LifeFilter::new(&preset.terms(), bounds)?),
             Claim::Allocated(when) => Self::Born(when.window(bounds)?),
             Claim::Freed(when) => Self::Died(any_time(when)?),

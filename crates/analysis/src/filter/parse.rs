@@ -31,7 +31,7 @@ const TERMS: [&str; 15] = [
 ];
 const ALL_TERMS: &str = "\
 terms are allocated, freed, alive, promoted, size, lifetime, fn, file, module, thread, source, label;
-  presets are leaks, temporary, long-lived, churn, premature, peak";
+  presets are leaks, temporary, long-lived, churn, premature, peak, deserialised";
 
 const NO_BRACKETS: &str = "all terms must hold, and there are no brackets";
 const NO_OR: &str =

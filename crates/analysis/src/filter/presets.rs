@@ -1,8 +1,11 @@
 //! Names for conjunctions of ordinary terms.
 
+use lifetrace_trace::event::DESERIALISED_NAME;
+
 use super::moment::{Anchor, Moment};
 use super::quantity::{Micros, Share, Span};
-use super::term::{Claim, Term};
+use super::term::{Claim, FrameClaim, FramePattern, Term};
+use super::text::Text;
 use super::window::{Limits, When};
 
 /// A name for a conjunction of ordinary terms. (`promoted` is such a term itself.)
@@ -20,6 +23,8 @@ pub enum Preset {
     Premature,
     /// What lived when most did.
     Peak,
+    /// What was built from bytes that were read.
+    Deserialised,
 }
 
 const SECOND: u64 = 1_000_000;
@@ -28,8 +33,15 @@ const LONG: Share = Share::percent(25);
 
 impl Preset {
     /// All that there are.
-    pub const ALL: [Self; 6] =
-        [Self::Leaks, Self::Temporary, Self::LongLived, Self::Churn, Self::Premature, Self::Peak];
+    pub const ALL: [Self; 7] = [
+        Self::Leaks,
+        Self::Temporary,
+        Self::LongLived,
+        Self::Churn,
+        Self::Premature,
+        Self::Peak,
+        Self::Deserialised,
+    ];
 
     /// As filters write it.
     pub fn name(self) -> &'static str {
@@ -40,6 +52,7 @@ impl Preset {
             Self::Churn => "churn",
             Self::Premature => "premature",
             Self::Peak => "peak",
+            Self::Deserialised => "deserialised",
         }
     }
 
@@ -55,7 +68,16 @@ impl Preset {
             Self::Churn => vec![shorter(CHURN).into()],
             Self::Premature => vec![Claim::Promoted(None).into(), shorter(CHURN).into()],
             Self::Peak => vec![Claim::Alive(When::At(Moment::at(Anchor::Peak))).into()],
+            Self::Deserialised => {
+                self.frame().map(|it| Claim::Frame(it).into()).into_iter().collect()
+            }
         }
+    }
+
+    /// Of one about backtraces: all that it says.
+    pub(super) fn frame(self) -> Option<FrameClaim> {
+        let pattern = FramePattern::Function(Text::Exact(DESERIALISED_NAME.into()));
+        (self == Self::Deserialised).then_some(FrameClaim { innermost: false, pattern })
     }
 
     /// The one that is called so, in any case.

@@ -7,14 +7,16 @@ use lifetrace_trace::event::{Event, TraceInfo, growth_location};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
-use lifetrace_transport::message::{Frames, Manner, Module};
+use lifetrace_transport::message::{Frames, Manner, Module, ThreadId};
+use lifetrace_transport::segment::Sources;
 
 use super::*;
+use crate::samplers::tests::samplers;
 use crate::sink::Memtrace;
 
 /// A trace in memory.
 #[derive(Clone, Default)]
-struct Output(Rc<RefCell<Vec<u8>>>);
+pub(super) struct Output(Rc<RefCell<Vec<u8>>>);
 
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -30,14 +32,24 @@ impl io::Write for Output {
 /// Outermost frame first: names joined by spaces.
 type Seen = (u64, String);
 
-struct Scene {
-    assembler: Assembler,
+pub(super) struct Scene {
+    pub(super) assembler: Assembler,
     output: Output,
     time: u64,
 }
 
 impl Scene {
     fn new() -> Scene {
+        let begin = |output: Output, info: &TraceInfo| -> Box<dyn Sink> {
+            Box::new(Memtrace::begin(output, info).unwrap())
+        };
+        Scene::with(Sources::NATIVE, begin)
+    }
+
+    pub(super) fn with(
+        sources: Sources,
+        begin: impl FnOnce(Output, &TraceInfo) -> Box<dyn Sink>,
+    ) -> Scene {
         let process = ProcessImage::read(rustix::process::getpid());
         let info = TraceInfo {
             sample_rate: 1.0,
@@ -52,12 +64,13 @@ impl Scene {
         };
         let symbolizer = Arc::new(Symbolizer::start().unwrap());
         let output = Output::default();
-        let sink = Box::new(Memtrace::begin(output.clone(), &info).unwrap());
-        let assembler = Assembler::new(sink, Anchor::now(), symbolizer, process);
+        let sink = begin(output.clone(), &info);
+        let samplers = samplers(sources);
+        let assembler = Assembler::new(sink, Anchor::now(), samplers, symbolizer, process);
         Scene { assembler, output, time: crate::clock::monotonic_now().0 }
     }
 
-    fn say(&mut self, thread: u32, body: Body<'_>) {
+    pub(super) fn say(&mut self, thread: u32, body: Body<'_>) {
         self.time += 1000;
         let time = MonotonicNanos(self.time);
         self.assembler.apply(&Message { time, thread: ThreadId(thread), body }).unwrap();
@@ -79,7 +92,7 @@ impl Scene {
         self.say(0, Body::ModuleLoaded(Module { bias, start, end, build_id: b"\x01", path }));
     }
 
-    fn trace(self) -> Vec<u8> {
+    pub(super) fn trace(self) -> Vec<u8> {
         self.trace_until(MonotonicNanos(0))
     }
 

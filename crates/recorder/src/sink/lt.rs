@@ -8,9 +8,7 @@ use std::io::{self, Write};
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{
-    AllocationId, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp,
-};
+use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::lt::{NewBirth, Writer};
 
 use super::{Birth, Sink};
@@ -59,10 +57,10 @@ impl<W: Write> Sink for Lt<W> {
     ) -> io::Result<AllocationId> {
         self.check()?;
         let birth = NewBirth {
-            size: Size::Bytes(birth.size),
+            size: birth.size,
             samples: birth.samples,
             source: birth.source,
-            sampler: SamplerId(0),
+            sampler: birth.sampler,
             is_truncated: birth.is_truncated,
             backtrace: birth.backtrace,
             common_prefix: birth.common_prefix,

@@ -1,14 +1,15 @@
-//! Memtrace's format: words, no threads, no facts.
+//! Memtrace's format: words, one sampler, no threads, no facts.
 
 use std::io::{self, Write};
 
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp, Words};
+use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::memtrace::{NewAllocation, Version, Writer};
 
 use super::{Birth, Sink};
+use crate::samplers::WORD_BITS;
 
 /// See the module.
 pub(crate) struct Memtrace<W>(Writer<W>);
@@ -29,7 +30,7 @@ impl<W: Write> Sink for Memtrace<W> {
         locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<AllocationId> {
         let allocation = NewAllocation {
-            length: Words(birth.size.0.div_ceil(8)),
+            length: birth.size.words(WORD_BITS),
             samples: birth.samples,
             source: birth.source,
             backtrace: birth.backtrace,

@@ -10,7 +10,7 @@ use std::io;
 use lifetrace_trace::event::{Source, TraceInfo};
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, ThreadId, Timestamp};
+use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, ThreadId, Timestamp};
 
 use crate::format::Format;
 use crate::trace_file::TraceFile;
@@ -20,10 +20,12 @@ pub(crate) use memtrace::Memtrace;
 /// The birth of a sampled block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Birth<'a> {
-    /// As the program asked for it; of a growth, what was added.
-    pub(crate) size: Bytes,
+    /// As the program asked for it, in words of a managed heap or bytes of malloc's; of a growth, what
+    /// was added.
+    pub(crate) size: Size,
     pub(crate) samples: u64,
     pub(crate) source: Source,
+    pub(crate) sampler: SamplerId,
     /// Whether outermost frames are missing; a frame that says so is in their place.
     pub(crate) is_truncated: bool,
     /// Outermost frame first; the last is [`GROWTH`](lifetrace_trace::event::GROWTH) if these are

@@ -17,7 +17,7 @@ const OVERHEAD: usize = 8;
 const SHORTEST: usize = 60;
 
 /// `locations`, shortened if they have to be.
-pub(super) fn fit(mut locations: Vec<Location>) -> Vec<Location> {
+pub(crate) fn fit(mut locations: Vec<Location>) -> Vec<Location> {
     if size(&locations) <= BUDGET {
         return locations;
     }

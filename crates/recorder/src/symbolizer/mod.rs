@@ -22,6 +22,7 @@ use rustc_hash::FxHashMap;
 
 use crate::modules::FileAddress;
 use crate::process::ProcessImage;
+pub(crate) use fit::fit;
 pub(crate) use object_file::ObjectFile;
 
 /// The names of one address, outermost function first, what is inlined last.
@@ -132,11 +133,6 @@ fn size_of_names(locations: &Locations) -> usize {
 /// For an address in no module: code made at run time, or a damaged stack.
 pub(crate) fn anonymous(address: u64) -> Location {
     names::anonymous(address)
-}
-
-/// The root of backtraces that the unwinder could not follow to their end.
-pub(crate) fn truncated() -> Location {
-    names::truncated()
 }
 
 #[cfg(test)]

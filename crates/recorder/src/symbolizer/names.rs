@@ -42,16 +42,6 @@ pub(super) fn anonymous(address: u64) -> Location {
     }
 }
 
-pub(super) fn truncated() -> Location {
-    Location {
-        filename: "".into(),
-        line: 0,
-        start_char: 0,
-        end_char: 0,
-        defname: "[truncated backtrace]".into(),
-    }
-}
-
 fn location(object: &ObjectFile, defname: String, code: Option<&CodeInfo<'_>>) -> Location {
     let column = code.and_then(|code| code.column).map_or(0, u32::from);
     Location {

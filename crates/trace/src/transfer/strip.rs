@@ -11,7 +11,9 @@ use rustc_hash::FxHashMap;
 use super::for_each;
 use super::pseudonyms::Pseudonyms;
 use super::writer::AnyWriter;
-use crate::event::{GROWTH, GROWTH_NAME, Location, TraceInfo};
+use crate::event::{
+    DESERIALISED_NAME, GROWTH, GROWTH_NAME, LEFT_OUT_NAME, Location, TRUNCATED_NAME, TraceInfo,
+};
 use crate::fact::{Fact, Label, Module, Parent, Process, Sampler, ThreadName};
 use crate::frame::Frame;
 use crate::ids::LocationCode;
@@ -22,7 +24,8 @@ use crate::{AnyReader, ReadError};
 const COMMON: [&str; 4] = ["malloc", "native", "ocaml", "ruby"];
 
 /// What Memtrace and this crate write where there is no name.
-const NO_NAMES: [&str; 3] = ["??", "<unknown>", GROWTH_NAME];
+const NO_NAMES: [&str; 6] =
+    ["??", "<unknown>", GROWTH_NAME, DESERIALISED_NAME, LEFT_OUT_NAME, TRUNCATED_NAME];
 
 /// Names and their pseudonyms, in one trace.
 #[derive(Debug)]

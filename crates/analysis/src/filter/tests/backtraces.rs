@@ -135,6 +135,15 @@ fn frames_of_which_nothing_is_known() {
 }
 
 #[test]
+fn what_was_deserialised_says_so_and_is_its_readers() {
+    let mut locations = backtrace();
+    assert!(!chosen("deserialised", &locations) && chosen("not deserialised", &locations));
+    locations.push(location("[deserialised]", "", 0));
+    assert!(chosen("deserialised", &locations) && !chosen("not deserialised", &locations));
+    assert!(chosen("deserialised innermost fn=json::parse", &locations));
+}
+
+#[test]
 fn each_term_may_be_about_another_frame() {
     assert!(chosen("fn=main file=json.cpp not fn:zlib", &backtrace()));
     assert!(!chosen("fn=main fn:zlib", &backtrace()));
@@ -154,7 +163,11 @@ fn as_many_terms_as_there_may_be() {
 fn naively(filter: &Filter, lines: &[Line<'_>]) -> bool {
     let callsite = lines.iter().rev().find(|line| !line.frame.is_machinery()).or(lines.last());
     filter.terms().iter().all(|term| {
-        let Claim::Frame(FrameClaim { innermost, pattern }) = &term.claim else { return true };
+        let claim = match &term.claim {
+            Claim::Preset(Preset::Deserialised) => &Preset::Deserialised.terms()[0].claim,
+            claim => claim,
+        };
+        let Claim::Frame(FrameClaim { innermost, pattern }) = claim else { return true };
         let holds = match innermost {
             true => callsite.is_some_and(|line| pattern.matches(line)),
             false => lines.iter().any(|line| pattern.matches(line)),
@@ -168,7 +181,9 @@ proptest! {
     fn frame_by_frame_is_as_all_at_once(
         filter in strategies::filter(),
         names in proptest::collection::vec(
-            proptest::sample::select(&["main", "malloc", "a;b", "7", "x", "operator new"][..]),
+            proptest::sample::select(
+                &["main", "malloc", "a;b", "7", "x", "operator new", "[deserialised]"][..],
+            ),
             0..8,
         ),
     ) {

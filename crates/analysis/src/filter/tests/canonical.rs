@@ -194,7 +194,8 @@ fn presets() {
     check(Preset::Churn, "churn", "lifetime<1s");
     check(Preset::Premature, "premature", "promoted lifetime<1s");
     check(Preset::Peak, "peak", "alive at peak");
-    assert_eq!(Preset::ALL.len(), 6);
+    check(Preset::Deserialised, "deserialised", "fn=[deserialised]");
+    assert_eq!(Preset::ALL.len(), 7);
 }
 
 #[test]

@@ -153,10 +153,15 @@ fn source() -> impl Strategy<Value = SourceClaim> {
     ]
 }
 
+/// Those about backtraces, or the others.
+fn presets(of_frames: bool) -> Vec<Preset> {
+    Preset::ALL.into_iter().filter(|preset| preset.frame().is_some() == of_frames).collect()
+}
+
 /// About lives alone.
 fn life_claim() -> impl Strategy<Value = Claim> {
     prop_oneof![
-        select(&Preset::ALL[..]).prop_map(Claim::Preset),
+        select(presets(false)).prop_map(Claim::Preset),
         when().prop_map(Claim::Allocated),
         option::of(when()).prop_map(Claim::Freed),
         when().prop_map(Claim::Alive),
@@ -173,7 +178,7 @@ fn other_claim() -> impl Strategy<Value = Claim> {
         .prop_map(|(innermost, pattern)| Claim::Frame(FrameClaim { innermost, pattern }));
     let label = (name(), option::of(text()))
         .prop_map(|(key, value)| Claim::Label(LabelClaim { key, value }));
-    prop_oneof![frame, label]
+    prop_oneof![frame, label, select(presets(true)).prop_map(Claim::Preset)]
 }
 
 fn filter_of(claim: impl Strategy<Value = Claim>) -> impl Strategy<Value = Filter> {

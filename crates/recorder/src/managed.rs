@@ -1,0 +1,135 @@
+//! The names of a managed runtime's frames, as its agent has told them.
+//!
+//! An agent tells each frame once in a session, so what it has told is kept to the end. There are as
+//! many as the program has places that allocate or call; a target that tells more than [`MOST`] has
+//! gone mad, and is not believed.
+
+use std::sync::Arc;
+
+use lifetrace_trace::event::{Location, remark};
+use lifetrace_trace::frame::{Frame, FrameKind};
+use lifetrace_transport::message::FrameName;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::symbolizer::fit;
+
+/// Frames with names.
+const MOST: usize = 1 << 20;
+
+/// Locations of one frame; a trace has no room for more.
+const MOST_LOCATIONS: usize = 255;
+
+/// Frames by the numbers that their agent has given them.
+#[derive(Debug, Default)]
+pub(crate) struct ManagedNames {
+    whole: FxHashMap<u64, Box<[Location]>>,
+    /// Their last location has not come yet.
+    begun: FxHashMap<u64, Vec<Location>>,
+    strings: FxHashSet<Arc<str>>,
+}
+
+impl ManagedNames {
+    /// Takes a frame's next location. One of a frame that is whole begins it anew.
+    pub(crate) fn add(&mut self, name: &FrameName<'_>) {
+        if self.whole.len() + self.begun.len() >= MOST {
+            return;
+        }
+        let location = Location {
+            filename: self.shared(name.file),
+            line: name.line,
+            start_char: name.start_char,
+            end_char: name.end_char,
+            defname: self.shared(name.function),
+        };
+        let locations = self.begun.entry(name.frame).or_default();
+        if locations.len() < MOST_LOCATIONS {
+            locations.push(location);
+        }
+        if name.is_last
+            && let Some(locations) = self.begun.remove(&name.frame)
+        {
+            self.whole.insert(name.frame, fit(locations).into());
+        }
+    }
+
+    /// What a number stands for; of one whose name was lost, the number.
+    pub(crate) fn frame(&self, number: u64) -> Frame {
+        let unnamed = || vec![remark(&format!("[unnamed frame {number}]"))];
+        let locations = self.whole.get(&number).map_or_else(unnamed, |it| it.to_vec());
+        Frame { locations, kind: FrameKind::OCaml, module: None }
+    }
+
+    fn shared(&mut self, name: &[u8]) -> Arc<str> {
+        let name = String::from_utf8_lossy(name);
+        if let Some(known) = self.strings.get(&*name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        self.strings.insert(Arc::clone(&name));
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(frame: u64, function: &str, is_last: bool) -> FrameName<'_> {
+        let function = function.as_bytes();
+        FrameName { frame, is_last, line: 3, start_char: 1, end_char: 9, function, file: b"a.ml" }
+    }
+
+    fn functions(names: &ManagedNames, frame: u64) -> Vec<String> {
+        names.frame(frame).locations.iter().map(|it| it.defname.to_string()).collect()
+    }
+
+    #[test]
+    fn locations_of_several_frames_may_come_mixed() {
+        let mut names = ManagedNames::default();
+        for (frame, function, is_last) in
+            [(1, "Outer.f", false), (2, "B.g", true), (1, "Inner.h", false), (1, "Inner.i", true)]
+        {
+            names.add(&name(frame, function, is_last));
+        }
+        assert_eq!(functions(&names, 1), ["Outer.f", "Inner.h", "Inner.i"]);
+        assert_eq!(functions(&names, 2), ["B.g"]);
+        let frame = names.frame(2);
+        assert_eq!((frame.kind, frame.module), (FrameKind::OCaml, None));
+        let location = &frame.locations[0];
+        assert_eq!((location.line, location.start_char, location.end_char), (3, 1, 9));
+        assert!(Arc::ptr_eq(&location.filename, &names.frame(1).locations[0].filename));
+    }
+
+    #[test]
+    fn a_frame_whose_name_was_lost_has_its_number() {
+        let mut names = ManagedNames::default();
+        names.add(&name(7, "Never.ended", false));
+        assert_eq!(functions(&names, 7), ["[unnamed frame 7]"]);
+        assert_eq!(functions(&names, 8), ["[unnamed frame 8]"]);
+    }
+
+    #[test]
+    fn a_name_that_comes_again_replaces_the_first() {
+        let mut names = ManagedNames::default();
+        names.add(&name(1, "Old.f", true));
+        names.add(&name(1, "New.f", true));
+        assert_eq!(functions(&names, 1), ["New.f"]);
+    }
+
+    #[test]
+    fn no_frame_has_more_locations_than_a_trace_takes() {
+        let mut names = ManagedNames::default();
+        for _ in 0..1000 {
+            names.add(&name(1, "f", false));
+        }
+        names.add(&name(1, "f", true));
+        assert!(functions(&names, 1).len() <= MOST_LOCATIONS);
+    }
+
+    #[test]
+    fn what_is_no_text_is_survived() {
+        let mut names = ManagedNames::default();
+        names.add(&FrameName { function: b"\xff\xfe", ..name(1, "", true) });
+        assert_eq!(functions(&names, 1), ["\u{fffd}\u{fffd}"]);
+    }
+}
