@@ -162,10 +162,11 @@ fn sample(runtime: &'static Runtime, settings: &Settings) {
 }
 
 /// How deep the runtime is to walk: as deep as it gets where samples are rare, and never so deep that
-/// walking costs more than about a microsecond for each word allocated. Both ends of a stack that is
-/// deeper than the limit are wanted, so not less than the limit.
+/// walking, and the array that it makes of the frames, cost more than about a quarter of a microsecond for
+/// each word allocated. Both ends of a stack that is deeper than the limit are wanted, so not less than
+/// the limit.
 fn depth_at(rate: f64, limit: usize) -> usize {
-    const FRAMES_PER_WORD: f64 = 100.0;
+    const FRAMES_PER_WORD: f64 = 10.0;
     const DEEPEST: f64 = (1 << 20) as f64;
     ((FRAMES_PER_WORD / rate).min(DEEPEST) as usize).max(limit)
 }
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn rare_samples_are_walked_to_their_end_and_frequent_ones_to_the_limit() {
         assert_eq!(depth_at(1e-6, 8192), 1 << 20);
-        assert_eq!(depth_at(1e-3, 8192), 100_000);
+        assert_eq!(depth_at(1e-4, 8192), 100_000);
         assert_eq!(depth_at(1.0, 8192), 8192);
     }
 
