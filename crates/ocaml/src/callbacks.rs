@@ -8,13 +8,14 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Entered, Entry};
+use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::codec::MAX_FRAMES;
 use lifetrace_transport::message::{Body, Manner, NoticeKind, SourceKind};
 
 use crate::blocks::{self, NONE, Value};
 use crate::runtime::{self, Runtime};
-use crate::{stack, start, state};
+use crate::{stack, start, state, yielding};
 
 /// Who is told of OCaml's samples.
 const TRACKER: Announcer = Announcer;
@@ -52,7 +53,13 @@ pub(crate) extern "C" fn freed(block: Value) -> Value {
 }
 
 fn allocated(allocation: Value, generation: SourceKind) -> Value {
-    let (Some(runtime), Some(mut entered)) = (runtime::get(), enter()) else { return NONE };
+    let Some(runtime) = runtime::get() else { return NONE };
+    let Some(mut entered) = enter() else {
+        if phase::current() == Phase::Off {
+            yielding::end(runtime);
+        }
+        return NONE;
+    };
     if entered.session().header.paused() {
         return NONE;
     }

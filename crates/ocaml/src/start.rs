@@ -50,6 +50,25 @@ pub unsafe fn readlink(host: Host, path: *const c_char, to: *mut c_char, size: u
     unsafe { next_readlink(path, to, size) }
 }
 
+/// `__readlink_chk`, which is what C's `readlink` becomes where the compiler knows the buffer's length.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn readlink_checked(
+    host: Host,
+    path: *const c_char,
+    to: *mut c_char,
+    size: usize,
+    length: usize,
+) -> isize {
+    if size > length {
+        // SAFETY: what the checked function does about it.
+        unsafe { libc::abort() }
+    }
+    // SAFETY: by contract.
+    unsafe { readlink(host, path, to, size) }
+}
+
 /// # Safety
 /// As C's readlink.
 unsafe fn next_readlink(path: *const c_char, to: *mut c_char, size: usize) -> isize {

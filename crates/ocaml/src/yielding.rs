@@ -10,6 +10,9 @@
 //! caml_memprof_start ─▶ make_way_for_start ─ bytes back ─ stop ours ─▶ caml_memprof_start
 //! ```
 //!
+//! When recording has ended and the program goes on, sampling is stopped in the same way, so that it costs
+//! nothing any more.
+//!
 //! Whoever calls these functions holds the runtime's lock, so nobody is in them while they change. OCaml 5
 //! has a profile for each domain, and domains run at the same time: there nothing is changed.
 
@@ -77,15 +80,23 @@ unsafe extern "C" fn make_way_for_stop(unit: Value) -> Value {
     unsafe { (runtime.stop)(unit) }
 }
 
-/// Ends our sampling, for good.
-fn make_way(runtime: &Runtime) {
-    if !IN_PLACE.swap(false, Ordering::AcqRel) {
-        return;
+/// Ends our sampling, for good; whether it had not ended before. To be called where the runtime's lock is
+/// held, in a callback too.
+pub(crate) fn end(runtime: &Runtime) -> bool {
+    let was_ours = IN_PLACE.swap(false, Ordering::AcqRel);
+    if was_ours {
+        put_back(runtime);
+        // SAFETY: it is started, so it raises nothing.
+        unsafe { (runtime.stop)(NONE) };
     }
-    put_back(runtime);
-    // SAFETY: it is started, so it raises nothing.
-    unsafe { (runtime.stop)(NONE) };
-    if let Some(mut entered) = callbacks::enter() {
+    was_ours
+}
+
+/// Ends our sampling because the program wants to.
+fn make_way(runtime: &Runtime) {
+    if end(runtime)
+        && let Some(mut entered) = callbacks::enter()
+    {
         entered.send(Body::Notice { kind: NoticeKind::OwnMemprof });
     }
 }

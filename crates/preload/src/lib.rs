@@ -83,6 +83,19 @@ pub unsafe extern "C" fn readlink(path: *const c_char, to: *mut c_char, size: us
     unsafe { ocaml::readlink(HOST, path, to, size) }
 }
 
+/// # Safety
+/// As C's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __readlink_chk(
+    path: *const c_char,
+    to: *mut c_char,
+    size: usize,
+    length: usize,
+) -> isize {
+    // SAFETY: the caller's contract is the callee's.
+    unsafe { ocaml::readlink_checked(HOST, path, to, size, length) }
+}
+
 export! {
     cxx, "C";
     _Znwm(size: usize) -> *mut u8;
