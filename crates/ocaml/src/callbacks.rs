@@ -3,8 +3,7 @@
 //! The thunks come here with the callback's argument. Metadata are immediates, the block `Some metadata`
 //! is in the thread's record: so nothing is allocated in OCaml's heap, and nothing keeps a block alive.
 
-use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Entered, Entry};
@@ -89,13 +88,10 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
 
 /// Says so once if there are several domains.
 fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
-    static FIRST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
     static TOLD: AtomicU32 = AtomicU32::new(0);
-    let (domain, null) = (runtime.domain(), core::ptr::null_mut());
-    let first = FIRST.compare_exchange(null, domain, Ordering::Relaxed, Ordering::Relaxed);
     let session = entered.session().number;
-    if first.is_err_and(|first| first != domain) && TOLD.swap(session, Ordering::Relaxed) != session
-    {
+    // The first one's number is 0.
+    if runtime.domain() != 0 && TOLD.swap(session, Ordering::Relaxed) != session {
         entered.send(Body::Notice { kind: NoticeKind::DomainsMisreported });
     }
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::sys;
 
-use crate::blocks::Value;
+use crate::blocks::{NONE, Value};
 use crate::debug_info::{Extract, Locate, Next};
 use crate::version::Version;
 
@@ -33,8 +33,8 @@ pub(crate) struct Runtime {
     allocated_words: *const u64,
     minor_words: Option<unsafe extern "C" fn() -> f64>,
     minor_end_hook: Option<&'static AtomicPtr<c_void>>,
-    /// The state of this thread's domain, in OCaml 5.
-    domain: Option<unsafe extern "C" fn() -> *mut c_void>,
+    /// The number of this thread's domain, in OCaml 5.
+    domain: Option<unsafe extern "C" fn(Value) -> Value>,
     cleanup_on_exit: *const i32,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn find() -> Result<Runtime, Absent> {
             state: typed(c"Caml_state").unwrap_or(null).cast(),
             allocated_words: typed(c"caml_allocated_words").unwrap_or(null).cast(),
             minor_words: typed(c"caml_gc_minor_words_unboxed").ok(),
-            domain: typed(c"caml_get_domain_state").ok(),
+            domain: typed(c"caml_ml_domain_id").ok(),
             minor_end_hook: typed(c"caml_minor_gc_end_hook").ok(),
             cleanup_on_exit: typed(c"caml_cleanup_on_exit").unwrap_or(null).cast(),
         }
@@ -132,10 +132,10 @@ impl Runtime {
         Some(unsafe { state.add(index).read_volatile() })
     }
 
-    /// Something that is another in each domain.
-    pub(crate) fn domain(&self) -> *mut c_void {
-        // SAFETY: reads a thread-local variable; a callback's thread has a domain.
-        self.domain.map_or(core::ptr::null_mut(), |domain| unsafe { domain() })
+    /// The number of this thread's domain.
+    pub(crate) fn domain(&self) -> u64 {
+        // SAFETY: reads the domain's state; a callback's thread has a domain.
+        self.domain.map_or(0, |domain| unsafe { domain(NONE) }.number())
     }
 
     /// Words that have been allocated in the minor heap, this moment's included.

@@ -20,7 +20,7 @@ pub(crate) enum Version {
 const FROM_4_12: &CStr = c"caml_memprof_enter_thread";
 const FROM_4_13: &CStr = c"caml_record_backtraces";
 const FROM_4_14: &CStr = c"caml_terminate_signals";
-const FROM_5_0: &CStr = c"caml_get_domain_state";
+const FROM_5_0: &CStr = c"caml_ml_domain_id";
 const FROM_5_3: &CStr = c"caml_process_pending_actions_res";
 const FROM_5_4: &CStr = c"caml_plat_mutex_reinit";
 
