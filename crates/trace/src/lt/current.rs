@@ -4,7 +4,6 @@ use super::coder::Paused;
 use super::data::{FACTS, Layout, MAX_FRAMES, PUSHED, TOLD};
 use super::error::Fault;
 use super::events::Step;
-use super::names::Names;
 use super::segment::Segment;
 use crate::fact::Fact;
 use crate::frame::Frame;
@@ -41,12 +40,17 @@ impl Current {
         self.steps_left == 0
     }
 
-    /// Reads the column of frames.
-    pub(super) fn tell(&self, segment: &mut Segment, names: &mut Names) -> Result<(), Fault> {
+    /// Reads the column of frames: `codes` are those of all numbers so far.
+    pub(super) fn tell(
+        &self,
+        segment: &mut Segment,
+        codes: &mut Vec<LocationCode>,
+        frames: &mut Vec<(LocationCode, Frame)>,
+    ) -> Result<(), Fault> {
         let column = &self.payload[self.layout.frames.clone()];
         let mut decoder = Paused::start(column).resume(column);
         let mut left = TOLD.of(column.len());
-        if self.layout.frame_count > MAX_FRAMES as u64 - u64::from(names.told()) {
+        if self.layout.frame_count > (MAX_FRAMES - codes.len()) as u64 {
             return Err(Fault::Unexpected("fewer frames"));
         }
         for _ in 0..self.layout.frame_count {
@@ -56,9 +60,10 @@ impl Current {
             let told = segment.frames.text_len() - before + 16 * (1 + frame.locations.len());
             left =
                 left.checked_sub(told).ok_or(Fault::Unexpected("fewer names in so few bytes"))?;
-            names.add(code, frame);
+            codes.push(code);
+            frames.push((code, frame));
         }
-        segment.backtraces.tell(names.told());
+        segment.backtraces.tell(codes.len() as u32);
         Ok(())
     }
 

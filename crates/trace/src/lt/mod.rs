@@ -11,7 +11,8 @@
 //! header header | checkpoint data data … | checkpoint data … | … | index end
 //!
 //! Writer -> segment (models) -> draft (encoders) -> data, packet -> Write
-//! Reader <- segment (models) <- current (decoders) <- data, packet <- scan <- Read
+//! Reader <- piece <- decoding: segment (models) <- current (decoders) <- packets <- scan <- Read
+//!                   in threads, where they are wanted: ahead
 //!
 //! models    events (live), backtraces (candidates, stacks), frames (text), facts (fact_codec)
 //! beneath   number, probability, mixer -> coder
@@ -24,6 +25,7 @@
 //! backtraces, 65 536 living blocks; in the writer the frames of one segment, in the reader all frames.
 //! A packet tells of no more than a multiple of its length.
 
+mod ahead;
 mod backtraces;
 mod candidates;
 mod checkpoint;
@@ -32,6 +34,7 @@ mod coder;
 mod current;
 mod damages;
 mod data;
+mod decoding;
 mod dictionary;
 mod draft;
 mod error;
@@ -47,6 +50,8 @@ mod mixer;
 mod names;
 mod number;
 mod packet;
+mod packets;
+mod piece;
 mod probability;
 mod reader;
 mod scan;

@@ -1,4 +1,6 @@
-//! The reader's frames: what numbers and codes stand for.
+//! The reader's frames: what codes stand for.
+
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -6,42 +8,26 @@ use crate::event::{GROWTH, growth_location};
 use crate::frame::Frame;
 use crate::ids::LocationCode;
 
-/// Frames by number and by code.
+/// Frames by code. Codes keep their meaning from one checkpoint to the next.
 #[derive(Debug)]
-pub(super) struct Names {
-    codes: Vec<LocationCode>,
-    frames: FxHashMap<LocationCode, Frame>,
-}
+pub(super) struct Names(FxHashMap<LocationCode, Frame>);
 
 impl Names {
     pub(super) fn new() -> Self {
-        let growth = Frame::from(vec![growth_location()]);
-        Self { codes: Vec::new(), frames: FxHashMap::from_iter([(GROWTH, growth)]) }
+        Self(FxHashMap::from_iter([(GROWTH, Frame::from(vec![growth_location()]))]))
     }
 
-    /// At a checkpoint, numbers begin anew; codes keep their meaning.
-    pub(super) fn forget_numbers(&mut self) {
-        self.codes.clear();
-    }
-
-    /// What the next number means.
+    /// What a code means. Most frames are told once in each segment: the first one stays, so that
+    /// there is one string for each name.
     pub(super) fn add(&mut self, code: LocationCode, frame: Frame) {
-        self.codes.push(code);
-        self.frames.insert(code, frame);
-    }
-
-    /// The code of a number below [`told`](Self::told).
-    #[inline]
-    pub(super) fn code(&self, number: u32) -> LocationCode {
-        self.codes[number as usize]
-    }
-
-    /// How many numbers have a meaning.
-    pub(super) fn told(&self) -> u32 {
-        self.codes.len() as u32
+        match self.0.entry(code) {
+            Entry::Vacant(vacant) => drop(vacant.insert(frame)),
+            Entry::Occupied(known) if *known.get() == frame => {}
+            Entry::Occupied(mut other) => drop(other.insert(frame)),
+        }
     }
 
     pub(super) fn frame(&self, code: LocationCode) -> Option<&Frame> {
-        self.frames.get(&code)
+        self.0.get(&code)
     }
 }

@@ -1,21 +1,17 @@
 //! Reads `.lt` traces, as much of them as there is.
 
 use std::io::Read;
+use std::num::NonZero;
 
-use super::checkpoint::Checkpoint;
-use super::class::Kinds;
-use super::current::Current;
 use super::damages::Damages;
-use super::data::Layout;
 use super::error::{Cause, Damage, Error, Fault};
-use super::events::{Actor, Class, Step};
+use super::events::Actor;
 use super::header;
 use super::index::{Index, Place, Summary};
 use super::names::Names;
-use super::packet::Kind;
-use super::scan::{Found, Next, Scanner};
-use super::segment::Segment;
-use crate::event::{Allocation, Event, GROWTH, Location, TraceInfo};
+use super::packets::{Content, Data, Packet, Packets, Source, Start};
+use super::piece::{Birth, Piece, What};
+use crate::event::{Allocation, Event, Location, TraceInfo};
 use crate::fact::Fact;
 use crate::frame::Frame;
 use crate::ids::{AllocationId, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp};
@@ -69,30 +65,26 @@ pub struct BirthDetails {
 ///
 /// They never go back, but for traces that were converted from Memtrace's and have several domains.
 pub struct Reader<R> {
-    scanner: Scanner<R>,
+    packets: Packets<R>,
     info: TraceInfo,
     minor: u64,
-    with_backtraces: bool,
     names: Names,
     /// None where the state that the next packet builds on was lost.
-    segment: Option<Segment>,
-    current: Option<Current>,
+    segment: Option<Source>,
+    /// The part of a data packet that is being told.
+    piece: Piece,
+    /// How much of it, and of its backtraces, has been told.
+    told: usize,
+    codes: usize,
     /// Where the current packet begins and how long it is.
     place: (u64, u64),
     /// Number of the next checkpoint or data packet.
     sequence: u64,
-    now: Timestamp,
     end: Timestamp,
     actor: Actor,
     /// The last backtrace as it was delivered.
     backtrace: Vec<LocationCode>,
-    /// Whether that was coded against another one than the next will be.
-    has_switched: bool,
     last_birth: Option<BirthDetails>,
-    /// A fact that is to be delivered.
-    fact: Option<Fact>,
-    /// The id that was due when the state was lost.
-    due_id: AllocationId,
     damages: Damages,
     passed: Passed,
     index: Option<Index>,
@@ -111,12 +103,6 @@ pub struct Passed {
     pub frames: u64,
 }
 
-/// An event without what the reader keeps.
-enum Happening {
-    Change { id: AllocationId, is_promotion: bool },
-    Birth { id: AllocationId, kinds: Kinds, size: Size, samples: u64, common_prefix: usize },
-}
-
 impl<R: Read> Reader<R> {
     /// Reads what the trace says about itself.
     ///
@@ -124,43 +110,42 @@ impl<R: Read> Reader<R> {
     ///
     /// When that is nowhere to be found, or of a version that is not known.
     pub fn open(input: R) -> Result<Self, Error> {
-        let mut scanner = Scanner::new(input);
-        let beginning = scanner.beginning().map_err(|source| Error::Io { offset: 0, source })?;
+        let mut packets = Packets::new(input);
+        let beginning = packets.beginning()?;
         if beginning.is_empty() {
             return Err(Error::Empty);
         }
         let lookalike = Lookalike::guess(&beginning[..beginning.len().min(512)]);
         let mut damages = Damages::default();
-        let found = loop {
-            match next(&mut scanner, &mut damages)? {
-                Some(found) if found.kind == Kind::HEADER => break found,
-                Some(_) => {}
-                None => return Err(Error::NotATrace(lookalike)),
+        let (place, payload) = loop {
+            let packet = packets.next()?;
+            note_gap(&packet, &mut damages);
+            match packet.content {
+                Content::Header(payload) => break ((packet.offset, packet.len), payload),
+                Content::Nothing => return Err(Error::NotATrace(lookalike)),
+                _ => {}
             }
         };
-        let (info, minor) = match header::decode(scanner.payload(&found)) {
+        let (info, minor) = match header::decode(&payload) {
             Ok(outcome) => outcome?,
             Err(_) => return Err(Error::NotATrace(lookalike)),
         };
-        let (now, domain) = (info.start_time, info.initial_domain.0);
+        let (start, domain) = (info.start_time, info.initial_domain.0);
         Ok(Self {
-            scanner,
+            packets,
             info,
             minor,
-            with_backtraces: true,
             names: Names::new(),
             segment: None,
-            current: None,
-            place: (0, 0),
+            piece: Piece::empty(start, AllocationId(0)),
+            told: 0,
+            codes: 0,
+            place,
             sequence: 0,
-            now,
-            end: now,
+            end: start,
             actor: Actor { thread: 0, domain },
             backtrace: Vec::new(),
-            has_switched: true,
             last_birth: None,
-            fact: None,
-            due_id: AllocationId(0),
             damages,
             passed: Passed::default(),
             index: None,
@@ -169,9 +154,18 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Leaves all backtraces empty, which is several times as fast.
+    /// Leaves all backtraces empty, which is several times as fast. To be called before
+    /// [`next`](Self::next).
     pub fn without_backtraces(mut self) -> Self {
-        self.with_backtraces = false;
+        self.packets.skip_backtraces();
+        self
+    }
+
+    /// Decodes ahead, in so many threads, what is told between two checkpoints, if the system has the
+    /// threads. Nothing else changes but that the input is read up to some megabytes further than what
+    /// has been told: not for one that comes slowly. To be called before [`next`](Self::next).
+    pub fn ahead(mut self, threads: NonZero<usize>) -> Self {
+        self.packets.decode_ahead(threads);
         self
     }
 
@@ -194,28 +188,26 @@ impl<R: Read> Reader<R> {
     #[inline]
     pub fn next(&mut self) -> Result<Option<(Timestamp, Item<'_>)>, Error> {
         loop {
-            let (Some(current), Some(segment)) = (&mut self.current, &mut self.segment) else {
-                if self.next_packet()? {
+            let Some(told) = self.piece.told.get(self.told) else {
+                if self.go_on()? {
                     continue;
                 }
                 return Ok(None);
             };
-            if current.is_read() {
-                self.current = None;
-                continue;
-            }
-            let step = current.step(segment);
-            match step.and_then(|step| self.take_step(step)) {
-                Ok(Some(happening)) => {
-                    return Ok(Some((self.now, Item::Event(self.event(happening)))));
-                }
-                Ok(None) => {
-                    if let Some(fact) = self.fact.take() {
-                        return Ok(Some((self.now, Item::Fact(fact))));
-                    }
-                }
-                Err(fault) => self.give_up(fault.into()),
-            }
+            let (time, what) = (told.time, told.what);
+            self.told += 1;
+            self.actor = told.actor;
+            self.end = self.end.max(time);
+            let item = match what {
+                What::Change { id, is_promotion: true } => Item::Event(Event::Promotion(id)),
+                What::Change { id, is_promotion: false } => Item::Event(Event::Collection(id)),
+                What::Birth(birth) => Item::Event(Event::Allocation(self.birth_of(birth))),
+                What::Fact => match self.piece.facts.next() {
+                    Some(fact) => Item::Fact(fact),
+                    None => continue,
+                },
+            };
+            return Ok(Some((time, item)));
         }
     }
 
@@ -275,9 +267,9 @@ impl<R: Read> Reader<R> {
         self.index.as_ref()
     }
 
-    /// How many bytes have been looked at.
+    /// Up to which byte packets have been come to.
     pub fn position(&self) -> u64 {
-        self.scanner.offset()
+        self.place.0 + self.place.1
     }
 
     /// The latest time that the trace covers as far as it has been read.
@@ -285,228 +277,124 @@ impl<R: Read> Reader<R> {
         self.end
     }
 
-    /// Goes on to the next data packet that can be read; false at the end.
+    /// Goes on to the next piece; false at the end.
     #[cold]
-    fn next_packet(&mut self) -> Result<bool, Error> {
-        while !self.is_finished {
-            let outcome = next(&mut self.scanner, &mut self.damages);
-            let Some(found) = outcome.inspect_err(|_| self.is_finished = true)? else {
-                self.is_finished = true;
-                break;
-            };
-            self.place = (found.offset, found.len());
-            match self.take_packet(&found) {
-                Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err(fault) => self.give_up(fault.into()),
-            }
+    fn go_on(&mut self) -> Result<bool, Error> {
+        self.end = self.end.max(self.piece.end);
+        match self.piece.outcome.replace(Ok(())) {
+            None => self.take_piece(),
+            Some(Err(fault)) => self.give_up(fault.into()),
+            Some(Ok(())) if self.is_finished => return Ok(false),
+            Some(Ok(())) => self.next_packet()?,
         }
-        Ok(false)
+        Ok(true)
     }
 
-    /// True if it is one of events.
-    fn take_packet(&mut self, found: &Found) -> Result<bool, Fault> {
-        self.passed.packets += u64::from(matches!(found.kind, Kind::CHECKPOINT | Kind::DATA));
-        match found.kind {
-            Kind::CHECKPOINT => self.take_checkpoint(found).map(|()| false),
-            Kind::DATA => self.take_data(found),
-            Kind::INDEX => self.take_index(found).map(|()| false),
-            Kind::END => {
-                self.is_complete = true;
-                Ok(false)
-            }
-            _ => Ok(false),
+    fn next_packet(&mut self) -> Result<(), Error> {
+        let packet = self.packets.next().inspect_err(|_| self.is_finished = true)?;
+        note_gap(&packet, &mut self.damages);
+        self.place = (packet.offset, packet.len);
+        if let Err(fault) = self.take_packet(packet.content) {
+            self.give_up(fault.into());
         }
+        Ok(())
     }
 
-    fn take_index(&mut self, found: &Found) -> Result<(), Fault> {
-        let index = Index::decode(self.scanner.payload(found))?;
+    fn take_packet(&mut self, content: Content) -> Result<(), Fault> {
+        let is_numbered = matches!(content, Content::Checkpoint(_) | Content::Data(_));
+        self.passed.packets += u64::from(is_numbered);
+        match content {
+            Content::Checkpoint(start) => self.take_checkpoint(start?),
+            Content::Data(data) => self.take_data(data?),
+            Content::Index(index) => self.take_index(index?),
+            Content::End => self.is_complete = true,
+            Content::Header(_) | Content::Unknown => {}
+            Content::Nothing => self.is_finished = true,
+        }
+        Ok(())
+    }
+
+    fn take_index(&mut self, index: Index) {
         let Summary { duration, packets, .. } = index.summary;
         if packets != self.sequence {
-            self.damages.add(found.offset, 0, Cause::Missing);
+            self.damages.add(self.place.0, 0, Cause::Missing);
         }
-        self.end = self.end.max(later(self.info.start_time, duration));
+        let end = Timestamp(self.info.start_time.0.saturating_add(duration));
+        self.end = self.end.max(end);
         self.index = Some(index);
         self.damages.close(None);
-        Ok(())
     }
 
-    fn take_checkpoint(&mut self, found: &Found) -> Result<(), Fault> {
-        let checkpoint = Checkpoint::decode(self.scanner.payload(found))?;
-        let due = self.segment.as_ref().map_or(self.due_id, |segment| segment.events.next_id());
-        if checkpoint.sequence != self.sequence && self.segment.is_some() {
-            self.damages.add(found.offset, 0, Cause::Missing);
+    fn take_checkpoint(&mut self, start: Start) {
+        if start.sequence != self.sequence && self.segment.is_some() {
+            self.damages.add(self.place.0, 0, Cause::Missing);
         }
-        self.damages.close(checkpoint.next_id.0.checked_sub(due.0));
-        self.segment = Some(Segment::new(&checkpoint, false));
-        self.passed.checkpoints.push(Place { offset: found.offset, time: checkpoint.time });
-        self.names.forget_numbers();
-        self.sequence = checkpoint.sequence.wrapping_add(1);
-        self.actor = checkpoint.actor;
-        self.now = checkpoint.time;
-        self.has_switched = true;
-        Ok(())
+        let due = self.piece.next_id;
+        self.damages.close(start.next_id.0.checked_sub(due.0));
+        self.segment = Some(start.segment);
+        self.passed.checkpoints.push(Place { offset: self.place.0, time: start.time });
+        self.piece = Piece::empty(self.end, start.next_id);
+        self.told = 0;
+        self.sequence = start.sequence.wrapping_add(1);
+        self.actor = start.actor;
     }
 
-    fn take_data(&mut self, found: &Found) -> Result<bool, Fault> {
-        let payload = self.scanner.payload(found);
-        let layout = Layout::decode(payload)?;
-        let frame_count = layout.frame_count;
-        let is_next = layout.sequence == self.sequence;
-        self.sequence = layout.sequence.wrapping_add(1);
-        if self.segment.is_none() || !is_next {
-            self.give_up(Cause::Missing);
-            return Ok(false);
-        }
-        let current = Current::new(payload.to_vec(), layout);
-        let Some(segment) = &mut self.segment else { return Ok(false) };
-        self.passed.frames += frame_count;
+    fn take_data(&mut self, data: Data) {
+        let is_next = data.sequence == self.sequence;
+        self.sequence = data.sequence.wrapping_add(1);
+        let Some(segment) = self.segment.as_mut().filter(|_| is_next) else {
+            return self.give_up(Cause::Missing);
+        };
+        self.passed.frames += data.frame_count;
         self.damages.close(Some(0));
-        if self.with_backtraces {
-            current.tell(segment, &mut self.names)?;
+        segment.begin(data);
+        self.take_piece();
+    }
+
+    fn take_piece(&mut self) {
+        let Some(segment) = &mut self.segment else { return };
+        self.piece = segment.piece();
+        (self.told, self.codes) = (0, 0);
+        for (code, frame) in self.piece.frames.drain(..) {
+            self.names.add(code, frame);
         }
-        self.current = Some(current);
-        Ok(true)
     }
 
     /// Nothing can be understood until the next checkpoint.
     fn give_up(&mut self, cause: Cause) {
         self.damages.add(self.place.0, self.place.1, cause);
-        self.current = None;
-        if let Some(segment) = self.segment.take() {
-            self.due_id = segment.events.next_id();
-        }
-    }
-
-    /// None for a directive, and for a fact, which is left in `fact`.
-    #[inline]
-    fn take_step(&mut self, step: Step) -> Result<Option<Happening>, Fault> {
-        let happening = match step {
-            Step::Birth { wait, class, size, samples } => {
-                self.now = later(self.now, wait);
-                self.take_birth(class, size, samples)?
-            }
-            Step::Change { wait, id, is_promotion } => {
-                self.now = later(self.now, wait);
-                Happening::Change { id, is_promotion }
-            }
-            Step::Fact => {
-                self.fact = self.take_fact()?;
-                self.end = self.end.max(self.now);
-                return Ok(None);
-            }
-            Step::Actor(actor) => {
-                self.switch(actor);
-                return Ok(None);
-            }
-            Step::Back(distance) => {
-                self.now = Timestamp(self.now.0.saturating_sub(distance));
-                return Ok(None);
-            }
-            Step::NextId(_) => return Ok(None),
-        };
-        self.end = self.end.max(self.now);
-        Ok(Some(happening))
-    }
-
-    fn switch(&mut self, actor: Actor) {
-        if let Some(segment) = &mut self.segment {
-            segment.stacks.switch(&mut segment.backtraces, self.actor, actor);
-        }
-        self.has_switched |= actor != self.actor;
-        self.actor = actor;
-    }
-
-    fn take_fact(&mut self) -> Result<Option<Fact>, Fault> {
-        let (Some(current), Some(segment)) = (&mut self.current, &mut self.segment) else {
-            return Ok(None);
-        };
-        let (wait, fact) = current.fact(segment)?;
-        self.now = later(self.now, wait);
-        Ok(fact)
+        self.segment = None;
     }
 
     #[inline]
-    fn take_birth(&mut self, class: Class, count: u64, samples: u64) -> Result<Happening, Fault> {
-        let (Some(current), Some(segment)) = (&mut self.current, &mut self.segment) else {
-            return Err(Fault::Unexpected("a checkpoint"));
-        };
-        let kinds = Kinds::of(class)?;
-        let id = AllocationId(segment.events.next_id().0.wrapping_sub(1));
-        let mut common_prefix = 0;
-        if self.with_backtraces {
-            let kept = current.backtrace(segment, count)?;
-            let frames = segment.backtraces.frames(0);
-            if self.has_switched {
-                self.has_switched = false;
-                common_prefix = replace(&mut self.backtrace, frames.map(|it| self.names.code(it)));
-            } else {
-                common_prefix = kept;
-                self.backtrace.truncate(kept);
-                let new = segment.backtraces.frames(kept);
-                self.backtrace.extend(new.map(|number| self.names.code(number)));
-            }
-            if kinds.is_growth {
-                self.backtrace.push(GROWTH);
-            }
-        }
-        Ok(Happening::Birth { id, kinds, size: kinds.size(count), samples, common_prefix })
-    }
-
-    #[inline]
-    fn event(&mut self, happening: Happening) -> Event<'_> {
-        match happening {
-            Happening::Change { id, is_promotion: true } => Event::Promotion(id),
-            Happening::Change { id, is_promotion: false } => Event::Collection(id),
-            Happening::Birth { id, kinds, size, samples, common_prefix } => {
-                let Kinds { source, is_growth, is_truncated, sampler, .. } = kinds;
-                self.last_birth = Some(BirthDetails { size, sampler, is_growth, is_truncated });
-                Event::Allocation(Allocation {
-                    id,
-                    length: size.words(self.info.word_bits),
-                    samples,
-                    source,
-                    domain: DomainId(self.actor.domain),
-                    backtrace: &self.backtrace,
-                    common_prefix,
-                })
-            }
+    fn birth_of(&mut self, birth: Birth) -> Allocation<'_> {
+        let Birth { id, kinds, count, samples, common, new } = birth;
+        let new = self.codes..self.codes + new as usize;
+        self.codes = new.end;
+        self.backtrace.truncate(common as usize);
+        self.backtrace.extend_from_slice(&self.piece.codes[new]);
+        let size = kinds.size(count);
+        self.last_birth = Some(BirthDetails {
+            size,
+            sampler: kinds.sampler,
+            is_growth: kinds.is_growth,
+            is_truncated: kinds.is_truncated,
+        });
+        Allocation {
+            id,
+            length: size.words(self.info.word_bits),
+            samples,
+            source: kinds.source,
+            domain: DomainId(self.actor.domain),
+            backtrace: &self.backtrace,
+            common_prefix: common as usize,
         }
     }
 }
 
-/// Makes a backtrace another one, and says how many leading frames are the same.
-fn replace(backtrace: &mut Vec<LocationCode>, new: impl Iterator<Item = LocationCode>) -> usize {
-    let mut new = new.peekable();
-    let mut common = 0;
-    while new.next_if(|code| backtrace.get(common) == Some(code)).is_some() {
-        common += 1;
-    }
-    backtrace.truncate(common);
-    backtrace.extend(new);
-    common
-}
-
-fn later(time: Timestamp, wait: u64) -> Timestamp {
-    Timestamp(time.0.saturating_add(wait))
-}
-
-/// The next intact packet; what lies before it is damage.
-fn next<R: Read>(scanner: &mut Scanner<R>, damages: &mut Damages) -> Result<Option<Found>, Error> {
-    let offset = scanner.offset();
-    match scanner.next() {
-        Err(source) => Err(Error::Io { offset: scanner.offset(), source }),
-        Ok(Next::Packet(found)) => {
-            if found.skipped > 0 {
-                damages.add(offset, found.skipped, Cause::Bytes);
-            }
-            Ok(Some(found))
-        }
-        Ok(Next::End { skipped, is_cut }) => {
-            if skipped > 0 {
-                damages.add(offset, skipped, if is_cut { Cause::Cut } else { Cause::Bytes });
-            }
-            Ok(None)
-        }
+/// What lies before a packet is damage.
+fn note_gap(packet: &Packet, damages: &mut Damages) {
+    if let Some((offset, bytes, cause)) = packet.gap {
+        damages.add(offset, bytes, cause);
     }
 }

@@ -1,5 +1,6 @@
 //! Our own format, through its public face.
 
+mod ahead;
 mod copies;
 mod crowd;
 mod damage;
