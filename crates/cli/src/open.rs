@@ -1,7 +1,9 @@
 //! Opens a trace of whatever format, by content. The only place that knows which formats there are.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use anyhow::bail;
 use lifetrace_analysis::Names;
@@ -17,6 +19,12 @@ use rustc_hash::FxHashMap;
 use crate::damage::{Damage, Extent, Problem};
 use crate::damages::Damages;
 use crate::input::{Bytes, Input, Kind};
+
+/// Shorter traces are read by one thread.
+const WORTH_THREADS: u64 = 256 << 10;
+
+/// What reports do with what is decoded keeps no more than that busy.
+const MOST_THREADS: NonZero<usize> = NonZero::new(8).unwrap();
 
 /// Whether a reader wants backtraces, which cost most of the time where they are deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,10 +186,21 @@ impl Format {
 }
 
 fn reader(input: Input) -> Result<AnyReader<Bytes>, Problem> {
-    Ok(match input.kind {
-        Kind::Memtrace => AnyReader::memtrace(memtrace::Reader::open(input.into_bytes())?),
-        Kind::Lt => AnyReader::lt(lt::Reader::open(input.into_bytes())?),
+    let threads = input.bytes.and_then(threads);
+    Ok(match (input.kind, threads) {
+        (Kind::Memtrace, _) => AnyReader::memtrace(memtrace::Reader::open(input.into_bytes())?),
+        (Kind::Lt, None) => AnyReader::lt(lt::Reader::open(input.into_bytes())?),
+        (Kind::Lt, Some(threads)) => {
+            AnyReader::lt(lt::Reader::open(input.into_bytes())?.ahead(threads))
+        }
     })
+}
+
+/// How many threads decode a file of so many bytes: none where there is one core, or hardly more than
+/// one segment.
+fn threads(bytes: u64) -> Option<NonZero<usize>> {
+    let cores = available_parallelism().ok()?.min(MOST_THREADS);
+    (bytes >= WORTH_THREADS && cores.get() > 1).then_some(cores)
 }
 
 impl Names for Trace {
