@@ -46,7 +46,8 @@ enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Living {
     id: u64,
-    thread: u32,
+    /// Who frees it; none if whoever is at work then.
+    thread: Option<u32>,
     /// Its own, and those of the blocks that it stands for.
     bytes: u64,
 }
@@ -78,7 +79,7 @@ impl<'a, W: Write> Program<'a, W> {
             writer,
             options,
             stacks: Stacks::new(shape, options.threads, &mut random),
-            sites: Sites::new(sites, options.events, &mut random),
+            sites: Sites::new(shape, options, &mut random),
             caches: vec![VecDeque::new(); sites],
             queue: BinaryHeap::new(),
             memory: Memory::default(),
@@ -162,8 +163,7 @@ impl<'a, W: Write> Program<'a, W> {
     }
 
     fn death(&mut self, block: Living) -> Result<()> {
-        let is_freed_by_another = self.random.once_in(10);
-        let thread = if is_freed_by_another { self.thread as u32 } else { block.thread };
+        let thread = block.thread.unwrap_or(self.thread as u32);
         self.writer.switch(ThreadId(thread), DomainId(0));
         self.writer.collection(self.time(), AllocationId(block.id))?;
         self.live_bytes = self.live_bytes.saturating_sub(block.bytes);
@@ -175,7 +175,7 @@ impl<'a, W: Write> Program<'a, W> {
         if self.random.once_in(TURN) {
             self.thread = self.random.below(self.options.threads as u64) as usize;
         }
-        let number = self.sites.draw(&mut self.random);
+        let number = self.sites.draw(self.thread, &mut self.random);
         let site = self.sites.site(number);
         let size = site.size(&mut self.random);
         let is_growth = site.grows() && !self.options.gc;
@@ -187,7 +187,8 @@ impl<'a, W: Write> Program<'a, W> {
         let bytes = stands_for(size);
         self.live_bytes += bytes;
         self.events += 1;
-        self.schedule(number, site, Living { id: id.0, thread: self.thread as u32, bytes })
+        let thread = (!site.is_handed_over).then_some(self.thread as u32);
+        self.schedule(number, site, Living { id: id.0, thread, bytes })
     }
 
     fn write_birth(&mut self, size: u64) -> Result<AllocationId> {
@@ -212,8 +213,9 @@ impl<'a, W: Write> Program<'a, W> {
     /// Plans the rest of a block's life.
     fn schedule(&mut self, number: usize, site: Site, block: Living) -> Result<()> {
         let death = match site.habit {
-            Habit::Temporary => self.now + self.random.log_uniform(1.0, 1e6) as u64,
-            Habit::Session => self.now + self.random.log_uniform(1e6, 3e8) as u64,
+            Habit::Temporary(time) | Habit::Session(time) => {
+                self.now + self.random.exponential(time) as u64
+            }
             Habit::Batch => self.now.next_multiple_of(PERIOD) + self.random.below(1_000_000),
             Habit::Leak => u64::MAX,
             Habit::Cache(capacity) => {

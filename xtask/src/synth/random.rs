@@ -46,21 +46,22 @@ impl Random {
     }
 }
 
-/// Ranks from 0, of which the k-th is chosen with a probability proportional to `1 / (k + 1)`.
+/// Some of the ranks from 0, of which rank k is chosen with a probability proportional to `1 / (k + 1)`.
 pub struct Zipf {
     cumulated: Vec<f64>,
 }
 
 impl Zipf {
-    pub fn new(ranks: usize) -> Self {
+    pub fn new(ranks: impl Iterator<Item = usize>) -> Self {
         let mut sum = 0.0;
-        let cumulated = (1..=ranks).map(|rank| {
-            sum += 1.0 / rank as f64;
+        let cumulated = ranks.map(|rank| {
+            sum += 1.0 / (rank + 1) as f64;
             sum
         });
         Self { cumulated: cumulated.collect() }
     }
 
+    /// Which of them, from 0.
     pub fn draw(&self, random: &mut Random) -> usize {
         let total = self.cumulated.last().copied().unwrap_or(0.0);
         let at = random.unit() * total;

@@ -1,14 +1,16 @@
 //! Callsites: what sizes they allocate, and how long their blocks live.
 
+use super::Options;
 use super::random::{Random, Zipf};
+use super::stacks::Shape;
 
-/// How long the blocks of a callsite live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How long the blocks of a callsite live, in microseconds where a time is given: about that long.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Habit {
     /// From a microsecond to a second.
-    Temporary,
+    Temporary(f64),
     /// From a second to five minutes.
-    Session,
+    Session(f64),
     /// Until so many younger ones are there: a plateau.
     Cache(usize),
     /// Until the end of the load's period.
@@ -21,29 +23,36 @@ pub enum Habit {
 #[derive(Clone, Copy, Debug)]
 enum Sizes {
     One(u64),
-    Between(u64, u64),
+    /// Texts and the like: mostly the same few again, the first ones most often.
+    Between(u64, [u64; USUAL]),
     /// Of a buffer that doubles; what is sampled of it is growth.
     Doubling,
 }
 
+const USUAL: usize = 4;
+
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     pub habit: Habit,
+    /// Its blocks are freed by whoever is at work then, not by the thread that allocated them.
+    pub is_handed_over: bool,
     sizes: Sizes,
 }
 
-/// The callsites of a program, the busiest first; the last one leaks.
+/// The callsites of a program, the busiest first; the last one leaks. Each belongs to a task.
 pub struct Sites {
     sites: Vec<Site>,
     busy: Zipf,
-    /// The last ones: a program does the same for a while.
-    recent: [usize; RECENT],
-    next_recent: usize,
+    /// The callsites of each task, the busiest first.
+    tasks: Vec<Zipf>,
+    /// What each thread is about.
+    current: Vec<usize>,
     /// One birth in so many is of the leak.
     leak_every: u64,
 }
 
-const RECENT: usize = 24;
+/// Births of a thread until it is about another task, on average.
+const TASK: u64 = 20;
 
 const CLASSES: [u64; 12] = [16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096, 16_384];
 
@@ -51,32 +60,32 @@ const CLASSES: [u64; 12] = [16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 4096, 1
 const LEAKS: u64 = 20_000;
 
 impl Sites {
-    pub fn new(count: usize, events: u64, random: &mut Random) -> Self {
+    pub fn new(shape: Shape, options: &Options, random: &mut Random) -> Self {
+        let (count, tasks) = (shape.sites(), shape.tasks());
         let sites = (0..count).map(|rank| Site {
-            habit: if rank + 1 == count { Habit::Leak } else { habit(rank) },
+            habit: if rank + 1 == count { Habit::Leak } else { habit(rank, random) },
+            is_handed_over: rank % 10 == 4,
             sizes: sizes(random),
         });
         Self {
             sites: sites.collect(),
-            busy: Zipf::new(count - 1),
-            recent: [0; RECENT],
-            next_recent: 0,
-            leak_every: (events / LEAKS).max(500),
+            busy: Zipf::new(0..count - 1),
+            tasks: (0..tasks).map(|task| Zipf::new((task..count - 1).step_by(tasks))).collect(),
+            current: vec![0; options.threads],
+            leak_every: (options.events / LEAKS).max(500),
         }
     }
 
-    /// Who allocates next: in two of three cases, who has done so lately.
-    pub fn draw(&mut self, random: &mut Random) -> usize {
-        if !random.once_in(3) {
-            return *random.one_of(&self.recent);
+    /// Where a thread allocates next: mostly somewhere in the task that it is about.
+    pub fn draw(&mut self, thread: usize, random: &mut Random) -> usize {
+        if random.once_in(self.leak_every) {
+            return self.sites.len() - 1;
         }
-        let drawn = match random.once_in(self.leak_every) {
-            true => self.sites.len() - 1,
-            false => self.busy.draw(random),
-        };
-        self.recent[self.next_recent] = drawn;
-        self.next_recent = (self.next_recent + 1) % RECENT;
-        drawn
+        let current = &mut self.current[thread];
+        if random.once_in(TASK) {
+            *current = self.busy.draw(random) % self.tasks.len();
+        }
+        *current + self.tasks.len() * self.tasks[*current].draw(random)
     }
 
     pub fn site(&self, number: usize) -> Site {
@@ -84,12 +93,12 @@ impl Sites {
     }
 }
 
-fn habit(rank: usize) -> Habit {
+fn habit(rank: usize, random: &mut Random) -> Habit {
     match rank % 10 {
-        3 => Habit::Session,
+        3 => Habit::Session(random.log_uniform(1e6, 3e8)),
         5 => Habit::Cache(8 + 4_000 / (rank / 10 + 1)),
         8 => Habit::Batch,
-        _ => Habit::Temporary,
+        _ => Habit::Temporary(random.log_uniform(1.0, 1e6)),
     }
 }
 
@@ -99,10 +108,14 @@ fn sizes(random: &mut Random) -> Sizes {
         1..=3 => Sizes::Doubling,
         4..=8 => {
             let smallest = *random.one_of(&CLASSES);
-            Sizes::Between(smallest, 8 * smallest)
+            Sizes::Between(smallest, std::array::from_fn(|_| between(smallest, random)))
         }
         _ => Sizes::One(*random.one_of(&CLASSES)),
     }
+}
+
+fn between(smallest: u64, random: &mut Random) -> u64 {
+    smallest + random.below(7 * smallest)
 }
 
 impl Site {
@@ -110,7 +123,12 @@ impl Site {
     pub fn size(&self, random: &mut Random) -> u64 {
         match self.sizes {
             Sizes::One(size) => size,
-            Sizes::Between(low, high) => low + random.below(high - low),
+            Sizes::Between(smallest, usual) => match random.below(8) {
+                0 => between(smallest, random),
+                draw => {
+                    usual[usize::from(draw > 3) + usize::from(draw > 5) + usize::from(draw > 6)]
+                }
+            },
             Sizes::Doubling => 1 << (6 + random.below(17)),
         }
     }

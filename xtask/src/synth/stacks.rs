@@ -1,5 +1,7 @@
 //! Backtraces, as real programs have them: they share most of their outer frames.
 
+use std::ops::RangeInclusive;
+
 use lifetrace_trace::ids::LocationCode;
 
 use super::random::Random;
@@ -9,9 +11,9 @@ use super::random::Random;
 pub enum Shape {
     /// A recursion of 700 frames on average, which grows and shrinks by a few at a time; 40 callsites.
     Json,
-    /// 300 backtraces of 15 to 30 frames.
+    /// 300 backtraces of 15 to 30 frames, of 12 tasks.
     Server,
-    /// 20,000 backtraces of 8 to 60 frames.
+    /// 20,000 backtraces of 8 to 60 frames, of 140 tasks.
     Mixed,
 }
 
@@ -33,6 +35,15 @@ impl Shape {
             Self::Mixed => 20_000,
         }
     }
+
+    /// Number of tasks that they belong to.
+    pub fn tasks(self) -> usize {
+        match self {
+            Self::Json => 1,
+            Self::Server => 12,
+            Self::Mixed => 140,
+        }
+    }
 }
 
 /// Functions that there are, by number; each line of one is a code of its own.
@@ -41,6 +52,10 @@ const LINES: u64 = 4;
 
 /// Places that a place calls; of these, one more often than the others.
 const CALLEES: u64 = 4;
+
+/// From one callsite of a task to another: frames that are returned from, and that are called, about.
+const FRAMES_LEFT: f64 = 3.0;
+const FRAMES_ENTERED: f64 = 5.0;
 
 /// Gives each callsite, in each thread, its backtrace.
 pub enum Stacks {
@@ -54,8 +69,8 @@ impl Stacks {
     pub fn new(shape: Shape, threads: usize, random: &mut Random) -> Self {
         match shape {
             Shape::Json => Self::Recursive(vec![Recursion::new(random); threads]),
-            Shape::Server => Self::Fixed(paths(shape.sites(), 15, 30, random)),
-            Shape::Mixed => Self::Fixed(paths(shape.sites(), 8, 60, random)),
+            Shape::Server => Self::Fixed(paths(shape, 15..=30, random)),
+            Shape::Mixed => Self::Fixed(paths(shape, 8..=60, random)),
         }
     }
 
@@ -89,23 +104,49 @@ pub fn function_and_line(code: LocationCode) -> (u64, u32) {
     (function, 10 + (function % 400) as u32 + 5 * line as u32)
 }
 
-/// Each branches off from an earlier one, so together they are a tree.
-fn paths(count: usize, shortest: u64, longest: u64, random: &mut Random) -> Vec<Vec<LocationCode>> {
-    let mut paths: Vec<Vec<LocationCode>> = Vec::with_capacity(count);
-    for _ in 0..count {
-        let depth = (shortest + random.below(longest - shortest + 1)) as usize;
-        let mut path = match paths.is_empty() {
-            true => Vec::new(),
-            false => random.one_of(&paths).clone(),
+/// A trunk, from which tasks branch off; and in each task, paths that branch off from earlier ones of it,
+/// mostly near their inner ends.
+fn paths(
+    shape: Shape,
+    depths: RangeInclusive<usize>,
+    random: &mut Random,
+) -> Vec<Vec<LocationCode>> {
+    let (shortest, longest) = (*depths.start(), *depths.end());
+    let mut trunk = Vec::new();
+    grow(&mut trunk, shortest / 2, random);
+    let roots: Vec<_> = (0..shape.tasks())
+        .map(|_| {
+            let mut root = trunk.clone();
+            root.push(any_frame(random));
+            grow(&mut root, shortest / 2 + 3, random);
+            root
+        })
+        .collect();
+    let mut paths: Vec<Vec<LocationCode>> = Vec::with_capacity(shape.sites());
+    for site in 0..shape.sites() {
+        let task = site % roots.len();
+        let siblings = site / roots.len();
+        let root = &roots[task];
+        let mut path = match siblings {
+            0 => root.clone(),
+            _ => paths[task + roots.len() * random.below(siblings as u64) as usize].clone(),
         };
-        path.truncate(1 + random.below(depth as u64 - 1) as usize);
-        while path.len() < depth {
-            let caller = path.last().copied().unwrap_or(LocationCode(0));
-            path.push(callee(caller, random));
-        }
+        let left = random.exponential(FRAMES_LEFT) as usize;
+        path.truncate(path.len().saturating_sub(left).clamp(root.len(), longest - 1));
+        let entered = 1 + random.exponential(FRAMES_ENTERED) as usize;
+        let depth = path.len() + entered;
+        grow(&mut path, depth.clamp(shortest, longest), random);
         paths.push(path);
     }
     paths
+}
+
+/// Calls until the backtrace is so deep.
+fn grow(path: &mut Vec<LocationCode>, depth: usize, random: &mut Random) {
+    while path.len() < depth {
+        let caller = path.last().copied().unwrap_or(LocationCode(0));
+        path.push(callee(caller, random));
+    }
 }
 
 /// A recursive descent: a bottom, a cycle of functions again and again, and a callsite on top.
@@ -121,6 +162,9 @@ pub struct Recursion {
 /// Frames beneath the recursion.
 const BOTTOM: usize = 9;
 const DEEPEST: usize = 1_400;
+
+/// From one birth to the next, up to so many frames are left, and up to so many entered.
+const STRIDE: u64 = 64;
 
 /// Different inputs, and births of a thread until it has the next one.
 const INPUTS: u64 = 16;
@@ -138,7 +182,7 @@ impl Recursion {
             self.input = random.below(INPUTS);
             self.stack.truncate(BOTTOM);
         }
-        let (down, up) = (random.below(24) as usize, random.below(24) as usize);
+        let (down, up) = (random.below(STRIDE) as usize, random.below(STRIDE) as usize);
         self.depth = (self.depth + up).saturating_sub(down).clamp(1, DEEPEST);
         // Without the callsite of the last birth.
         let kept = (self.stack.len() - 1).min(BOTTOM + self.depth);

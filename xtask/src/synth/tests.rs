@@ -27,6 +27,8 @@ struct Found {
     living: HashSet<AllocationId>,
     backtraces: HashMap<Vec<LocationCode>, u64>,
     depths: u64,
+    /// Frames that are not those of the backtrace before.
+    new: u64,
 }
 
 fn read(bytes: &[u8]) -> Found {
@@ -42,6 +44,7 @@ fn read(bytes: &[u8]) -> Found {
             Item::Event(Event::Allocation(birth)) => {
                 found.births += 1;
                 found.depths += birth.backtrace.len() as u64;
+                found.new += (birth.backtrace.len() - birth.common_prefix) as u64;
                 assert!(found.living.insert(birth.id));
                 *found.backtraces.entry(birth.backtrace.to_vec()).or_default() += 1;
             }
@@ -84,14 +87,18 @@ fn the_seed_decides() {
 fn backtraces_have_their_shapes() {
     let shape = |shape| {
         let found = read(&trace(&options(shape, 60_000, false)));
-        (found.depths as f64 / found.births as f64, found.backtraces.len(), found.births)
+        let depth = found.depths as f64 / found.births as f64;
+        (depth, found.new as f64 / found.depths as f64, found.backtraces.len(), found.births)
     };
-    let (depth, distinct, births) = shape(Shape::Json);
+    let (depth, new, distinct, births) = shape(Shape::Json);
     assert!((400.0..1000.0).contains(&depth) && distinct as u64 > births / 4, "{depth} {distinct}");
-    let (depth, distinct, _) = shape(Shape::Server);
+    assert!((0.02..0.06).contains(&new), "{new}");
+    let (depth, new, distinct, _) = shape(Shape::Server);
     assert!((15.0..31.0).contains(&depth) && distinct <= 300, "{depth} {distinct}");
-    let (depth, distinct, _) = shape(Shape::Mixed);
-    assert!((8.0..61.0).contains(&depth) && distinct > 3_000, "{depth} {distinct}");
+    assert!((0.15..0.35).contains(&new), "{new}");
+    let (depth, new, distinct, _) = shape(Shape::Mixed);
+    assert!((12.0..61.0).contains(&depth) && distinct > 3_000, "{depth} {distinct}");
+    assert!((0.2..0.4).contains(&new), "{new}");
 }
 
 #[test]
