@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use lifetrace_trace::ids::LocationCode;
 
-use super::random::Random;
+use super::random::{Random, Zipf};
 
 /// What the backtraces of a trace are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,9 @@ const LINES: u64 = 4;
 
 /// Places that a place calls; of these, one more often than the others.
 const CALLEES: u64 = 4;
+
+/// Functions beside these that allocate for others: strings, vectors, objects.
+const ALLOCATORS: usize = 32;
 
 /// From one callsite of a task to another: frames that are returned from, and that are called, about.
 const FRAMES_LEFT: f64 = 3.0;
@@ -105,7 +108,7 @@ pub fn function_and_line(code: LocationCode) -> (u64, u32) {
 }
 
 /// A trunk, from which tasks branch off; and in each task, paths that branch off from earlier ones of it,
-/// mostly near their inner ends.
+/// mostly near their inner ends. The innermost frame is a function that allocates for all.
 fn paths(
     shape: Shape,
     depths: RangeInclusive<usize>,
@@ -122,6 +125,7 @@ fn paths(
             root
         })
         .collect();
+    let allocators = Zipf::new(0..ALLOCATORS);
     let mut paths: Vec<Vec<LocationCode>> = Vec::with_capacity(shape.sites());
     for site in 0..shape.sites() {
         let task = site % roots.len();
@@ -131,11 +135,11 @@ fn paths(
             0 => root.clone(),
             _ => paths[task + roots.len() * random.below(siblings as u64) as usize].clone(),
         };
-        let left = random.exponential(FRAMES_LEFT) as usize;
+        let left = 1 + random.exponential(FRAMES_LEFT) as usize;
         path.truncate(path.len().saturating_sub(left).clamp(root.len(), longest - 1));
-        let entered = 1 + random.exponential(FRAMES_ENTERED) as usize;
-        let depth = path.len() + entered;
-        grow(&mut path, depth.clamp(shortest, longest), random);
+        let depth = path.len() + random.exponential(FRAMES_ENTERED) as usize;
+        grow(&mut path, depth.clamp(shortest - 1, longest - 1), random);
+        path.push(LocationCode((FUNCTIONS + allocators.draw(random) as u64) * LINES));
         paths.push(path);
     }
     paths
