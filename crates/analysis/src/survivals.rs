@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn step(generation: Generation, number: u64, begins: bool) -> What {
-        What::Fact(Fact::Cycle(Cycle { generation, number, begins }))
+        What::from(Fact::Cycle(Cycle { generation, number, begins }))
     }
 
     fn begin(generation: Generation, number: u64) -> What {
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn counters_are_kept() {
         let counters = Counters { minor_faults: Some(3), ..Counters::default() };
-        let survivals = observed([What::Fact(Fact::Counters(counters))]);
+        let survivals = observed([What::from(Fact::Counters(counters))]);
         assert_eq!(survivals.counters(), [(Timestamp(1), counters)]);
     }
 }

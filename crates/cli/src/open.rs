@@ -118,7 +118,9 @@ impl Trace {
             self.stop = Some(error.into());
             None
         });
-        if let Some(Told { what: What::Fact(Fact::Module(module)), .. }) = &told {
+        if let Some(Told { what: What::Fact(fact), .. }) = &told
+            && let Fact::Module(module) = &**fact
+        {
             self.modules.insert(module.number, module.path.clone());
         }
         told

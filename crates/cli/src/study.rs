@@ -132,7 +132,7 @@ impl Surveyed {
         while let Some(told) = trace.next() {
             profile.take(&told, &[]);
             if let What::Fact(fact) = told.what {
-                surveyed.learn(told.time, fact);
+                surveyed.learn(told.time, *fact);
             }
         }
         surveyed.end = Some(trace.end_time());

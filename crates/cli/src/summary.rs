@@ -75,7 +75,7 @@ pub fn read_admitted(mut trace: Trace, mut admission: Admission) -> anyhow::Resu
         let admits = |block: &_, tree: &_| admission.admits(block, tree, &trace);
         profile.take_if(&told, trace.backtrace(), admits);
         match told.what {
-            What::Fact(fact) => facts.take(fact),
+            What::Fact(fact) => facts.take(*fact),
             What::Birth(birth) => facts.note_birth(&birth),
             What::Promotion(_) | What::Collection(_) => {}
         }

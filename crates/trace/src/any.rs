@@ -174,7 +174,7 @@ fn next_of_memtrace<R: Read>(reader: &mut memtrace::Reader<R>) -> Result<Option<
 fn next_of_lt<R: Read>(reader: &mut lt::Reader<R>) -> Result<Option<Told>, ReadError> {
     let Some((time, item)) = reader.next()? else { return Ok(None) };
     let mut what = match item {
-        lt::Item::Fact(fact) => What::Fact(fact),
+        lt::Item::Fact(fact) => What::from(fact),
         lt::Item::Event(event) => What::from(&event),
     };
     if let (What::Birth(birth), Some(known)) = (&mut what, reader.birth()) {

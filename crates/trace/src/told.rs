@@ -26,8 +26,8 @@ pub enum What {
     Promotion(AllocationId),
     /// It was freed, or found dead.
     Collection(AllocationId),
-    /// Something beside these.
-    Fact(Fact),
+    /// Something beside these: seldom, and larger than the others.
+    Fact(Box<Fact>),
 }
 
 /// The birth of a sampled block; its backtrace is with the reader.
@@ -50,6 +50,12 @@ pub struct Birth {
     pub is_growth: bool,
     /// As many leading frames are surely those of the previous birth's backtrace.
     pub common_prefix: usize,
+}
+
+impl From<Fact> for What {
+    fn from(fact: Fact) -> Self {
+        Self::Fact(Box::new(fact))
+    }
 }
 
 /// As Memtrace's format knows it.

@@ -281,7 +281,7 @@ impl Watcher {
 
     fn say(&mut self, time: u64, id: u8, unit: SampledUnit, rate: f64) {
         let fact = SamplerFact { id: SamplerId(id), name: "".into(), unit, rate };
-        self.tell(time, What::Fact(Fact::Sampler(fact)), &[]);
+        self.tell(time, What::from(Fact::Sampler(fact)), &[]);
     }
 
     fn tell(&mut self, time: u64, what: What, backtrace: &[LocationCode]) {

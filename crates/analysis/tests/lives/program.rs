@@ -91,7 +91,7 @@ impl Program {
             let generation = if is_major { Generation::Major } else { Generation::Minor };
             for begins in [true, false] {
                 let cycle = Fact::Cycle(Cycle { generation, number, begins });
-                told.push((time, 0, What::Fact(cycle), 0));
+                told.push((time, 0, What::from(cycle), 0));
             }
         }
         told.sort_by_key(|&(time, order, ..)| (time, order));

@@ -99,7 +99,7 @@ impl<'w> Scribe<'w> {
     }
 
     pub fn fact(&mut self, fact: Fact) -> io::Result<()> {
-        self.put(What::Fact(fact), &[], &mut |_| Frame::default())
+        self.put(What::from(fact), &[], &mut |_| Frame::default())
     }
 
     pub fn label(&mut self, key: &str, value: &str) -> io::Result<()> {

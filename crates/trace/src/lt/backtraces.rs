@@ -53,7 +53,7 @@ pub(super) struct Backtraces {
 }
 
 struct Models {
-    probabilities: Box<[Probability]>,
+    probabilities: Box<[Probability; 1 << PROBABILITY_BITS]>,
     candidates: Candidates,
     kept: Mixer<2>,
     followed: Mixer<3>,
@@ -171,27 +171,18 @@ impl Backtraces {
         excluded: Symbol,
     ) -> Result<Symbol, Fault> {
         let Contexts { orders } = Contexts::of(&self.stack, size);
-        let mut asked = Asked { symbols: [excluded; ORDERS * KEPT + 1], count: 1 };
-        let first = usize::from(excluded != NONE) * ORDERS * KEPT;
-        for order in 0..ORDERS {
-            let place = Candidates::place(orders[order]);
-            for (rank, candidate) in models.candidates.get(place).into_iter().enumerate() {
-                if candidate == NONE {
-                    break;
-                }
-                if asked.is_new(candidate)
-                    && models.code_candidate(
-                        coder,
-                        &orders,
-                        first + order * KEPT + rank,
-                        candidate,
-                        wanted,
-                    )
-                {
-                    models.note(&orders[..=order], candidate);
-                    return Ok(candidate);
-                }
-            }
+        let circumstance = usize::from(excluded != NONE) * ORDERS * KEPT;
+        let first = models.candidates.get(Candidates::place(orders[0]))[0];
+        if first != NONE
+            && first != excluded
+            && models.code_candidate(coder, &orders, circumstance, first, wanted)
+        {
+            // It is the newest there already.
+            return Ok(first);
+        }
+        let asked = Asked::these([excluded, first]);
+        if let Some(found) = models.code_others(coder, &orders, circumstance, asked, wanted) {
+            return Ok(found);
         }
         let symbol = self.code_unforeseen(models, coder, wanted)?;
         models.note(&orders, symbol);
@@ -224,7 +215,7 @@ impl Backtraces {
 impl Models {
     fn new() -> Self {
         Self {
-            probabilities: vec![Probability::EVEN; 1 << PROBABILITY_BITS].into_boxed_slice(),
+            probabilities: Probability::table(),
             candidates: Candidates::new(),
             kept: Mixer::new(3, 1 << 15),
             followed: Mixer::new(2 * ORDERS * KEPT, 26_214),
@@ -282,6 +273,33 @@ impl Models {
         Ok(symbol)
     }
 
+    /// All candidates that have not been asked about; none if it is none of them.
+    fn code_others<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        orders: &[u32; ORDERS],
+        circumstance: usize,
+        mut asked: Asked,
+        wanted: Symbol,
+    ) -> Option<Symbol> {
+        for order in 0..ORDERS {
+            let candidates = self.candidates.get(Candidates::place(orders[order]));
+            for (rank, candidate) in candidates.into_iter().enumerate() {
+                if candidate == NONE {
+                    break;
+                }
+                let circumstance = circumstance + order * KEPT + rank;
+                if asked.is_new(candidate)
+                    && self.code_candidate(coder, orders, circumstance, candidate, wanted)
+                {
+                    self.note(&orders[..=order], candidate);
+                    return Some(candidate);
+                }
+            }
+        }
+        None
+    }
+
     #[inline]
     fn code_candidate<C: Coder>(
         &mut self,
@@ -316,6 +334,13 @@ struct Asked {
 }
 
 impl Asked {
+    /// [`NONE`] is never asked about.
+    fn these(symbols: [Symbol; 2]) -> Self {
+        let mut all = [NONE; ORDERS * KEPT + 1];
+        all[..2].copy_from_slice(&symbols);
+        Self { symbols: all, count: 2 }
+    }
+
     #[inline]
     fn is_new(&mut self, symbol: Symbol) -> bool {
         if self.symbols[..self.count].contains(&symbol) {

@@ -10,52 +10,51 @@ pub(super) const KEPT: usize = 3;
 /// No symbol.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// And as many bits of the tag.
 const SLOT_BITS: u32 = 16;
 
 /// The table.
 pub(super) struct Candidates {
-    slots: Box<[Slot]>,
+    slots: Box<[Slot; 1 << SLOT_BITS]>,
 }
 
 #[derive(Clone, Copy)]
 struct Slot {
-    tag: u32,
+    tag: u16,
     symbols: [u32; KEPT],
 }
 
 /// The context as the table knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    slot: usize,
-    tag: u32,
+    slot: u16,
+    tag: u16,
 }
 
 impl Candidates {
     pub(super) fn new() -> Self {
         let vacant = Slot { tag: 0, symbols: [NONE; KEPT] };
-        Self { slots: vec![vacant; 1 << SLOT_BITS].into_boxed_slice() }
+        let slots = vec![vacant; 1 << SLOT_BITS].into_boxed_slice();
+        Self { slots: slots.try_into().unwrap_or_else(|_| unreachable!("it has so many")) }
     }
 
     /// Where a context's candidates are.
     #[inline]
     pub(super) fn place(hash: u32) -> Place {
-        Place {
-            slot: (hash >> (32 - SLOT_BITS)) as usize,
-            tag: hash & ((1 << (32 - SLOT_BITS)) - 1),
-        }
+        Place { slot: (hash >> (32 - SLOT_BITS)) as u16, tag: hash as u16 }
     }
 
     /// What followed, newest first; [`NONE`] where there are fewer.
     #[inline]
     pub(super) fn get(&self, place: Place) -> [u32; KEPT] {
-        let slot = &self.slots[place.slot];
+        let slot = &self.slots[usize::from(place.slot)];
         if slot.tag == place.tag { slot.symbols } else { [NONE; KEPT] }
     }
 
     /// Makes `symbol` the newest.
     #[inline]
     pub(super) fn add(&mut self, place: Place, symbol: u32) {
-        let slot = &mut self.slots[place.slot];
+        let slot = &mut self.slots[usize::from(place.slot)];
         if slot.tag != place.tag {
             *slot = Slot { tag: place.tag, symbols: [NONE; KEPT] };
         }

@@ -24,7 +24,7 @@ pub(super) struct Facts {
     wait: Number,
     tag: Number,
     length: Number,
-    probabilities: Box<[Probability]>,
+    probabilities: Box<[Probability; 1 << PROBABILITY_BITS]>,
     mixer: Mixer<INPUTS>,
 }
 
@@ -35,7 +35,7 @@ impl Facts {
             wait: Number::new(4),
             tag: Number::new(4),
             length: Number::new(4),
-            probabilities: vec![Probability::EVEN; 1 << PROBABILITY_BITS].into_boxed_slice(),
+            probabilities: Probability::table(),
             mixer: Mixer::new(1, 1 << 15),
         }
     }

@@ -1,7 +1,8 @@
 //! The blocks that live, as both sides know them: what a death or a promotion can be about.
 //!
 //! Blocks stand in slots in the order of their births. Bitmaps say who lives and who is young, so
-//! that the distance between two blocks, counted in living ones, is a count of bits.
+//! that the distance between two blocks, counted in living ones, is a count of bits; of eight words at
+//! a time it is known.
 //!
 //! When all slots are taken the dead ones are squeezed out; if that leaves too few free, the oldest
 //! blocks are forgotten, and later called by their ids.
@@ -16,11 +17,16 @@ const CROWDED: usize = CAPACITY / 4 * 3;
 
 const WORDS: usize = CAPACITY / 64;
 
+/// Words whose ones are counted together.
+const STRIDE: usize = 8;
+
 /// The table.
 #[derive(Debug)]
 pub(super) struct Live {
     ids: Vec<AllocationId>,
     living: Box<[u64; WORDS]>,
+    /// Living blocks in each stride.
+    counts: Box<[u16; WORDS / STRIDE]>,
     young: Box<[u64; WORDS]>,
     young_count: usize,
     /// No slot below it is young.
@@ -30,7 +36,14 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new() -> Self {
         let bits = || Box::new([0; WORDS]);
-        Self { ids: Vec::new(), living: bits(), young: bits(), young_count: 0, first_young: 0 }
+        Self {
+            ids: Vec::new(),
+            living: bits(),
+            counts: Box::new([0; WORDS / STRIDE]),
+            young: bits(),
+            young_count: 0,
+            first_young: 0,
+        }
     }
 
     /// Adds the newest block. True if slots have been renumbered for that.
@@ -42,6 +55,7 @@ impl Live {
         let slot = self.ids.len();
         self.ids.push(id);
         set(&mut self.living, slot);
+        self.counts[stride(slot)] += 1;
         if is_young {
             set(&mut self.young, slot);
             if self.young_count == 0 {
@@ -63,7 +77,10 @@ impl Live {
     /// The block lives no more.
     pub(super) fn bury(&mut self, slot: usize) {
         self.promote(slot);
-        clear(&mut self.living, slot);
+        if has(&self.living, slot) {
+            clear(&mut self.living, slot);
+            self.counts[stride(slot)] -= 1;
+        }
     }
 
     pub(super) fn id(&self, slot: usize) -> AllocationId {
@@ -127,6 +144,12 @@ impl Live {
             }
             left -= ones;
             index += 1;
+            while index.is_multiple_of(STRIDE)
+                && left >= u64::from(*self.counts.get(index / STRIDE)?)
+            {
+                left -= u64::from(self.counts[index / STRIDE]);
+                index += STRIDE;
+            }
             word = *self.living.get(index)?;
         }
     }
@@ -143,6 +166,10 @@ impl Live {
             }
             left -= ones;
             index = index.checked_sub(1)?;
+            while index % STRIDE == STRIDE - 1 && left >= u64::from(self.counts[index / STRIDE]) {
+                left -= u64::from(self.counts[index / STRIDE]);
+                index = index.checked_sub(STRIDE)?;
+            }
             word = self.living[index];
         }
     }
@@ -187,12 +214,27 @@ fn next(bits: &[u64; WORDS], slot: usize, end: usize) -> Option<usize> {
     Some(index * 64 + word.trailing_zeros() as usize)
 }
 
-/// Position of the one above `skipped` others.
-fn nth_one(mut word: u64, skipped: u64) -> usize {
-    for _ in 0..skipped {
-        word &= word - 1;
+fn stride(slot: usize) -> usize {
+    slot / (64 * STRIDE)
+}
+
+/// Position of the one above `skipped` others; there are that many.
+///
+/// The byte that it is in comes first: `sums` has in each byte the ones in it and below it.
+/// (S. Vigna's selection, "Broadword implementation of rank/select queries", 2008.)
+fn nth_one(word: u64, skipped: u64) -> usize {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = LOW << 7;
+    let pairs = word - (word >> 1 & 0x55 * LOW);
+    let fours = (pairs & 0x33 * LOW) + (pairs >> 2 & 0x33 * LOW);
+    let sums = ((fours + (fours >> 4)) & 0x0f * LOW).wrapping_mul(LOW);
+    let is_passed = ((skipped.wrapping_mul(LOW) | HIGH) - sums) & HIGH;
+    let place = 8 * u64::from(is_passed.count_ones());
+    let mut byte = word >> place & 255;
+    for _ in sums << 8 >> place & 255..skipped {
+        byte &= byte - 1;
     }
-    word.trailing_zeros() as usize
+    place as usize + byte.trailing_zeros() as usize
 }
 
 #[cfg(test)]
@@ -245,6 +287,33 @@ mod tests {
                 let probe = index.index(live.end() + 1);
                 check(&mut live, &naive, probe);
             }
+        }
+    }
+
+    /// Where whole strides are passed over.
+    #[test]
+    fn far_away_as_nearby() {
+        let mut live = Live::new();
+        (0..CAPACITY).for_each(|id| drop(live.push(AllocationId(id as u64), false)));
+        (0..CAPACITY).filter(|slot| slot % 7 != 3 || slot / 5000 == 4).for_each(|it| live.bury(it));
+        let slots: Vec<usize> = live.iter().map(|(slot, _)| slot).collect();
+        for (rank, &slot) in slots.iter().enumerate() {
+            assert_eq!(live.forward(0, rank as u64), Some(slot));
+            let after = (slots.len() - 1 - rank) as u64;
+            assert_eq!(live.backward(live.end(), after), Some(slot));
+            assert_eq!(live.forward(slot + 1, 999), slots.get(rank + 1000).copied());
+            let before = rank.checked_sub(1000).map(|at| slots[at]);
+            assert_eq!(live.backward(slot, 999), before);
+        }
+    }
+
+    #[test]
+    fn each_one_of_a_word_is_found() {
+        for word in [1, 1 << 63, u64::MAX, 0x8000_0000_0000_0001, 0x0f0f_1234_8000_7ffe, 0xff << 40]
+        {
+            let places: Vec<usize> = (0..64).filter(|at| word >> at & 1 == 1).collect();
+            let found = (0..places.len() as u64).map(|skipped| nth_one(word, skipped));
+            assert!(found.eq(places));
         }
     }
 

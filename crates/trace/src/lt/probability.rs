@@ -41,6 +41,12 @@ impl Probability {
     /// Nothing known.
     pub(super) const EVEN: Self = Self(1 << 31);
 
+    /// So many of which nothing is known.
+    pub(super) fn table<const N: usize>() -> Box<[Self; N]> {
+        let table = vec![Self::EVEN; N].into_boxed_slice();
+        table.try_into().unwrap_or_else(|_| unreachable!("it has N of them"))
+    }
+
     /// Of *yes*, in 1/65536ths.
     #[inline]
     pub(super) fn value(self) -> u16 {
@@ -51,10 +57,12 @@ impl Probability {
     #[inline]
     pub(super) fn learn(&mut self, bit: bool) {
         let count = self.0 & COUNT;
-        let old = i64::from(self.0 >> COUNT_BITS);
         let target = if bit { YES } else { NO };
-        let new = old + (((target - old) * STEPS[count as usize & 255]) >> 16);
-        self.0 = (new as u32) << COUNT_BITS | (count + 1).min(LIMIT);
+        let distance = target - i64::from(self.0 >> COUNT_BITS);
+        let moved = (distance * STEPS[count as usize & 255]) >> 16;
+        // Both parts at once: neither leaves its bits.
+        let counted = u32::from(count < LIMIT);
+        self.0 = self.0.wrapping_add((moved as u32) << COUNT_BITS).wrapping_add(counted);
     }
 
     /// Codes a decision with it alone.

@@ -29,7 +29,12 @@ pub(super) struct Text {
     history: Vec<u8>,
     /// Where in the history the same four bytes ended last; made with the first name.
     places: Box<[u32]>,
-    probabilities: Box<[Probability]>,
+    /// Made with the first name.
+    models: Option<Models>,
+}
+
+struct Models {
+    probabilities: Box<[Probability; 1 << PROBABILITY_BITS]>,
     /// Whether a copy is right, by its length.
     copies: [Probability; LONGEST + 1],
     mixer: Mixer<INPUTS>,
@@ -59,13 +64,7 @@ struct Past {
 
 impl Text {
     pub(super) fn new() -> Self {
-        Self {
-            history: vec![END],
-            places: Box::default(),
-            probabilities: Box::default(),
-            copies: [Probability::EVEN; LONGEST + 1],
-            mixer: Mixer::new(LONGEST + 1, 1 << 14),
-        }
+        Self { history: vec![END], places: Box::default(), models: None }
     }
 
     /// Bytes that were coded.
@@ -85,9 +84,9 @@ impl Text {
         example: Example,
         limit: usize,
     ) -> Result<(String, Example), Fault> {
-        if self.places.is_empty() {
+        if self.models.is_none() {
             self.places = vec![0; 1 << PLACE_BITS].into_boxed_slice();
-            self.probabilities = vec![Probability::EVEN; 1 << PROBABILITY_BITS].into_boxed_slice();
+            self.models = Some(Models::new());
         }
         let start = self.history.len();
         let mut copy = Copy { from: example.0, length: usize::from(example.0 != 0) };
@@ -108,54 +107,23 @@ impl Text {
         Ok((name.to_owned(), Example(start)))
     }
 
+    #[inline]
     fn code_byte<C: Coder>(&mut self, coder: &mut C, byte: u8, copy: &Copy, past: &Past) -> u8 {
+        let Some(models) = &mut self.models else { return END };
         let contexts = past.contexts();
-        let expected = (copy.from != 0).then(|| self.history[copy.from]);
-        let mut length = copy.length;
+        let expected = self.history[copy.from];
+        let (mut is_right, mut length) = (copy.from != 0, copy.length);
         let mut node = 1u32;
         for bit in (0..8).rev() {
-            let guess = expected
-                .filter(|expected| {
-                    u32::from(*expected) | 256
-                        == node << (bit + 1) | (u32::from(*expected) & ((2 << bit) - 1))
-                })
-                .map(|expected| expected >> bit & 1 == 1);
-            if guess.is_none() {
-                length = 0;
+            let guess = is_right.then_some(expected >> bit & 1 == 1);
+            let answer =
+                models.code_bit(coder, byte >> bit & 1 == 1, &contexts, node, guess, length);
+            if guess != Some(answer) {
+                (is_right, length) = (false, 0);
             }
-            let answer = self.code_bit(coder, byte >> bit & 1 == 1, &contexts, node, guess, length);
             node = node << 1 | u32::from(answer);
         }
         node as u8
-    }
-
-    fn code_bit<C: Coder>(
-        &mut self,
-        coder: &mut C,
-        bit: bool,
-        contexts: &[u32; CONTEXTS],
-        node: u32,
-        guess: Option<bool>,
-        length: usize,
-    ) -> bool {
-        let index = |context: u32| (hash(context, node) >> (32 - PROBABILITY_BITS)) as usize;
-        let indices = contexts.map(index);
-        let mut logits = [0; INPUTS];
-        for (input, &index) in logits.iter_mut().zip(&indices) {
-            *input = logit(self.probabilities[index].value());
-        }
-        if let Some(guess) = guess {
-            let trust = logit(self.copies[length].value());
-            logits[CONTEXTS] = if guess { trust } else { -trust };
-        }
-        let mixed = self.mixer.mix(length, &logits);
-        let bit = coder.bit(mixed, bit);
-        self.mixer.learn(length, &logits, mixed, bit);
-        indices.iter().for_each(|&index| self.probabilities[index].learn(bit));
-        if let Some(guess) = guess {
-            self.copies[length].learn(guess == bit);
-        }
-        bit
     }
 
     /// Goes on by a byte; `length` is that of the name before it.
@@ -177,6 +145,46 @@ impl Text {
             *copy = Copy { from: *place as usize, length: 1 };
         }
         *place = self.history.len() as u32;
+    }
+}
+
+impl Models {
+    fn new() -> Self {
+        Self {
+            probabilities: Probability::table(),
+            copies: [Probability::EVEN; LONGEST + 1],
+            mixer: Mixer::new(LONGEST + 1, 1 << 14),
+        }
+    }
+
+    #[inline]
+    fn code_bit<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        bit: bool,
+        contexts: &[u32; CONTEXTS],
+        node: u32,
+        guess: Option<bool>,
+        length: usize,
+    ) -> bool {
+        let indices =
+            contexts.map(|context| (hash(context, node) >> (32 - PROBABILITY_BITS)) as usize);
+        let mut logits = [0; INPUTS];
+        for (input, &index) in logits.iter_mut().zip(&indices) {
+            *input = logit(self.probabilities[index].value());
+        }
+        if let Some(guess) = guess {
+            let trust = logit(self.copies[length].value());
+            logits[CONTEXTS] = if guess { trust } else { -trust };
+        }
+        let mixed = self.mixer.mix(length, &logits);
+        let bit = coder.bit(mixed, bit);
+        self.mixer.learn(length, &logits, mixed, bit);
+        indices.iter().for_each(|&index| self.probabilities[index].learn(bit));
+        if let Some(guess) = guess {
+            self.copies[length].learn(guess == bit);
+        }
+        bit
     }
 }
 

@@ -127,7 +127,7 @@ fn tell_lost<W: Write>(writer: &mut AnyWriter<W>, time: Timestamp, count: u64) -
     if !writer.has_facts() {
         return Ok(());
     }
-    let what = What::Fact(Fact::Lost(Lost { reason: DAMAGED.into(), count }));
+    let what = What::from(Fact::Lost(Lost { reason: DAMAGED.into(), count }));
     let told = Told { time, thread: ThreadId(0), domain: DomainId(0), what };
     writer.put(&told, &[], &mut |_| Frame::default())
 }

@@ -184,10 +184,12 @@ pub fn slice<R: Read, W: Write>(
         let Some(time) = time else { return Ok(()) };
         match &mut told.what {
             What::Birth(_) => shared = usize::MAX,
-            What::Fact(Fact::WallClock(shown)) => {
-                shown.0 = shown.0.saturating_add(time.0 - told.time.0);
+            What::Fact(fact) => {
+                if let Fact::WallClock(shown) = &mut **fact {
+                    shown.0 = shown.0.saturating_add(time.0 - told.time.0);
+                }
             }
-            _ => {}
+            What::Promotion(_) | What::Collection(_) => {}
         }
         told.time = time;
         pass_on(reader, writer, &told)

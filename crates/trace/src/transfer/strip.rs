@@ -220,7 +220,7 @@ pub fn strip<R: Read, W: Write>(
                 let new = &reader.backtrace()[backtrace.len()..];
                 backtrace.extend(new.iter().map(|code| strip.code(*code)));
             }
-            What::Fact(fact) => *fact = strip.fact(fact.clone()),
+            What::Fact(fact) => **fact = strip.fact((**fact).clone()),
             What::Promotion(_) | What::Collection(_) => {}
         }
         writer.put(&told, &backtrace, &mut |code| {

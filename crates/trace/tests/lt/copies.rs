@@ -166,7 +166,7 @@ fn the_last_facts_have_a_segment_of_their_own() {
             time: end,
             thread,
             domain,
-            what: lifetrace_trace::told::What::Fact(fact),
+            what: lifetrace_trace::told::What::from(fact),
         };
         writer.put(&told, &[], &mut |_| Frame::default()).unwrap();
     }

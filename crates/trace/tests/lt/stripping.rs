@@ -68,7 +68,7 @@ impl Parts {
         }
         for told in &self.told {
             let What::Fact(fact) = &told.what else { continue };
-            match fact {
+            match &**fact {
                 Fact::Process(process) => {
                     process.arguments.iter().for_each(|it| add(it));
                     [&process.executable, &process.host, &process.container]

@@ -85,7 +85,7 @@ mod tests {
     fn sound() -> (Counted, Index, Passed) {
         let mut counted = Counted::default();
         (0..3).for_each(|id| counted.take(&What::Collection(AllocationId(id))));
-        counted.take(&What::Fact(lifetrace_trace::fact::Fact::Marker("here".into())));
+        counted.take(&What::from(lifetrace_trace::fact::Fact::Marker("here".into())));
         let summary =
             Summary { collections: 3, facts: 1, packets: 4, duration: 70, ..Summary::default() };
         let index = Index { summary, checkpoints: vec![place(300)] };

@@ -39,7 +39,9 @@ fn labels(trace: &[u8]) -> Vec<String> {
     let mut reader = AnyReader::lt(Reader::open(trace).unwrap());
     let mut labels = Vec::new();
     while let Some(told) = reader.next().unwrap() {
-        if let What::Fact(Fact::Label(label)) = told.what {
+        if let What::Fact(fact) = told.what
+            && let Fact::Label(label) = *fact
+        {
             labels.push(label.key.to_string());
         }
     }
