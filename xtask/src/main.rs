@@ -36,6 +36,9 @@ usage: cargo xtask COMMAND
   bench sample    cost of a sample and of a frame; appends to benchmarks/record/sample
   bench trace [FILE]
                   speed of reading and writing a trace; appends to benchmarks/record/trace
+  bench report [--large]
+                  time and memory of `report` on synthetic traces of up to 10 million events (or one
+                  of 100 million); appends to benchmarks/record/report
   loom            model checking of the ring and of the agent's phases
   miri            Miri on the transport crate, where a toolchain has it
   readers         exports as Go's pprof and Mozilla's profiler understand them, which come from PyPI
@@ -62,6 +65,8 @@ fn main() -> Result<()> {
         ["bench", "pair"] => bench::pair::run(),
         ["bench", "trace"] => bench::trace::run(None),
         ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),
+        ["bench", "report"] => bench::report::run(false),
+        ["bench", "report", "--large"] => bench::report::run(true),
         ["loom"] => checkers::loom(),
         ["miri"] => checkers::miri(),
         ["readers"] => readers::run(),

@@ -2,7 +2,8 @@
 //!
 //! [`native`] measures whole programs: [`workload`]s in [`variant`]s, one [`run`] at a time, whose
 //! medians are a [`row`]; [`table`] shows the latest in the README. [`instructions`], [`sample`] and
-//! [`pair`] count instructions too, which no other load on the machine disturbs.
+//! [`pair`] count instructions too, which no other load on the machine disturbs. [`trace`] is about
+//! reading and writing, [`report`] about what is made of that.
 
 mod callgrind;
 mod heaptrack;
@@ -18,6 +19,7 @@ pub mod pair;
 mod program;
 mod record;
 mod redis;
+pub mod report;
 mod row;
 mod run;
 pub mod sample;
