@@ -27,7 +27,8 @@ const TRACES: &[Trace] = &[
 
 const LARGE: &[Trace] = &[Trace("server", "100M", 1)];
 
-const COLUMNS: &str = "stacks,events,bytes,rounds,cores,wall_s,wall_low,wall_high,cpu_s,peak_mib";
+const COLUMNS: &str =
+    "stacks,events,bytes,rounds,cores,load,wall_s,wall_low,wall_high,cpu_s,peak_mib";
 
 /// Measures reports of all traces, or of the one that is ten times as long.
 ///
@@ -41,8 +42,9 @@ pub fn run(is_large: bool) -> Result<()> {
     println!("{COLUMNS}");
     for trace in if is_large { LARGE } else { TRACES } {
         let path = trace.write(&folder)?;
+        let load = load()?;
         let usages = (0..trace.2).map(|_| measure(&launcher, &folder, &lifetrace, &path));
-        let row = trace.row(&path, &usages.collect::<Result<Vec<_>>>()?);
+        let row = trace.row(&path, &load, &usages.collect::<Result<Vec<_>>>()?);
         std::fs::remove_file(&path)?;
         record.add(&row?)?;
     }
@@ -57,7 +59,7 @@ impl Trace {
         Ok(path)
     }
 
-    fn row(&self, path: &Path, usages: &[Usage]) -> Result<String> {
+    fn row(&self, path: &Path, load: &str, usages: &[Usage]) -> Result<String> {
         let Self(stacks, events, rounds) = self;
         let bytes = std::fs::metadata(path)?.len();
         let cores = std::thread::available_parallelism()?;
@@ -65,10 +67,17 @@ impl Trace {
         let of = |figure: fn(&Usage) -> f64| median(usages.iter().map(figure)).unwrap_or_default();
         let (cpu, peak) = (of(|usage| usage.cpu), of(|usage| usage.peak_bytes) / 1_048_576.0);
         Ok(format!(
-            "{stacks},{events},{bytes},{rounds},{cores},{:.3},{:.3},{:.3},{cpu:.3},{peak:.0}",
+            "{stacks},{events},{bytes},{rounds},{cores},{load},{:.3},{:.3},{:.3},{cpu:.3},{peak:.0}",
             wall.median, wall.low, wall.high
         ))
     }
+}
+
+/// How many processes wanted to run in the last minute: times of a busy machine are those of what it
+/// was busy with.
+fn load() -> Result<String> {
+    let text = std::fs::read_to_string("/proc/loadavg")?;
+    text.split_whitespace().next().map(str::to_owned).context("/proc/loadavg is empty")
 }
 
 fn measure(launcher: &Launcher, folder: &Path, lifetrace: &Path, trace: &Path) -> Result<Usage> {
@@ -91,7 +100,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.lt");
         std::fs::write(&path, "four").unwrap();
-        let row = Trace("json", "97k", 3).row(&path, &[usage(3.0), usage(1.0), usage(2.0)]);
+        let row = Trace("json", "97k", 3).row(&path, "0.5", &[usage(3.0), usage(1.0), usage(2.0)]);
         let row = row.unwrap();
         assert!(row.starts_with("json,97k,4,3,"), "{row}");
         assert!(row.ends_with(",2.000,1.500,2.500,4.000,2"), "{row}");

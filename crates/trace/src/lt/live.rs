@@ -224,10 +224,13 @@ fn stride(slot: usize) -> usize {
 /// (S. Vigna's selection, "Broadword implementation of rank/select queries", 2008.)
 fn nth_one(word: u64, skipped: u64) -> usize {
     const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = LOW << 7;
-    let pairs = word - (word >> 1 & 0x55 * LOW);
-    let fours = (pairs & 0x33 * LOW) + (pairs >> 2 & 0x33 * LOW);
-    let sums = ((fours + (fours >> 4)) & 0x0f * LOW).wrapping_mul(LOW);
+    const HIGH: u64 = 0x80 * LOW;
+    const ODD: u64 = 0x55 * LOW;
+    const PAIRS: u64 = 0x33 * LOW;
+    const FOURS: u64 = 0x0f * LOW;
+    let twos = word - (word >> 1 & ODD);
+    let fours = (twos & PAIRS) + (twos >> 2 & PAIRS);
+    let sums = ((fours + (fours >> 4)) & FOURS).wrapping_mul(LOW);
     let is_passed = ((skipped.wrapping_mul(LOW) | HIGH) - sums) & HIGH;
     let place = 8 * u64::from(is_passed.count_ones());
     let mut byte = word >> place & 255;
@@ -294,7 +297,7 @@ mod tests {
     #[test]
     fn far_away_as_nearby() {
         let mut live = Live::new();
-        (0..CAPACITY).for_each(|id| drop(live.push(AllocationId(id as u64), false)));
+        (0..CAPACITY).for_each(|id| assert!(!live.push(AllocationId(id as u64), false)));
         (0..CAPACITY).filter(|slot| slot % 7 != 3 || slot / 5000 == 4).for_each(|it| live.bury(it));
         let slots: Vec<usize> = live.iter().map(|(slot, _)| slot).collect();
         for (rank, &slot) in slots.iter().enumerate() {
