@@ -11,7 +11,7 @@
 //! The trace is what `record` would leave at 512 KiB of a program that allocates 1 GB/s: about 2,000
 //! births a second. What follows what is like in recordings of real programs, which do one thing for a
 //! while, and have a few lengths and lifetimes at each callsite: a fifth to a third of a backtrace's
-//! frames are not those of the one before (server: 24 %; see docs/reports.md). Memory is bounded by what lives, some 40,000 samples, however long the trace.
+//! frames are not those of the one before (docs/sampling.md). Memory is bounded by what lives, some 40,000 samples, however long the trace.
 
 mod program;
 mod random;
