@@ -5,9 +5,8 @@ use lifetrace_analysis::filter::{Filter, Focus, FramePattern, View};
 /// What may be typed.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Args {
-    /// Look at some blocks only, as 'size > 1KiB never freed' (see docs/filters.md)
-    #[arg(long, value_name = "FILTER")]
-    filter: Vec<String>,
+    #[command(flatten)]
+    blocks: Blocks,
     /// Leave out these frames: a function's name, fn:PART, file:PART, module:PART
     #[arg(long, value_name = "FRAME")]
     hide: Vec<String>,
@@ -17,6 +16,14 @@ pub struct Args {
     /// Only what goes through these functions, from the first on: 'A;B;*;C'
     #[arg(long, value_name = "PATH")]
     focus: Option<String>,
+}
+
+/// What may be typed where backtraces stay as they are.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Blocks {
+    /// Some blocks only, as 'size > 1KiB never freed' or 'leaks' (see docs/filters.md)
+    #[arg(long, value_name = "FILTER")]
+    filter: Vec<String>,
 }
 
 /// What of a trace is looked at.
@@ -37,13 +44,23 @@ impl Args {
         let hide = self.hide.iter().map(|text| FramePattern::parse(text));
         let focus = self.focus.as_deref().map(Focus::parse);
         Ok(Choice {
-            filter: Filter::parse_all(&self.filter)?,
+            filter: self.blocks.filter()?,
             view: View {
                 hide: hide.collect::<Result<_, _>>()?,
                 collapse_recursion: self.collapse_recursion,
                 focus: focus.transpose()?,
             },
         })
+    }
+}
+
+impl Blocks {
+    /// Which blocks.
+    ///
+    /// # Errors
+    /// If what was typed means nothing.
+    pub fn filter(&self) -> anyhow::Result<Filter> {
+        Ok(Filter::parse_all(&self.filter)?)
     }
 }
 

@@ -15,7 +15,7 @@
 //! damage(s)  what is wrong with it           facts          what it tells beside events
 //! import/    what other profilers wrote as a trace
 //! transfer   from one trace to another       output, bar    where to, and how far it is
-//! twice      an input that is read again
+//! twice      an input that is read again     selection, sieve   of some blocks only
 //! human, calendar, terminal                  numbers, dates, and where text goes
 //! ```
 #![forbid(unsafe_code)]
@@ -39,6 +39,8 @@ mod input;
 mod open;
 mod output;
 mod report;
+mod selection;
+mod sieve;
 mod study;
 mod summary;
 mod terminal;
@@ -82,11 +84,11 @@ enum Verb {
     /// Writes a trace, so that all reports and views work on it. docs/import.md says what each kind of
     /// file tells and what it does not.
     Import(cmd::import::Args),
-    /// Cut a span of time out of a trace
+    /// Cut a span of time out of a trace, or some blocks
     ///
     /// Blocks that are alive when the slice begins are born there; those that are alive at its end
     /// live on. What lasts (the process, samplers, modules, labels) is kept, counters and markers only
-    /// if they are within.
+    /// if they are within. A filter is of the whole input, whatever the span.
     Slice(cmd::slice::Args),
     /// Copy a trace without its names, so that it can be shown to others
     ///

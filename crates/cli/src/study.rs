@@ -36,7 +36,7 @@ impl Study {
     /// Damage further on is no error.
     pub fn of(path: &Path, choice: Choice) -> anyhow::Result<Self> {
         let input = Twice::open(path)?;
-        let admission = admission(&input, &choice.filter)?;
+        let admission = admission(&input, &choice.filter, false)?;
         let trace = Trace::read(input.again()?, Backtraces::Read)?;
         let reading = summary::read_admitted(trace, admission.clone())?;
         Ok(Self { reading, choice, admission, input })
@@ -56,7 +56,8 @@ impl Study {
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn replay(&self, observer: &mut impl Observer) -> anyhow::Result<()> {
-        replay(self.again(Backtraces::Read)?, self.admission.clone(), observer).map(drop)
+        let trace = self.again(Backtraces::Read)?;
+        replay(trace, self.admission.clone(), observer, false).map(drop)
     }
 }
 
@@ -68,8 +69,9 @@ pub fn replay(
     mut trace: Trace,
     mut admission: Admission,
     observer: &mut impl Observer,
+    quiet: bool,
 ) -> anyhow::Result<Trace> {
-    let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
+    let _bar = Bar::start(trace.progress(), trace.file_bytes, quiet)?;
     let mut replay = Replay::new(trace.info())?;
     while let Some(told) = trace.next() {
         if let What::Fact(fact) = &told.what {
@@ -86,12 +88,12 @@ pub fn replay(
 ///
 /// # Errors
 /// If it is no trace, or does not tell what the filter needs.
-pub fn admission(input: &Twice, filter: &Filter) -> anyhow::Result<Admission> {
+pub fn admission(input: &Twice, filter: &Filter, quiet: bool) -> anyhow::Result<Admission> {
     if filter.is_empty() {
         return Ok(Admission::all());
     }
     let needs = filter.needs();
-    let surveyed = Surveyed::of(input, &needs)?;
+    let surveyed = Surveyed::of(input, &needs, quiet)?;
     let labels = surveyed.facts.labels.iter();
     if !filter.matches_labels(labels.map(|(key, value)| (&**key, &**value))) {
         return Ok(Admission::none());
@@ -104,7 +106,7 @@ pub fn admission(input: &Twice, filter: &Filter) -> anyhow::Result<Admission> {
         return Ok(Admission::by_birth(judge, filter));
     }
     let mut chooser = Chooser::new(judge);
-    replay(trace, Admission::all(), &mut chooser)?;
+    replay(trace, Admission::all(), &mut chooser, quiet)?;
     Ok(Admission::of_chosen(chooser, filter))
 }
 
@@ -118,14 +120,14 @@ struct Surveyed {
 }
 
 impl Surveyed {
-    fn of(input: &Twice, needs: &Needs) -> anyhow::Result<Self> {
+    fn of(input: &Twice, needs: &Needs, quiet: bool) -> anyhow::Result<Self> {
         let Needs { end, peak, clock, thread_name, labels, .. } = *needs;
         let mut surveyed = Self::default();
         if !(end || peak || clock || thread_name || labels) {
             return Ok(surveyed);
         }
         let mut trace = Trace::read(input.again()?, Backtraces::Skip)?;
-        let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
+        let _bar = Bar::start(trace.progress(), trace.file_bytes, quiet)?;
         let profile = Profile::new(trace.info());
         let mut profile =
             profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;

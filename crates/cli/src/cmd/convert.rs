@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lifetrace_trace::transfer;
+use lifetrace_trace::transfer::copy_if;
 
+use crate::choice;
+use crate::selection::Selection;
 use crate::transfer::{Options, Otherwise, Transfer};
+use crate::twice::Twice;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -15,14 +18,32 @@ pub struct Args {
     /// The trace to write; - is standard output
     output: PathBuf,
     #[command(flatten)]
+    blocks: choice::Blocks,
+    #[command(flatten)]
     options: Options,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let otherwise = Otherwise::Refuse;
-    let mut trace = Transfer::open(&args.input, &args.output, &args.options, otherwise)?;
+    let (mut trace, mut selection) = open(&args)?;
     let info = trace.reader.info().clone();
-    #[expect(clippy::redundant_closure, reason = "a function has one lifetime, a closure all")]
-    let stopped = trace.write(&info, |reader, writer| transfer::copy(reader, writer))?;
+    let stopped = trace.write(&info, |reader, writer| {
+        selection.announce(&info, writer)?;
+        copy_if(reader, writer, |reader, told| selection.keeps(reader, told))
+    })?;
     Ok(super::conclude(&trace.damages(stopped)))
+}
+
+/// A filter may have to read the trace before.
+fn open(args: &Args) -> anyhow::Result<(Transfer, Selection)> {
+    let Args { input, output, blocks, options } = args;
+    let filter = blocks.filter()?;
+    let otherwise = Otherwise::Refuse;
+    if filter.is_empty() {
+        let trace = Transfer::open(input, output, options, otherwise)?;
+        return Ok((trace, Selection::all()));
+    }
+    let twice = Twice::open(input)?;
+    let trace = Transfer::begin(twice.again()?, input, output, options, otherwise)?;
+    let selection = Selection::of(&twice, &filter, trace.reader.info(), options.quiet)?;
+    Ok((trace, selection))
 }

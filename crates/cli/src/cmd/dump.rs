@@ -10,17 +10,18 @@ use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
 use lifetrace_trace::told::{Birth, What};
 
+use crate::choice;
 use crate::open::{Backtraces, Trace};
+use crate::sieve::Sieve;
+use crate::study;
 use crate::twice::Twice;
 
 mod backtrace;
 mod fact;
 mod packets;
-mod sieve;
 mod totals;
 
 use backtrace::BacktraceText;
-use sieve::Sieve;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -37,9 +38,8 @@ pub struct Args {
     /// Add what only some formats have: thread, size, sampler, and what is special
     #[arg(long)]
     all_columns: bool,
-    /// Only events of some blocks, as 'size > 1KiB not freed' (see docs/filters.md)
-    #[arg(long, value_name = "FILTER")]
-    filter: Vec<String>,
+    #[command(flatten)]
+    blocks: choice::Blocks,
     /// Show the packets that the file is made of, not what they say
     #[arg(long, conflicts_with_all = ["no_backtraces", "no_facts", "all_columns", "filter"])]
     packets: bool,
@@ -71,7 +71,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.packets {
         return packets::run(&args.trace);
     }
-    let filter = Filter::parse_all(&args.filter)?;
+    let filter = args.blocks.filter()?;
     let is_bare = args.no_backtraces && !filter.needs().frames;
     let backtraces = if is_bare { Backtraces::Skip } else { Backtraces::Read };
     let (mut trace, sieve) = open(&args.trace, backtraces, &filter)?;
@@ -100,7 +100,7 @@ fn open(
     }
     let input = Twice::open(path)?;
     let trace = Trace::read(input.again()?, backtraces)?;
-    let sieve = Sieve::new(&input, filter, &trace)?;
+    let sieve = Sieve::new(study::admission(&input, filter, false)?, trace.info())?;
     Ok((trace, Some(sieve)))
 }
 
@@ -132,7 +132,7 @@ impl<W: Write> Dump<W> {
     /// Writes what comes next; false at the end.
     fn next(&mut self, trace: &mut Trace) -> io::Result<bool> {
         let Some(told) = trace.next() else { return Ok(false) };
-        if !self.sieve.as_mut().is_none_or(|sieve| sieve.keeps(&told, trace)) {
+        if !self.sieve.as_mut().is_none_or(|sieve| sieve.keeps(&told, trace.backtrace(), trace)) {
             self.pass_over(&told.what, trace);
             return Ok(true);
         }

@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use lifetrace_trace::transfer::{Plan, Span, slice};
+use lifetrace_trace::transfer::{Plan, Span, slice_if};
 
 use super::record::quantity;
 use crate::bar::Bar;
+use crate::choice;
 use crate::human;
 use crate::input::Input;
+use crate::selection::Selection;
 use crate::transfer::{Options, Otherwise, Transfer, read};
 use crate::twice::Twice;
 
@@ -21,9 +23,12 @@ use crate::twice::Twice;
 pub struct Args {
     /// The trace to read; - is standard input
     input: PathBuf,
-    /// From when to when, since the trace's start: 10s-20s, 1.5m-, -500ms
+    /// From when to when, since the trace's start: 10s-20s, 1.5m-, -500ms; all of it with --filter alone
     #[arg(long, value_name = "FROM-TO", value_parser = span, allow_hyphen_values = true)]
-    time: Span,
+    #[arg(required_unless_present = "filter")]
+    time: Option<Span>,
+    #[command(flatten)]
+    blocks: choice::Blocks,
     /// The trace to write; - is standard output
     #[arg(short, long)]
     output: PathBuf,
@@ -32,12 +37,18 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let filter = args.blocks.filter()?;
     let input = Twice::open(&args.input)?;
-    let plan = plan(input.again()?, args.time, args.options.quiet)?;
+    let quiet = args.options.quiet;
+    let plan = plan(input.again()?, args.time.unwrap_or_default(), quiet)?;
     let (again, otherwise) = (input.again()?, Otherwise::AsInput);
     let mut trace = Transfer::begin(again, &args.input, &args.output, &args.options, otherwise)?;
+    let mut selection = Selection::of(&input, &filter, trace.reader.info(), quiet)?;
     let info = plan.info(trace.reader.info());
-    let stopped = trace.write(&info, |reader, writer| slice(reader, writer, &plan))?;
+    let stopped = trace.write(&info, |reader, writer| {
+        selection.announce(&info, writer)?;
+        slice_if(reader, writer, &plan, |reader, told| selection.keeps(reader, told))
+    })?;
     Ok(super::conclude(&trace.damages(stopped)))
 }
 

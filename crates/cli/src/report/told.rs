@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::subject::short_rate;
 use crate::facts::Facts;
+use crate::selection::LABEL;
 use crate::{calendar, human};
 
 /// How many of a trace's facts have been read.
@@ -177,7 +178,13 @@ impl<'a> Told<'a> {
             let count = human::count(count as f64);
             format!("{count} backtraces were too deep: their outermost frames are missing")
         });
-        lost.chain(truncated)
+        let filter = self.labels.get(LABEL).map(|filter| {
+            format!(
+                "the trace has some blocks only, which a filter chose: {}",
+                human::printable(filter)
+            )
+        });
+        filter.into_iter().chain(lost).chain(truncated)
     }
 }
 

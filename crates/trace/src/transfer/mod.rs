@@ -16,11 +16,11 @@ mod writer;
 
 use std::io::{self, Read, Write};
 
-use crate::told::Told;
+use crate::told::{Told, What};
 use crate::{AnyReader, ReadError};
 
 pub use repair::{DAMAGED, Salvage, repair};
-pub use slice::{Plan, Span, slice};
+pub use slice::{Plan, Span, slice, slice_if};
 pub use strip::{Strip, strip};
 pub use writer::{AnyWriter, Format, Omitted};
 
@@ -37,9 +37,48 @@ pub fn copy<R: Read, W: Write>(
     reader: &mut AnyReader<R>,
     writer: &mut AnyWriter<W>,
 ) -> io::Result<Option<ReadError>> {
-    let stopped = for_each(reader, |reader, told| pass_on(reader, writer, &told))?;
+    copy_if(reader, writer, |_, _| true)
+}
+
+/// The same of what `keeps` lets through, as it leaves it. It is asked of all that the input tells,
+/// when the reader has just told it. The copy lasts as long as the input.
+///
+/// # Errors
+///
+/// The output's.
+pub fn copy_if<R: Read, W: Write>(
+    reader: &mut AnyReader<R>,
+    writer: &mut AnyWriter<W>,
+    mut keeps: impl FnMut(&AnyReader<R>, &mut Told) -> bool,
+) -> io::Result<Option<ReadError>> {
+    let mut gaps = Gaps::default();
+    let stopped = for_each(reader, |reader, mut told| {
+        let is_kept = keeps(reader, &mut told);
+        gaps.close(&mut told, is_kept);
+        if is_kept { pass_on(reader, writer, &told) } else { Ok(()) }
+    })?;
     writer.extend(reader.end_time())?;
     Ok(stopped)
+}
+
+/// Where births are left out, what the next one shares with the last one that was kept.
+struct Gaps {
+    shared: usize,
+}
+
+impl Default for Gaps {
+    fn default() -> Self {
+        Self { shared: usize::MAX }
+    }
+}
+
+impl Gaps {
+    /// To be called with all that is told.
+    fn close(&mut self, told: &mut Told, is_kept: bool) {
+        let What::Birth(birth) = &mut told.what else { return };
+        birth.common_prefix = birth.common_prefix.min(self.shared);
+        self.shared = if is_kept { usize::MAX } else { birth.common_prefix };
+    }
 }
 
 /// Does something with all that is left, and returns what kept it from being read to its end.

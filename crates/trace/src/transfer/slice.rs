@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::writer::AnyWriter;
-use super::{for_each, pass_on};
+use super::{Gaps, for_each, pass_on};
 use crate::event::TraceInfo;
 use crate::fact::Fact;
 use crate::ids::{AllocationId, Timestamp};
@@ -171,25 +171,33 @@ pub fn slice<R: Read, W: Write>(
     writer: &mut AnyWriter<W>,
     plan: &Plan,
 ) -> io::Result<Option<ReadError>> {
+    slice_if(reader, writer, plan, |_, _| true)
+}
+
+/// The same of what `keeps` lets through, as in [`copy_if`](super::copy_if): it is asked of all that
+/// the input tells, also of what is outside of the slice.
+///
+/// # Errors
+///
+/// The output's.
+pub fn slice_if<R: Read, W: Write>(
+    reader: &mut AnyReader<R>,
+    writer: &mut AnyWriter<W>,
+    plan: &Plan,
+    mut keeps: impl FnMut(&AnyReader<R>, &mut Told) -> bool,
+) -> io::Result<Option<ReadError>> {
     let mut place = 0;
-    // What a birth shares with the last one that was told.
-    let mut shared = usize::MAX;
+    let mut gaps = Gaps::default();
     let stopped = for_each(reader, |reader, mut told| {
-        let time = plan.time(place, &told);
+        let is_kept = keeps(reader, &mut told);
+        let time = plan.time(place, &told).filter(|_| is_kept);
         place += 1;
-        if let What::Birth(birth) = &mut told.what {
-            shared = shared.min(birth.common_prefix);
-            birth.common_prefix = shared;
-        }
+        gaps.close(&mut told, time.is_some());
         let Some(time) = time else { return Ok(()) };
-        match &mut told.what {
-            What::Birth(_) => shared = usize::MAX,
-            What::Fact(fact) => {
-                if let Fact::WallClock(shown) = &mut **fact {
-                    shown.0 = shown.0.saturating_add(time.0 - told.time.0);
-                }
-            }
-            What::Promotion(_) | What::Collection(_) => {}
+        if let What::Fact(fact) = &mut told.what
+            && let Fact::WallClock(shown) = &mut **fact
+        {
+            shown.0 = shown.0.saturating_add(time.0 - told.time.0);
         }
         told.time = time;
         pass_on(reader, writer, &told)

@@ -6,7 +6,7 @@ use lifetrace_trace::fact::{Fact, Resize, SampledUnit, Sampler};
 use lifetrace_trace::ids::{AllocationId, Bytes, SamplerId, Size, Timestamp, Words};
 use lifetrace_trace::lt::Reader;
 use lifetrace_trace::memtrace::Version;
-use lifetrace_trace::transfer::{AnyWriter, Format, Plan, Span, slice};
+use lifetrace_trace::transfer::{AnyWriter, Format, Plan, Span, copy_if, slice, slice_if};
 use proptest::prelude::*;
 
 use crate::copies::{converted, open};
@@ -171,6 +171,37 @@ fn neighbouring_slices_of_real_traces_are_the_whole() {
     }
 }
 
+/// What is told of blocks whose ids are no multiples of three.
+fn is_kept(what: &What) -> bool {
+    match what {
+        What::Birth(birth) => birth.id % 3 != 0,
+        What::Promotion(id) | What::Collection(id) => id % 3 != 0,
+        What::Fact(_) => true,
+    }
+}
+
+/// A slice of some blocks, or a copy.
+fn some_of(trace: &[u8], span: Option<Span>) -> Vec<u8> {
+    let keeps = |told: &lifetrace_trace::told::Told| {
+        use lifetrace_trace::told::What;
+        match &told.what {
+            What::Birth(birth) => birth.id.0 % 3 != 0,
+            What::Promotion(id) | What::Collection(id) => id.0 % 3 != 0,
+            What::Fact(_) => true,
+        }
+    };
+    let plan = Plan::new(&mut open(trace).without_backtraces(), span.unwrap_or_default()).0;
+    let mut reader = open(trace);
+    let info = plan.info(reader.info());
+    let mut writer = AnyWriter::new(Vec::new(), &info, Format::Lt).unwrap();
+    let stopped = match span {
+        Some(_) => slice_if(&mut reader, &mut writer, &plan, |_, told| keeps(told)),
+        None => copy_if(&mut reader, &mut writer, |_, told| keeps(told)),
+    };
+    assert!(stopped.unwrap().is_none());
+    writer.finish().unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
@@ -188,5 +219,18 @@ proptest! {
         let twice = sliced(&outer, span(inner, inner + length), Format::Lt);
         let once = sliced(&trace, span(start + inner, start + inner + length), Format::Lt);
         prop_assert_eq!(read(&twice), read(&once));
+    }
+
+    /// What is left out takes nothing else with it, and backtraces stay as they are.
+    #[test]
+    fn some_blocks_only(all in lives(), start in 0..5_000u64, length in 0..5_000u64) {
+        let trace = written(&all);
+        let some = |trace: &[u8]| -> Vec<_> {
+            read(trace).into_iter().filter(|told| is_kept(&told.what)).collect()
+        };
+        prop_assert_eq!(read(&some_of(&trace, None)), some(&trace));
+        let span = span(start, start + length);
+        let slice = sliced(&trace, span, Format::Lt);
+        prop_assert_eq!(read(&some_of(&trace, Some(span))), some(&slice));
     }
 }
