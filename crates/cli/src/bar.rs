@@ -1,7 +1,8 @@
-//! A progress bar on stderr, for work that reads a trace from one end to the other.
+//! A progress bar on stderr, for work that reads a file from one end to the other.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,6 +20,61 @@ const OF_KNOWN_LENGTH: &str =
     "{bar:30} {percent} %, {binary_bytes} of {binary_total_bytes}, {msg}, {eta} left";
 const OF_UNKNOWN_LENGTH: &str = "{spinner} {binary_bytes}, {msg}";
 
+/// How far work has come.
+pub trait Advance: Send + Sync + 'static {
+    /// Bytes read.
+    fn bytes(&self) -> u64;
+
+    /// Events told, if the work is about events.
+    fn told(&self) -> Option<u64>;
+}
+
+impl Advance for Progress {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    fn told(&self) -> Option<u64> {
+        Some(self.told())
+    }
+}
+
+/// Counts what is read through it.
+pub struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R> Counted<R> {
+    /// Nothing has been read.
+    pub fn new(inner: R) -> Self {
+        Self { inner, count: Arc::default() }
+    }
+
+    /// For a [bar](Bar::start).
+    pub fn count(&self) -> Arc<AtomicU64> {
+        self.count.clone()
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        self.count.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+}
+
+impl Advance for AtomicU64 {
+    fn bytes(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+
+    fn told(&self) -> Option<u64> {
+        None
+    }
+}
+
 /// The bar, as long as this lives; nothing where nobody sees it.
 pub struct Bar(Option<Drawing>);
 
@@ -32,13 +88,13 @@ impl Bar {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(progress: Arc<Progress>, total: Option<u64>, quiet: bool) -> io::Result<Self> {
+    pub fn start(progress: Arc<impl Advance>, total: Option<u64>, quiet: bool) -> io::Result<Self> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if quiet || is_dumb || !io::stderr().is_terminal() {
             return Ok(Self(None));
         }
         let (stop, stopped) = mpsc::channel();
-        let draw = move || draw(&progress, total, &stopped);
+        let draw = move || draw(&*progress, total, &stopped);
         let thread = std::thread::Builder::new().name("progress".into()).spawn(draw)?;
         Ok(Self(Some(Drawing { stop, thread })))
     }
@@ -55,7 +111,7 @@ impl Drop for Bar {
     }
 }
 
-fn draw(progress: &Progress, total: Option<u64>, stopped: &Receiver<()>) {
+fn draw(progress: &impl Advance, total: Option<u64>, stopped: &Receiver<()>) {
     let begun = Instant::now();
     if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
@@ -70,7 +126,7 @@ fn draw(progress: &Progress, total: Option<u64>, stopped: &Receiver<()>) {
     }
     let bar = bar.with_elapsed(begun.elapsed());
     loop {
-        bar.set_message(speed(progress.told(), begun.elapsed()));
+        bar.set_message(speed(progress, begun.elapsed()));
         bar.set_position(progress.bytes());
         bar.tick();
         if stopped.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
@@ -79,8 +135,12 @@ fn draw(progress: &Progress, total: Option<u64>, stopped: &Receiver<()>) {
     }
 }
 
-fn speed(events: u64, elapsed: Duration) -> String {
-    format!("{} events/s", human::count((events as f64 / elapsed.as_secs_f64()).round()))
+fn speed(progress: &impl Advance, elapsed: Duration) -> String {
+    let a_second = |number: u64| (number as f64 / elapsed.as_secs_f64()).round();
+    match progress.told() {
+        Some(events) => format!("{} events/s", human::count(a_second(events))),
+        None => format!("{}/s", human::bytes(a_second(progress.bytes()))),
+    }
 }
 
 #[cfg(test)]
@@ -96,7 +156,25 @@ mod tests {
 
     #[test]
     fn speeds() {
-        assert_eq!(speed(3_000_000, Duration::from_secs(2)), "1,500,000 events/s");
-        assert_eq!(speed(1, Duration::from_secs(3)), "0 events/s");
+        struct Events(u64);
+        impl Advance for Events {
+            fn bytes(&self) -> u64 {
+                7
+            }
+            fn told(&self) -> Option<u64> {
+                Some(self.0)
+            }
+        }
+        assert_eq!(speed(&Events(3_000_000), Duration::from_secs(2)), "1,500,000 events/s");
+        assert_eq!(speed(&Events(1), Duration::from_secs(3)), "0 events/s");
+        assert_eq!(speed(&AtomicU64::new(6 << 20), Duration::from_secs(2)), "3 MiB/s");
+    }
+
+    #[test]
+    fn what_is_read_is_counted() {
+        let mut counted = Counted::new(&[1; 10][..]);
+        let count = counted.count();
+        counted.read_exact(&mut [0; 7]).unwrap();
+        assert_eq!(count.bytes(), 7);
     }
 }

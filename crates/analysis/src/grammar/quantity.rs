@@ -45,15 +45,15 @@ const SIZES: [(&str, u64); 13] = [
     ("T", 1 << 40),
 ];
 
-/// The units that sizes are written in, best first.
+/// The units that sizes are written in, the greatest first.
 const WRITTEN_SIZES: [(&str, u64); 8] = [
     ("TiB", 1 << 40),
-    ("GiB", 1 << 30),
-    ("MiB", 1 << 20),
-    ("KiB", 1 << 10),
     ("TB", 1_000_000_000_000),
+    ("GiB", 1 << 30),
     ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
     ("MB", 1_000_000),
+    ("KiB", 1 << 10),
     ("KB", 1_000),
 ];
 const WRITTEN_TIMES: [(&str, u64); 5] = [

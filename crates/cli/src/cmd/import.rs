@@ -1,11 +1,12 @@
 //! `lifetrace import`
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 
+use crate::bar::{Bar, Counted};
 use crate::import::{Failure, Imported, import};
 use crate::input::STDIN;
 use crate::output::Output;
@@ -36,7 +37,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         true => STDIN.to_owned(),
         false => args.input.display().to_string(),
     };
-    let input = open(&args.input, &name)?;
+    let (input, bytes) = open(&args.input, &name)?;
+    let input = Counted::new(input);
+    let bar = Bar::start(input.count(), bytes, args.quiet)?;
+    let input = BufReader::with_capacity(1 << 16, input);
     let output = Output::new(&typed, &args.input, args.force)?;
     let imported = output.write(|file| {
         import(input, file).map_err(|failure| match failure {
@@ -44,19 +48,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Failure::Output(error) => anyhow!(error).context(output.name().to_owned()),
         })
     })?;
+    drop(bar);
     tell(&imported, &name, output.name(), args.quiet);
     Ok(if imported.fault.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn open(path: &Path, name: &str) -> anyhow::Result<Box<dyn BufRead>> {
+/// Also its length in bytes, if it is a file.
+fn open(path: &Path, name: &str) -> anyhow::Result<(Box<dyn Read>, Option<u64>)> {
     if path == Path::new("-") {
-        return Ok(Box::new(std::io::stdin().lock()));
+        return Ok((Box::new(std::io::stdin().lock()), None));
     }
     let file = std::fs::File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
-    if file.metadata().with_context(|| format!("{name}: cannot be read"))?.is_dir() {
+    let metadata = file.metadata().with_context(|| format!("{name}: cannot be read"))?;
+    if metadata.is_dir() {
         bail!("{name}: is a directory\n  name one of the files in it");
     }
-    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+    Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
 }
 
 /// `heaptrack.perl.12.zst` becomes `heaptrack.perl.12.lt`, in the working directory.

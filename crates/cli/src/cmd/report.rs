@@ -26,7 +26,7 @@ pub struct Args {
     /// The trace; - is standard input. Several are added up, callsite by callsite
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Show what each process has, before what all have
+    /// Show what each process has, before what all have (views summary, hot, tree, paths, functions)
     #[arg(long)]
     per_process: bool,
     /// The question to answer
@@ -35,10 +35,10 @@ pub struct Args {
     /// Show so many callsites, functions, threads
     #[arg(long, value_name = "N", default_value_t = Options::default().top)]
     top: usize,
-    /// What it is about; of callsites, the first have most of it
+    /// What it is about, where the view does not say: what callsites have most of comes first
     #[arg(long, visible_alias = "sort", value_enum, default_value_t)]
     metric: MetricName,
-    /// The tree from the callsites to their callers
+    /// Of --view tree: from the callsites to their callers
     #[arg(long)]
     inverted: bool,
     /// Of --view leaks: how much memory there is to fill

@@ -4,7 +4,7 @@
 //! sorted, and each lasts as long as it has bytes. So a frame that many stacks have in common is written
 //! once for all of them, where a `sampled` profile would have it in each.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -88,7 +88,7 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
         profiles,
     };
     let mut output = BufWriter::new(output);
-    serde_json::to_writer(&mut output, &file)?;
+    serde_json::to_writer(&mut output, &file).map_err(io::Error::from)?;
     Ok(output.flush()?)
 }
 

@@ -14,7 +14,7 @@ use crate::gates::Judged;
 struct Document<'a> {
     trace: Subject<'a>,
     view: String,
-    metric: &'static str,
+    metric: Option<&'static str>,
     filter: Option<String>,
     /// Births, those that the filter left out included.
     samples_in_trace: u64,
@@ -85,7 +85,7 @@ impl Report<'_> {
         to_json(&Document {
             trace: Subject::new(reading.known()),
             view: self.options.view.name(),
-            metric: metric_name(self.options.metric),
+            metric: self.options.view.metric(self.options.metric).map(metric_name),
             filter: (!filter.is_empty()).then(|| filter.to_string()),
             samples_in_trace: reading.profile.replay().births(),
             totals: Totals::new(&reading.profile.summary()),

@@ -4,10 +4,16 @@ use std::fmt::{Display, Write};
 
 use anstyle::Style;
 
-use crate::terminal::{FAINT, styled};
+use crate::terminal::{FAINT, PLAIN, styled};
 
 /// Columns between those of a table.
 const GUTTER: usize = 3;
+
+/// Texts at the ends of rows are worth no less, in columns.
+const TAIL: usize = 30;
+
+/// Below its row a text begins here, in columns.
+const BELOW: usize = 9;
 
 /// A page in the making.
 pub struct Page {
@@ -66,27 +72,39 @@ impl Page {
     /// Columns as wide as they need to be, numbers to the right; what does not fit is cut off at the
     /// end of the line.
     pub fn grid(&mut self, head: &[&str], right: &[usize], rows: &[Vec<String>]) {
-        let width = |column: usize| {
-            let cells = rows.iter().map(|row| columns(&row[column]));
-            cells.chain([columns(head[column])]).max().unwrap_or(0)
-        };
-        let widths: Vec<_> = (0..head.len()).map(width).collect();
-        let line = |cells: &[String]| {
-            let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-                if right.contains(&column) {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            });
-            let line = padded.collect::<Vec<_>>().join(&" ".repeat(GUTTER));
-            line.trim_end().chars().take(self.width).collect::<String>()
-        };
-        let head: Vec<_> = head.iter().map(|&cell| cell.to_owned()).collect();
-        let lines: Vec<_> = rows.iter().map(|row| line(row)).collect();
-        let head = line(&head);
-        self.line(styled(FAINT, head));
-        lines.iter().for_each(|line| self.line(line));
+        let lines = aligned(head, right, rows);
+        for (number, line) in lines.iter().enumerate() {
+            self.cut(if number == 0 { FAINT } else { PLAIN }, line);
+        }
+    }
+
+    /// The same with a text at the end of each row (the first is a heading). All of them go below
+    /// their rows where there is no room for [`TAIL`] columns of them.
+    pub fn grid_with_tails(
+        &mut self,
+        head: &[&str],
+        right: &[usize],
+        rows: &[Vec<String>],
+        tails: &[String],
+    ) {
+        let lines = aligned(head, right, rows);
+        let start = lines.first().map_or(0, |line| columns(line) + GUTTER);
+        let is_beside = start + TAIL <= self.width;
+        for (number, (line, tail)) in lines.iter().zip(tails).enumerate() {
+            let style = if number == 0 { FAINT } else { PLAIN };
+            if is_beside {
+                self.cut(style, &format!("{line}{:GUTTER$}{tail}", ""));
+            } else {
+                self.cut(style, line);
+                self.cut(style, &format!("{:BELOW$}{tail}", ""));
+            }
+        }
+    }
+
+    /// What of `text` has room on one line.
+    fn cut(&mut self, style: Style, text: &str) {
+        let line: String = text.chars().take(self.width).collect();
+        self.line(styled(style, line.trim_end()));
     }
 
     /// All of `text`, broken into lines wherever they are full.
@@ -99,6 +117,25 @@ impl Page {
     }
 }
 
+/// The lines of a grid, the head first, all of one width.
+fn aligned(head: &[&str], right: &[usize], rows: &[Vec<String>]) -> Vec<String> {
+    let head: Vec<_> = head.iter().map(|&cell| cell.to_owned()).collect();
+    let all = || [&head].into_iter().chain(rows);
+    let width = |column: usize| all().map(|row| columns(&row[column])).max().unwrap_or(0);
+    let widths: Vec<_> = (0..head.len()).map(width).collect();
+    let line = |cells: &Vec<String>| {
+        let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if right.contains(&column) {
+                format!("{cell:>width$}")
+            } else {
+                format!("{cell:<width$}")
+            }
+        });
+        padded.collect::<Vec<_>>().join(&" ".repeat(GUTTER))
+    };
+    all().map(line).collect()
+}
+
 /// How many columns `text` takes.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
@@ -107,7 +144,6 @@ pub fn columns(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::PLAIN;
 
     fn check(width: usize, write: impl Fn(&mut Page), expected: &[&str]) {
         let mut page = Page::new(width);
@@ -127,6 +163,20 @@ mod tests {
     #[test]
     fn names_are_broken_anywhere() {
         check(7, |page| page.wrapped("  ", FAINT, "operator+"), &["  opera", "  tor+"]);
+    }
+
+    #[test]
+    fn tails_go_where_there_is_room() {
+        let rows = [["7".to_owned(), "8 KiB".to_owned()].to_vec()];
+        let tails = ["what it is".to_owned(), "x".repeat(40)];
+        let grid = |page: &mut Page| page.grid_with_tails(&["n", "size"], &[0], &rows, &tails);
+        let long = "x".repeat(28);
+        check(42, grid, &["n   size    what it is", &format!("7   8 KiB   {long}xx")]);
+        check(
+            37,
+            grid,
+            &["n   size", "         what it is", "7   8 KiB", &format!("         {long}")],
+        );
     }
 
     #[test]

@@ -8,8 +8,21 @@ use crate::*;
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    for arguments in [&["dump", SMALL][..], &["report", "json-1e-5.ctf", "--json", "--top", "100"]]
-    {
+    let reading = [&["dump", SMALL][..], &["report", "json-1e-5.ctf", "--json", "--top", "100"]];
+    let exports = [
+        "callsites-csv",
+        "callsites-json",
+        "collapsed",
+        "dhat",
+        "events-csv",
+        "events-json",
+        "firefox",
+        "heaptrack",
+        "speedscope",
+        "svg",
+    ];
+    let exports = exports.map(|format| ["export", "-F", format, "json-1e-5.ctf"]);
+    for arguments in reading.into_iter().chain(exports.iter().map(|arguments| &arguments[..])) {
         let mut child =
             lifetrace(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut start = [0; 10];

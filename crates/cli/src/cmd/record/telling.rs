@@ -68,7 +68,8 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     others.sort_by_key(|session| std::cmp::Reverse(session.samples));
     let with_samples = others.iter().filter(|other| other.samples > 0).count();
     let (shown, more) = others.split_at(with_samples.min(SHOWN));
-    for session in [main].iter().chain(shown) {
+    let described: Vec<_> = [main].into_iter().chain(shown.iter().copied()).collect();
+    for session in &described {
         terminal::complain(description(session));
     }
     let traces = more.len() as u64 + outcome.others.traces;
@@ -80,18 +81,30 @@ fn tell_traces(outcome: &Outcome, command: u32) {
             human::count((samples + outcome.others.samples) as f64)
         ));
     }
-    let best = others.first().filter(|best| main.samples == 0 && best.samples > 0);
-    tell_next_step(best.unwrap_or(&main));
-}
-
-fn tell_next_step(session: &SessionReport) {
-    if session.samples == 0 && session.error.is_none() {
+    let is_vain = |session: &&SessionReport| session.samples == 0 && session.error.is_none();
+    if described.iter().all(is_vain) {
         terminal::complain("nothing was sampled; a smaller --interval sees more");
     }
-    if session.path.is_file() {
-        let path = quoted(session.path.as_os_str());
-        terminal::complain(format_args!("next: lifetrace report {path}"));
+    let next = worth_reporting(&described);
+    if next.iter().all(|session| session.path.is_file()) {
+        terminal::complain(format_args!("next: {}", next_step(&next)));
     }
+}
+
+/// The main trace, which is the first one, unless another has more samples: then all that have any.
+fn worth_reporting<'s>(described: &[&'s SessionReport]) -> Vec<&'s SessionReport> {
+    let sampled: Vec<_> = described.iter().copied().filter(|session| session.samples > 0).collect();
+    let most = sampled.iter().map(|session| session.samples).max().unwrap_or(0);
+    match described.first() {
+        Some(main) if main.samples >= most => vec![main],
+        _ => sampled,
+    }
+}
+
+fn next_step(sessions: &[&SessionReport]) -> String {
+    let paths: Vec<_> = sessions.iter().map(|session| quoted(session.path.as_os_str())).collect();
+    let option = if paths.len() > 1 { "--per-process " } else { "" };
+    format!("lifetrace report {option}{}", paths.join(" "))
 }
 
 fn description(session: &SessionReport) -> String {
@@ -285,6 +298,25 @@ mod tests {
         assert_eq!(description(&device), text);
         device.peak_resident = Some(3 << 20);
         assert_eq!(description(&device), format!("{text}, up to 3 MiB resident"));
+    }
+
+    #[test]
+    fn what_has_most_samples_is_worth_a_look() {
+        let check = |samples: &[u64], expected: &str| {
+            let named = samples.iter().enumerate().map(|(number, samples)| SessionReport {
+                samples: *samples,
+                ..session(7, &format!("{number}.lt"))
+            });
+            let sessions: Vec<_> = named.collect();
+            let next = next_step(&worth_reporting(&sessions.iter().collect::<Vec<_>>()));
+            assert_eq!(next, format!("lifetrace report {expected}"), "{samples:?}");
+        };
+        check(&[0], "0.lt");
+        check(&[9], "0.lt");
+        check(&[9, 9, 3], "0.lt");
+        check(&[9, 10, 3], "--per-process 0.lt 1.lt 2.lt");
+        check(&[0, 10], "1.lt");
+        check(&[0, 10, 1], "--per-process 1.lt 2.lt");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod marker;
 mod record;
 mod thinning;
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 use fxprof_processed_profile::{Profile, ReferenceTimestamp, SamplingInterval, Timestamp};
@@ -49,6 +49,6 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     profile.set_process_end_time(process, end);
     profile.set_thread_end_time(thread, end);
     let mut output = BufWriter::new(output);
-    serde_json::to_writer(&mut output, &profile)?;
+    serde_json::to_writer(&mut output, &profile).map_err(io::Error::from)?;
     Ok(output.flush()?)
 }

@@ -56,11 +56,16 @@ impl Sum<'_> {
         page.prose("", STRONG, &heading);
         page.line("");
         let family = several.family.iter().filter(|relative| shown[relative.index]);
-        let rows: Vec<_> = family
-            .map(|relative| several.row(&several.processes[relative.index], relative.depth))
-            .collect();
-        let head = ["share", "allocated", "its peak", "live at end", "pid", "process"];
-        page.grid(&head, &[0, 4], &rows);
+        let family: Vec<_> =
+            family.map(|relative| (&several.processes[relative.index], relative.depth)).collect();
+        let rows: Vec<_> = family.iter().map(|(process, _)| several.row(process)).collect();
+        let digits = |process: &Process| process.member.pid.to_string().len();
+        let digits = family.iter().map(|(process, _)| digits(process)).max().unwrap_or(0).max(3);
+        let tails = family.iter().map(|(process, depth)| process.tail(*depth, digits));
+        let tails: Vec<_> =
+            [format!("{:>digits$}   process", "pid")].into_iter().chain(tails).collect();
+        let head = ["share", "allocated", "its peak", "live at end"];
+        page.grid_with_tails(&head, &[0], &rows, &tails);
     }
 }
 
@@ -164,22 +169,25 @@ impl Several {
         shown
     }
 
-    fn row(&self, process: &Process, depth: usize) -> Vec<String> {
+    fn row(&self, process: &Process) -> Vec<String> {
         let Summary { sampling, allocated, peak, live, .. } = &process.summary;
         let bytes = |amount| bytes_or_none(amount, sampling);
-        let indent = "  ".repeat(depth.min(DEEPEST));
         vec![
             human::percent(self.share(process)),
             bytes(allocated),
             bytes(&peak.amount),
             bytes(live),
-            process.member.pid.to_string(),
-            format!("{indent}{}", human::printable(process.brief())),
         ]
     }
 }
 
 impl Process {
+    /// Number and command, below those of its parents.
+    fn tail(&self, depth: usize, digits: usize) -> String {
+        let indent = "  ".repeat(depth.min(DEEPEST));
+        format!("{:>digits$}   {indent}{}", self.member.pid, human::printable(self.brief()))
+    }
+
     fn program(&self) -> &str {
         self.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?")
     }

@@ -120,7 +120,11 @@ impl<'a> Gc<'a> {
         self.amounts(page, "", &self.total);
         page.line("");
         let (shown, all) = (self.shown().len(), self.callsites.len());
-        page.prose("", STRONG, &format!("{shown} of {all} callsites by bytes allocated"));
+        page.prose(
+            "",
+            STRONG,
+            &format!("{shown} of {} callsites by bytes allocated", human::count(all as f64)),
+        );
         for (rank, (place, sums)) in (1..).zip(self.shown()) {
             page.line("");
             self.callsite(page, rank, place, sums);

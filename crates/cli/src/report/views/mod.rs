@@ -72,6 +72,23 @@ impl ViewName {
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
+
+    /// What it is about if `asked` is what one would like; nothing if that is no metric.
+    pub fn metric(self, asked: Metric) -> Option<Metric> {
+        match self {
+            Self::Summary
+            | Self::Hot
+            | Self::Tree
+            | Self::Paths
+            | Self::Functions
+            | Self::Temporary
+            | Self::Lifetimes => Some(asked),
+            Self::Peak => Some(Metric::Peak),
+            Self::Timeline | Self::Leaks => Some(Metric::Live),
+            Self::Gc | Self::Threads => Some(Metric::Allocated),
+            Self::Promotion | Self::Sizes => None,
+        }
+    }
 }
 
 /// Finds the answer.

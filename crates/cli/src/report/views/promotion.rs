@@ -257,7 +257,11 @@ impl<'a> View for Promotion<'a> {
         }
         page.line("");
         let (shown, all) = (self.shown().len(), self.callsites.len());
-        page.prose("", STRONG, &format!("{shown} of {all} callsites by bytes promoted"));
+        page.prose(
+            "",
+            STRONG,
+            &format!("{shown} of {} callsites by bytes promoted", human::count(all as f64)),
+        );
         for (rank, (place, sums)) in (1..).zip(self.shown()) {
             page.line("");
             self.callsite(page, rank, place, sums);

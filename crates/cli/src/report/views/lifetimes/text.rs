@@ -140,7 +140,7 @@ fn callsites(lifetimes: &Lifetimes<'_>, page: &mut Page) {
         return;
     }
     page.line("");
-    page.prose("", STRONG, &format!("{shown} of {all} callsites by {what}"));
+    page.prose("", STRONG, &format!("{shown} of {} callsites by {what}", human::count(all as f64)));
     let axis = Axis::of(&lifetimes.all.time);
     for (rank, (callsite, lifetime)) in (1..).zip(lifetimes.shown()) {
         page.line("");
