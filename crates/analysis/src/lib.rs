@@ -31,6 +31,7 @@ pub mod account;
 pub mod branches;
 pub mod call_tree;
 pub mod callsites;
+pub mod civil;
 pub mod cycles;
 pub mod diff;
 pub mod estimate;

@@ -1,5 +1,6 @@
 //! Dates of the Gregorian calendar, in UTC.
 
+use lifetrace_analysis::civil;
 use lifetrace_trace::ids::Timestamp;
 
 const MICROS_PER_SECOND: u64 = 1_000_000;
@@ -19,26 +20,10 @@ pub fn rfc3339(time: Timestamp) -> String {
 
 fn parts(time: Timestamp) -> (String, String) {
     let seconds = time.0 / MICROS_PER_SECOND;
-    let (year, month, day) = civil(seconds / SECONDS_PER_DAY);
+    let (year, month, day) = civil::from_days((seconds / SECONDS_PER_DAY) as i64);
     let second = seconds % SECONDS_PER_DAY;
     let clock = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
     (format!("{year:04}-{month:02}-{day:02}"), clock)
-}
-
-/// Year, month and day of a day counted from 1970-01-01: Howard Hinnant's `civil_from_days`, whose
-/// years begin in March so that the leap day is the last one.
-fn civil(days_since_1970: u64) -> (u64, u64, u64) {
-    const DAYS_TO_1970: u64 = 719_468;
-    const DAYS_PER_ERA: u64 = 146_097;
-    let days = days_since_1970 + DAYS_TO_1970;
-    let (era, day_of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

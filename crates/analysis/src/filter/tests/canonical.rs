@@ -72,6 +72,8 @@ fn sizes_and_lifetimes() {
     check("size > 4 KiB", "size>4KiB");
     check("size>=1.5k", "size>=1536B");
     check("size<1MB", "size<1MB");
+    check("size<400MB", "size<400MB");
+    check("size<64KB", "size<64KB");
     check("size<=1024kb", "size<=1000KiB");
     check("size=100", "size=100B");
     check("size==2T", "size=2TiB");
