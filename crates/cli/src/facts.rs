@@ -1,9 +1,11 @@
 //! What a trace tells beside the lives of blocks, added up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lifetrace_trace::fact::{Counters, Exit, Fact, Label, Lost, Module, Parent, Process, Sampler};
+use lifetrace_trace::fact::{
+    Collector, Counters, Exit, Fact, Label, Lost, Module, Parent, Process, Sampler,
+};
 use lifetrace_trace::ids::{Bytes, SamplerId};
 use lifetrace_trace::told::Birth;
 
@@ -27,6 +29,10 @@ pub struct Facts {
     pub thread_names: u64,
     /// Begins and ends of collections.
     pub cycle_steps: u64,
+    /// The last figures of a managed heap.
+    pub collector: Option<Collector>,
+    /// What the recorder wants the user to know, by code.
+    pub notices: BTreeSet<Arc<str>>,
     /// Births whose backtraces lack outermost frames.
     pub truncated_backtraces: u64,
 }
@@ -50,6 +56,8 @@ impl Facts {
             Fact::Module(module) => drop(self.modules.insert(module.number, module)),
             Fact::ThreadName(_) => self.thread_names += 1,
             Fact::Cycle(_) => self.cycle_steps += 1,
+            Fact::Collector(collector) => self.collector = Some(collector),
+            Fact::Notice(code) => drop(self.notices.insert(code)),
             Fact::Resize(_) | Fact::WallClock(_) => {}
         }
     }

@@ -36,6 +36,7 @@ mod glance;
 mod human;
 mod import;
 mod input;
+mod notices;
 mod open;
 mod output;
 mod report;

@@ -12,13 +12,16 @@ use std::time::Duration;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Parent;
 use lifetrace_trace::ids::{DomainId, Timestamp};
-use lifetrace_transport::segment::Settings;
+use lifetrace_transport::segment::{Settings, segment_bytes};
 use rustix::io::Errno;
 use rustix::net::UCred;
 use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
+use crate::collector::EXACT_RING_BYTES;
+use crate::notice::Notice;
+use crate::ocaml::{Heap, Programs, SourceChoice};
 use crate::outcome::Refusal;
 use crate::output::{Names, OutputError};
 use crate::preface;
@@ -37,7 +40,10 @@ const SUCCESSION: Duration = Duration::from_millis(500);
 
 /// Lets processes in.
 pub(crate) struct Admission {
+    pub(crate) sources: SourceChoice,
+    /// Of all sessions, but for what is sampled.
     pub(crate) settings: Settings,
+    pub(crate) programs: Arc<Programs>,
     pub(crate) names: Names,
     /// The only process to be traced, if not all are.
     pub(crate) only: Option<Pid>,
@@ -48,9 +54,9 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor
-    /// for it; `None` if it is not to be traced.
-    pub(crate) fn admit(&mut self, visitor: UCred) -> Option<OwnedFd> {
+    /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor and
+    /// length for it; `None` if it is not to be traced.
+    pub(crate) fn admit(&mut self, visitor: UCred) -> Option<(OwnedFd, u64)> {
         let pid = visitor.pid;
         if self.only.is_some_and(|only| only != pid) || !self.belongs(visitor) {
             return None;
@@ -90,16 +96,17 @@ impl Admission {
         }
     }
 
-    fn begin(&mut self, process: ProcessImage) -> Result<OwnedFd, BeginError> {
+    fn begin(&mut self, process: ProcessImage) -> Result<(OwnedFd, u64), BeginError> {
         let pid = process.pid;
         let begun = monotonic_now();
         let handle = handle_of(pid)?;
-        let (segment, descriptor) = Segment::create(self.settings)?;
+        let (settings, notice) = self.settle(&process);
+        let (segment, descriptor) = Segment::create(settings)?;
         let name = pid.as_raw_nonzero().to_string();
         let (path, file) = self.names.create(&process.executable, &name)?;
         let failed = Arc::new(AtomicBool::new(false));
         let (queue, inbox) = queue();
-        let samplers = Samplers::of(&self.settings);
+        let samplers = Samplers::of(&settings);
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let seat = self.progress.enter(pid, &path);
         let assignment = Assignment {
@@ -107,6 +114,8 @@ impl Admission {
             parent: self.parent_of(&process),
             info,
             samplers,
+            notice,
+            programs: (self.sources != SourceChoice::Native).then(|| Arc::clone(&self.programs)),
             path,
             process,
             anchor: self.anchor,
@@ -118,7 +127,19 @@ impl Admission {
             .spawn(move || Scribe::run(assignment, &inbox, seat))?;
         let session = Session::new(pid, handle, segment, queue, failed);
         self.receiver.send(Arrival::Session(Box::new(session)));
-        Ok(descriptor)
+        Ok((descriptor, segment_bytes(&settings) as u64))
+    }
+
+    /// What is sampled of a process, and what is to be told about that.
+    fn settle(&self, process: &ProcessImage) -> (Settings, Option<Notice>) {
+        let program = process.executable_file.as_ref();
+        let heap = program.map_or(Heap::None, |program| self.programs.heap(program));
+        let (sources, notice) = self.sources.settle(heap);
+        let mut settings = Settings { sources, ..self.settings };
+        if settings.exact() {
+            settings.ring_bytes = EXACT_RING_BYTES;
+        }
+        (settings, notice)
     }
 
     fn parent_of(&self, process: &ProcessImage) -> Option<Parent> {

@@ -18,11 +18,13 @@ use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact};
 use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, Size};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Manner, Message, Module, MonotonicNanos, NoticeKind, SampleId, SourceKind,
+    BacktraceDelta, Body, Manner, Message, Module, MonotonicNanos, SampleId, SourceKind,
 };
 use rustc_hash::FxHashMap;
 
 use crate::clock::{Anchor, monotonic_now};
+use crate::collections::Collections;
+use crate::notice::Notice;
 use crate::places::{DESERIALISED, Places};
 use crate::process::ProcessImage;
 use crate::samplers::{Samplers, WORD_BITS};
@@ -42,8 +44,11 @@ pub(crate) struct Assembler {
     last_stream: Option<Stream>,
     live: FxHashMap<SampleId, AllocationId>,
     counts: Counts,
-    notices: Vec<NoticeKind>,
+    notices: Vec<Notice>,
     allocator: Option<AllocatorTotals>,
+    collections: Collections,
+    /// As it was told last.
+    process: Option<fact::Process>,
 }
 
 /// What the target's allocator said last, in bytes.
@@ -81,6 +86,8 @@ impl Assembler {
             counts: Counts::default(),
             notices: Vec::new(),
             allocator: None,
+            collections: Collections::default(),
+            process: None,
         }
     }
 
@@ -122,18 +129,23 @@ impl Assembler {
                 self.stacks.remove(message.thread);
                 self.last_stream = self.last_stream.filter(|last| last.thread != message.thread);
             }
-            Body::Notice { kind } => self.notices.push(kind),
+            Body::Notice { kind } => self.notice(kind.into())?,
             Body::AllocatorTotals { in_use, held } => {
                 self.allocator = Some(AllocatorTotals { in_use, held });
             }
             Body::FrameName(name) => self.places.name(&name),
-            Body::Runtime { .. } | Body::CollectorTotals(_) | Body::Exiting => {}
+            Body::Runtime { version } => self.name_runtime(version)?,
+            Body::CollectorTotals(totals) => {
+                let mut cycles = self.collections.take(&totals);
+                cycles.try_for_each(|cycle| self.fact(message.time, &cycle))?;
+            }
+            Body::Exiting => {}
         }
         Ok(())
     }
 
     /// Writes a fact of `time`, or of the last message's if that is later. The process's counters are
-    /// joined by what its allocator has said.
+    /// joined by what its allocator has said, and followed by what its collector has.
     ///
     /// # Errors
     /// The sink's.
@@ -142,10 +154,40 @@ impl Assembler {
         let time = self.anchor.wall(self.last_time);
         match fact {
             Fact::Counters(counters) => {
-                self.sink.fact(time, &Fact::Counters(self.with_totals(*counters)))
+                self.sink.fact(time, &Fact::Counters(self.with_totals(*counters)))?;
+                self.tell_collector()
+            }
+            Fact::Process(process) => {
+                self.process = Some(process.clone());
+                self.sink.fact(time, fact)
             }
             _ => self.sink.fact(time, fact),
         }
+    }
+
+    /// Says, and has the trace say, what a user should know; once.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn notice(&mut self, notice: Notice) -> io::Result<()> {
+        if self.notices.contains(&notice) {
+            return Ok(());
+        }
+        self.notices.push(notice);
+        self.fact(self.last_time, &Fact::Notice(notice.code().into()))
+    }
+
+    fn name_runtime(&mut self, version: &[u8]) -> io::Result<()> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        process.runtime = "ocaml".into();
+        process.runtime_version = String::from_utf8_lossy(version).into();
+        let told = Fact::Process(process.clone());
+        self.fact(self.last_time, &told)
+    }
+
+    fn tell_collector(&mut self) -> io::Result<()> {
+        let time = self.anchor.wall(self.last_time);
+        self.collections.news().map_or(Ok(()), |figures| self.sink.fact(time, &figures))
     }
 
     /// Writes to the file what has been applied.
@@ -161,6 +203,7 @@ impl Assembler {
     /// # Errors
     /// The sink's.
     pub(crate) fn conclude(&mut self) -> io::Result<()> {
+        self.tell_collector()?;
         self.sink.conclude()
     }
 
@@ -177,8 +220,8 @@ impl Assembler {
         self.counts
     }
 
-    pub(crate) fn take_notices(&mut self) -> Vec<NoticeKind> {
-        std::mem::take(&mut self.notices)
+    pub(crate) fn notices(&self) -> Vec<Notice> {
+        self.notices.clone()
     }
 
     fn with_totals(&self, counters: Counters) -> Counters {

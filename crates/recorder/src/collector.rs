@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::{Exit, Label};
 use lifetrace_transport::codec::{MAX_FRAMES, MAX_LEN};
-use lifetrace_transport::segment::{Settings, Sources, segment_bytes};
+use lifetrace_transport::segment::{Settings, Sources};
 use rustix::process::{Pid, Resource, getrlimit, setrlimit};
 
 use crate::admission::Admission;
@@ -17,11 +17,12 @@ use crate::clock::{Anchor, after, monotonic_now};
 use crate::door::Door;
 use crate::format::Format;
 use crate::observe::ObserverHandle;
+use crate::ocaml::SourceChoice;
 use crate::outcome::{Figures, Outcome};
 use crate::output::{Names, OutputError, Template};
 use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::rate::Rate;
+use crate::rate::Rates;
 use crate::receive::Receiver;
 use crate::schedule::Schedule;
 use crate::socket::Socket;
@@ -35,7 +36,10 @@ const LATECOMERS: Duration = Duration::from_millis(30);
 const RINGS: u32 = 4;
 const RING_BYTES: u32 = (2 * MAX_LEN as u32).next_power_of_two();
 /// When everything is sampled, targets wait for us: larger rings save them some of that.
-const EXACT_RING_BYTES: u32 = 4 << 20;
+pub(crate) const EXACT_RING_BYTES: u32 = 4 << 20;
+
+/// Most frames that a backtrace can have.
+pub const MOST_FRAMES: u32 = MAX_FRAMES as u32;
 
 /// How to trace, and where to.
 #[derive(Clone, Debug)]
@@ -47,8 +51,12 @@ pub struct CollectorOptions {
     pub format: Format,
     /// Whether existing files may be overwritten.
     pub overwrite: bool,
-    /// How densely to sample.
-    pub rate: Rate,
+    /// What is sampled.
+    pub sources: SourceChoice,
+    /// How densely.
+    pub rates: Rates,
+    /// Most frames of an OCaml backtrace, at most [`MOST_FRAMES`]; of deeper ones both ends are kept.
+    pub stack_limit: u32,
     /// Of the samplers' generators.
     pub seed: u64,
     /// Whether the children of traced processes are traced.
@@ -101,17 +109,18 @@ impl CollectorOptions {
         }
     }
 
+    /// But for what is sampled, which depends on the program.
     fn settings(&self) -> Settings {
         Settings {
             ring_count: RINGS,
-            ring_bytes: if self.rate.is_exact() { EXACT_RING_BYTES } else { RING_BYTES },
-            rate_per_word: self.rate.per_word(),
-            managed_rate_per_word: self.rate.per_word(),
+            ring_bytes: RING_BYTES,
+            rate_per_word: self.rates.malloc.per_word(),
+            managed_rate_per_word: self.rates.ocaml.per_word(),
             seed: self.seed,
             follow_children: self.follow_children.into(),
             recorder_pid: std::process::id(),
             sources: Sources::NATIVE,
-            stack_limit: MAX_FRAMES as u32,
+            stack_limit: self.stack_limit.min(MOST_FRAMES),
         }
     }
 }
@@ -149,7 +158,9 @@ impl Collector {
         let observer = ObserverHandle::start(options.counters)?;
         let (receiver, handle) = Receiver::new(Arc::clone(&stop), Arc::clone(&switch), observer)?;
         let mut admission = Admission {
+            sources: options.sources,
             settings: options.settings(),
+            programs: Arc::default(),
             names: options.names()?,
             only: only.filter(|_| !options.follow_children),
             anchor,
@@ -157,9 +168,8 @@ impl Collector {
             progress: Arc::clone(&progress),
             receiver: handle,
         };
-        let bytes = segment_bytes(&admission.settings) as u64;
         let door = Door::new(socket, Arc::clone(&stop));
-        let serve = move || door.serve(|visitor| Some((admission.admit(visitor)?, bytes)));
+        let serve = move || door.serve(|visitor| admission.admit(visitor));
         let threads = Mutex::new(vec![
             Builder::new().name("receiver".into()).spawn(move || receiver.run())?,
             Builder::new().name("door".into()).spawn(serve)?,

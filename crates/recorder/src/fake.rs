@@ -41,6 +41,17 @@ pub(crate) fn allocation(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
     }
 }
 
+/// The same of a young managed heap.
+pub(crate) fn managed(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
+    match allocation(id, size, frames) {
+        Body::Allocation { id, size, samples, manner, backtrace, .. } => {
+            let source = SourceKind::Minor;
+            Body::Allocation { id, size, samples, source, manner, backtrace }
+        }
+        other => other,
+    }
+}
+
 /// A connected agent.
 pub(crate) struct FakeAgent {
     pub(crate) segment: AgentSegment,

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use lifetrace_transport::message::NoticeKind;
 use lifetrace_transport::segment::LostReason;
+
+use crate::notice::Notice;
 
 /// All that happened.
 #[derive(Debug, Default)]
@@ -65,8 +66,8 @@ pub struct SessionReport {
     pub is_full: bool,
     /// Events that should be in the trace and are not; reasons without any are left out.
     pub lost: Vec<(LostReason, u64)>,
-    /// What the agent wants the user to know.
-    pub notices: Vec<NoticeKind>,
+    /// What else there is to know; said in the trace, too.
+    pub notices: Vec<Notice>,
     /// Why there is no more.
     pub end: SessionEnd,
     /// Writing stopped here; what was written before is a complete trace of that time.

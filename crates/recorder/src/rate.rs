@@ -22,6 +22,11 @@ impl Rate {
         (probability > 0.0 && probability <= 1.0 && per_word > 0.0).then_some(Rate(per_word))
     }
 
+    /// From the probability that one word is hit; `None` unless it is in (0, 1].
+    pub fn from_probability_per_word(probability: f64) -> Option<Rate> {
+        (probability > 0.0 && probability <= 1.0).then_some(Rate(probability))
+    }
+
     /// Probability that a word is hit.
     pub fn per_word(self) -> f64 {
         self.0
@@ -30,6 +35,22 @@ impl Rate {
     /// Whether everything is sampled.
     pub fn is_exact(self) -> bool {
         self.0 >= 1.0
+    }
+}
+
+/// How densely each source is sampled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Malloc and its like.
+    pub malloc: Rate,
+    /// OCaml's heap.
+    pub ocaml: Rate,
+}
+
+impl Rates {
+    /// The same for all.
+    pub fn all(rate: Rate) -> Rates {
+        Rates { malloc: rate, ocaml: rate }
     }
 }
 
@@ -62,6 +83,7 @@ mod tests {
     fn nonsense_is_refused() {
         for probability in [0.0, -0.0, -1.0, 1.5, 3.5, f64::NAN, f64::INFINITY] {
             assert_eq!(Rate::from_probability_per_byte(probability), None, "{probability}");
+            assert_eq!(Rate::from_probability_per_word(probability), None, "{probability}");
         }
         assert_eq!(Rate::from_interval(0), None);
     }

@@ -16,6 +16,8 @@ use crate::assemble::Assembler;
 use crate::clock::{Anchor, WallClock, monotonic_now};
 use crate::losses::Losses;
 use crate::notes::Note;
+use crate::notice::Notice;
+use crate::ocaml::Programs;
 use crate::order::{Batch, Item};
 use crate::outcome::{Figures, SessionEnd, SessionReport};
 use crate::plan::Plan;
@@ -44,12 +46,27 @@ pub(crate) struct Assignment {
     pub(crate) file: File,
     pub(crate) info: TraceInfo,
     pub(crate) samplers: Samplers,
+    pub(crate) notice: Option<Notice>,
+    /// To be asked whether the program hides an OCaml runtime, if anybody cares.
+    pub(crate) programs: Option<Arc<Programs>>,
     pub(crate) process: ProcessImage,
     pub(crate) parent: Option<Parent>,
     pub(crate) anchor: Anchor,
     pub(crate) symbolizer: Arc<Symbolizer>,
     /// Set here when the trace cannot be written any more.
     pub(crate) failed: Arc<AtomicBool>,
+}
+
+impl Assignment {
+    /// What is to be told of the process from the start.
+    fn first_notice(&self) -> Option<Notice> {
+        let program = self.programs.as_ref().zip(self.process.executable_file.as_ref());
+        let is_hidden = || program.is_some_and(|(programs, program)| programs.hides_heap(program));
+        match self.notice {
+            None | Some(Notice::NoOCaml) if is_hidden() => Some(Notice::HiddenOCaml),
+            notice => notice,
+        }
+    }
 }
 
 /// Writes one trace.
@@ -81,6 +98,7 @@ impl Scribe {
     }
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
+        let notice = assignment.first_notice();
         let Assignment {
             path,
             file,
@@ -91,6 +109,7 @@ impl Scribe {
             anchor,
             symbolizer,
             failed,
+            ..
         } = assignment;
         let now = anchor.wall(monotonic_now());
         let facts = preface::facts(&process, parent, &plan.labels, &info, &samplers, now);
@@ -117,6 +136,7 @@ impl Scribe {
         }
         scribe
             .attempt(|trace| facts.iter().try_for_each(|fact| trace.fact(MonotonicNanos(0), fact)));
+        scribe.attempt(|trace| notice.map_or(Ok(()), |notice| trace.notice(notice)));
         scribe
     }
 
@@ -243,11 +263,11 @@ impl Scribe {
     }
 
     fn note_progress(&mut self) {
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &self.trace {
             let counts = trace.counts();
             self.report.samples = counts.samples;
             self.report.events = counts.events;
-            self.report.notices = trace.take_notices();
+            self.report.notices = trace.notices();
         }
     }
 

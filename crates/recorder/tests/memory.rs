@@ -12,7 +12,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lifetrace_recorder::{Collector, CollectorOptions, Format, Rate, Schedule, Socket};
+use lifetrace_recorder::{
+    Collector, CollectorOptions, Format, Rate, Rates, Schedule, Socket, SourceChoice,
+};
 use lifetrace_transport::message::{
     BacktraceDelta, Body, Frames, Manner, Module, SampleId, SourceKind, ThreadId,
 };
@@ -84,7 +86,9 @@ fn options() -> CollectorOptions {
         format: Format::Lt,
         labels: Vec::new(),
         overwrite: false,
-        rate: Rate::from_interval(512 << 10).unwrap(),
+        sources: SourceChoice::Native,
+        rates: Rates::all(Rate::from_interval(512 << 10).unwrap()),
+        stack_limit: 8192,
         seed: 1,
         follow_children: true,
         schedule: Schedule::default(),

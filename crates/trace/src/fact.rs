@@ -33,6 +33,10 @@ pub enum Fact {
     Exit(Exit),
     /// What the wall clock showed at this moment; it may be set forward and back.
     WallClock(Timestamp),
+    /// Figures of a managed runtime's heap.
+    Collector(Collector),
+    /// What a user should know of this trace, by a code for programs: `ocaml-domains-misreported`.
+    Notice(Arc<str>),
 }
 
 /// Figures of the whole process at one moment, as the system and the allocator give them; `None`
@@ -51,6 +55,62 @@ pub struct Counters {
     pub allocator_in_use: Option<Bytes>,
     /// What the allocator has asked the system for and not given back.
     pub allocator_held: Option<Bytes>,
+}
+
+/// What a managed runtime's collector has counted since the process began, and what its heap holds, at one
+/// moment; `None` where nobody says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collector {
+    /// Words allocated in the young heap.
+    pub minor_words: Option<u64>,
+    /// Words that moved from there to the old heap.
+    pub promoted_words: Option<u64>,
+    /// Words allocated in the old heap, the promoted ones included.
+    pub major_words: Option<u64>,
+    /// Finished collections of the young heap.
+    pub minor_collections: Option<u64>,
+    /// Finished collections of the whole heap.
+    pub major_collections: Option<u64>,
+    /// Finished compactions.
+    pub compactions: Option<u64>,
+    /// Words that the old heap has from the system.
+    pub heap_words: Option<u64>,
+    /// The most that it has had.
+    pub top_heap_words: Option<u64>,
+}
+
+impl Collector {
+    /// All of them, in the order in which they are told.
+    pub fn figures(&self) -> [Option<u64>; 8] {
+        [
+            self.minor_words,
+            self.promoted_words,
+            self.major_words,
+            self.minor_collections,
+            self.major_collections,
+            self.compactions,
+            self.heap_words,
+            self.top_heap_words,
+        ]
+    }
+}
+
+impl From<[Option<u64>; 8]> for Collector {
+    /// From what [`figures`](Collector::figures) gives.
+    fn from(figures: [Option<u64>; 8]) -> Self {
+        let [minor_words, promoted_words, major_words, rest @ ..] = figures;
+        let [minor_collections, major_collections, compactions, heap_words, top_heap_words] = rest;
+        Self {
+            minor_words,
+            promoted_words,
+            major_words,
+            minor_collections,
+            major_collections,
+            compactions,
+            heap_words,
+            top_heap_words,
+        }
+    }
 }
 
 /// What a thread is called.
@@ -112,7 +172,8 @@ pub enum SampledUnit {
 pub struct Cycle {
     /// Which part of the heap.
     pub generation: Generation,
-    /// As the runtime counts them.
+    /// As the runtime counts them. Those between the last number of this generation that was told and
+    /// this one have passed as well, and nobody says when.
     pub number: u64,
     /// Whether it begins; else it ends.
     pub begins: bool,

@@ -11,13 +11,16 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
+use clap::builder::RangedU64ValueParser;
 use lifetrace_recorder::{
-    CollectorOptions, CommandEnd, Config, Format, LaunchError, Outcome, Rate, Recording, Schedule,
-    StartError,
+    CollectorOptions, CommandEnd, Config, Format, LaunchError, MOST_FRAMES, Outcome, Rate,
+    Recording, Schedule, SourceChoice, StartError,
 };
 
 use crate::{embedded, terminal};
 use progress::ProgressLine;
+use sampling::{Density, Probability};
 use signals::{Attended, Signals};
 
 /// What may be typed.
@@ -38,12 +41,22 @@ pub struct Args {
     /// Overwrite trace files that exist
     #[arg(short, long)]
     force: bool,
-    /// Sample once in so many bytes on average: 4096, 64KiB, 1MB; 1 records everything
-    #[arg(long, value_name = "SIZE", default_value = "512KiB", value_parser = sampling::interval)]
-    interval: Rate,
-    /// Sample each byte with this probability: 1e-5; 1 records everything
-    #[arg(long, value_name = "R", value_parser = sampling::rate, conflicts_with = "interval")]
-    rate: Option<Rate>,
+    /// What to sample: native for malloc and its like, ocaml for the heap of OCaml programs, all for
+    /// both, auto for OCaml's heap where there is one and else malloc
+    #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = sampling::sources)]
+    sources: SourceChoice,
+    /// Sample once in so many bytes on average: 4096, 64KiB, 1MB; 1 records everything [default:
+    /// 512KiB of malloc's; see --rate for OCaml's heap]
+    #[arg(long, value_name = "SIZE", value_parser = sampling::interval)]
+    interval: Option<Rate>,
+    /// Sample with this probability each byte of malloc's, each word of OCaml's heap: 1e-5; 1 records
+    /// everything. With --interval, which is malloc's then, of OCaml's heap alone [default there: 1e-6,
+    /// or MEMTRACE_RATE]
+    #[arg(long, value_name = "R", value_parser = sampling::rate)]
+    rate: Option<Probability>,
+    /// Most frames of an OCaml backtrace; of deeper ones both ends are kept, and the cut is marked
+    #[arg(long, value_name = "N", default_value_t = 8192, value_parser = stack_limit())]
+    stack_limit: u32,
     /// Seed of the sampler; the same one gives a single-threaded program the same samples
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -122,7 +135,8 @@ fn counters(text: &str) -> Result<Counters, String> {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let manner = args.manner();
-    let code = match record(&args.into_config(), manner) {
+    let recorded = args.into_config().and_then(|config| record(&config, manner));
+    let code = match recorded {
         Ok(code) => code,
         Err(failure) => {
             terminal::complain(format_args!("{failure:#}"));
@@ -142,23 +156,50 @@ impl Args {
         Manner { report: self.report, quiet: self.quiet, progress }
     }
 
-    fn into_config(self) -> Config {
+    /// # Errors
+    /// If the options contradict each other.
+    fn into_config(self) -> anyhow::Result<Config> {
         let named = self.output.as_deref().and_then(Format::of_name);
         let format = self.format.or(named).unwrap_or_default();
+        if format == Format::Memtrace && self.sources == SourceChoice::All {
+            bail!(
+                "Memtrace's format has room for one source; write a .lt trace, or choose --sources \
+                 ocaml or native"
+            );
+        }
+        let density = Density { interval: self.interval, rate: self.rate };
         let options = CollectorOptions {
             output: self.output.unwrap_or_else(|| format.default_template().into()),
             format,
             labels: self.labels,
             overwrite: self.force,
-            rate: self.rate.unwrap_or(self.interval),
+            sources: self.sources,
+            rates: density.rates(self.sources, memtrace_rate())?,
+            stack_limit: self.stack_limit,
             seed: self.seed.unwrap_or_else(sampling::random_seed),
             follow_children: !self.no_children,
             schedule: Schedule { delay: self.delay, duration: self.duration },
             max_size: self.max_size,
             counters: self.counters.0,
         };
-        Config { command: self.command, preload: embedded::PRELOAD, options }
+        Ok(Config { command: self.command, preload: embedded::PRELOAD, options })
     }
+}
+
+fn stack_limit() -> RangedU64ValueParser<u32> {
+    RangedU64ValueParser::new().range(2..=MOST_FRAMES.into())
+}
+
+/// What the environment says of OCaml programs, as Memtrace understands it.
+fn memtrace_rate() -> Option<Probability> {
+    let text = std::env::var(sampling::MEMTRACE_RATE).ok().filter(|text| !text.is_empty())?;
+    let complain = |error: &String| {
+        terminal::complain(format_args!(
+            "{}={text}: {error}; it is ignored",
+            sampling::MEMTRACE_RATE
+        ));
+    };
+    sampling::rate(&text).inspect_err(complain).ok()
 }
 
 fn record(config: &Config, manner: Manner) -> anyhow::Result<u8> {

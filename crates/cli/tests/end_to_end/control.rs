@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lifetrace_recorder::{CollectorOptions, CommandEnd, Config, Format, Rate, Recording, Schedule};
+use lifetrace_recorder::{
+    CollectorOptions, CommandEnd, Config, Format, MOST_FRAMES, Rate, Rates, Recording, Schedule,
+};
 use lifetrace_trace::lt::{self, Item};
 use lifetrace_trace::memtrace::Reader;
 
@@ -121,7 +123,9 @@ fn a_pause_ends_the_samples_until_it_is_over() {
         options: CollectorOptions {
             output: folder.path().join("x.lt").into_os_string(),
             overwrite: false,
-            rate: Rate::EXACT,
+            sources: SourceChoice::Native,
+            rates: Rates::all(Rate::EXACT),
+            stack_limit: MOST_FRAMES,
             seed: 1,
             follow_children: true,
             schedule: Schedule::default(),

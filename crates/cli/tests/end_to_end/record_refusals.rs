@@ -70,7 +70,15 @@ fn rates_that_make_no_sense() {
 #[test]
 fn options_that_contradict_or_do_not_exist() {
     let scene = Scene::new();
-    scene.refuses(&["--rate", "1", "--interval", "4KiB"], &["--rate", "--interval"]);
+    for sources in ["native", "ocaml"] {
+        let both = ["--rate", "1", "--interval", "4KiB", "--sources", sources];
+        scene.refuses(&both, &["--rate", "--interval"]);
+    }
+    scene.refuses(&["--sources", "all", "-o", "x.ctf"], &["Memtrace", "--sources"]);
+    scene.refuses(&["--sources", "ruby"], &["--sources", "auto, native, ocaml and all"]);
+    for limit in ["0", "1", "12289", "potato"] {
+        scene.refuses(&["--stack-limit", limit], &["--stack-limit"]);
+    }
     scene.refuses(&["--no-such-option"], &["--no-such-option"]);
     scene.refuses(&["--seed", "potato"], &["--seed"]);
 }

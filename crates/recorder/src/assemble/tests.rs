@@ -7,7 +7,7 @@ use lifetrace_trace::event::{Event, TraceInfo, growth_location};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
-use lifetrace_transport::message::{Frames, Manner, Module, ThreadId};
+use lifetrace_transport::message::{Frames, Manner, Module, NoticeKind, ThreadId};
 use lifetrace_transport::segment::Sources;
 
 use super::*;
@@ -238,8 +238,10 @@ fn bytes_become_whole_words() {
 #[test]
 fn notices_are_kept_for_the_user() {
     let mut scene = Scene::new();
-    scene.say(1, Body::Notice { kind: NoticeKind::OwnAllocator });
-    assert_eq!(scene.assembler.take_notices(), [NoticeKind::OwnAllocator]);
+    for _ in 0..2 {
+        scene.say(1, Body::Notice { kind: NoticeKind::OwnAllocator });
+    }
+    assert_eq!(scene.assembler.notices(), [Notice::OwnAllocator]);
 }
 
 /// A format that has room for facts and nothing else.

@@ -1,16 +1,18 @@
 //! What traces in our own format tell beside events.
 
 use lifetrace_trace::event::Event;
-use lifetrace_trace::fact::{Exit, Fact};
+use lifetrace_trace::fact::{Exit, Fact, Generation};
 use lifetrace_trace::ids::ThreadId;
 use lifetrace_trace::lt::{Item, Reader};
-use lifetrace_transport::message::{self, Body, SampleId};
-use lifetrace_transport::segment::LostReason;
+use lifetrace_transport::message::{self, Body, CollectorTotals, NoticeKind, SampleId};
+use lifetrace_transport::segment::{LostReason, Sources};
 
 use super::tests::{Scene, play_the_child};
 use super::*;
-use crate::fake::allocation;
+use crate::fake::{allocation, managed};
+use crate::notice::Notice;
 use crate::outcome::{SessionEnd, SessionReport};
+use crate::rate::{Rate, Rates};
 
 struct Told {
     facts: Vec<Fact>,
@@ -155,5 +157,90 @@ fn whatever_the_limit_is_no_trace_is_longer() {
         let session = scene.only_session();
         assert!(session.bytes <= limit, "{limit}: {session:?}");
         assert_eq!(session.path.metadata().unwrap().len(), session.bytes);
+    }
+}
+
+fn ocaml(options: &mut CollectorOptions) {
+    let malloc = Rate::from_interval(4096).unwrap();
+    let ocaml = Rate::from_probability_per_word(0.5).unwrap();
+    options.sources = SourceChoice::OCaml;
+    options.rates = Rates { malloc, ocaml };
+    options.stack_limit = 77;
+}
+
+#[test]
+fn an_agent_of_ocaml_is_told_what_is_wanted_and_its_trace_says_so() {
+    let scene = scene(ocaml);
+    let agent = scene.agent();
+    let settings = *agent.segment.header().settings();
+    assert!(settings.sources == Sources::OCAML && !settings.exact());
+    assert_eq!((settings.managed_rate_per_word, settings.stack_limit), (0.5, 77));
+    agent.say(0, Body::Runtime { version: b"4.14" });
+    agent.say(0, managed(0, 24, &[0x10]));
+    let session = scene.only_session();
+    // This very program has no OCaml in it.
+    assert_eq!(session.notices, [Notice::NoOCaml]);
+    let facts = read(&session).facts;
+    let samplers: Vec<_> = facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::Sampler(sampler) => Some((sampler.id.0, &*sampler.name, sampler.rate)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(samplers, [(0, "ocaml", 0.5)]);
+    let runtimes: Vec<_> = facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::Process(process) => Some((&*process.runtime, &*process.runtime_version)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(runtimes, [("native", ""), ("ocaml", "4.14")]);
+    assert!(facts.contains(&Fact::Notice("no-ocaml".into())));
+}
+
+#[test]
+fn collections_and_totals_are_told() {
+    let scene = scene(ocaml);
+    let agent = scene.agent();
+    for count in [3, 4, 4] {
+        let (minor_collections, minor_words) = (count, count * 1000);
+        let totals = CollectorTotals { minor_collections, minor_words, ..Default::default() };
+        agent.say(0, Body::CollectorTotals(totals));
+    }
+    for _ in 0..2 {
+        agent.say(0, Body::Notice { kind: NoticeKind::DomainsMisreported });
+    }
+    let session = scene.only_session();
+    assert_eq!(session.notices, [Notice::NoOCaml, Notice::DomainsMisreported]);
+    let facts = read(&session).facts;
+    let told: Vec<u64> = facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::Cycle(cycle) if cycle.generation == Generation::Minor => Some(cycle.number),
+            Fact::Collector(collector) => collector.minor_words,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [3, 4, 4000]);
+    let notices = facts.iter().filter(|fact| matches!(fact, Fact::Notice(_)));
+    assert_eq!(notices.count(), 2);
+}
+
+#[test]
+fn an_exact_session_has_large_rings() {
+    let exact = Rate::EXACT;
+    for (sources, is_large) in [(SourceChoice::OCaml, true), (SourceChoice::Native, false)] {
+        let scene = scene(|options| {
+            options.sources = sources;
+            options.rates = Rates { ocaml: exact, malloc: Rate::from_interval(4096).unwrap() };
+        });
+        let agent = scene.agent();
+        let settings = *agent.segment.header().settings();
+        assert_eq!(settings.ring_bytes == EXACT_RING_BYTES, is_large);
+        let last = settings.ring_count as usize - 1;
+        agent.say(last, allocation(0, 8, &[1]));
+        assert_eq!(read(&scene.only_session()).births.len(), 1);
     }
 }

@@ -13,6 +13,7 @@ use rustix::net::{SendFlags, send};
 use super::*;
 use crate::fake::{FakeAgent, allocation, knock};
 use crate::outcome::{SessionEnd, SessionReport};
+use crate::rate::Rate;
 
 /// Where the child of [`child_that_dies`] finds the socket.
 const CHILD_VARIABLE: &str = "LIFETRACE_TEST_SOCKET";
@@ -29,7 +30,9 @@ fn defaults() -> CollectorOptions {
         output: "/no/such/folder/t.ctf".into(),
         format: Format::Memtrace,
         overwrite: false,
-        rate: Rate::EXACT,
+        sources: SourceChoice::Native,
+        rates: Rates::all(Rate::EXACT),
+        stack_limit: MOST_FRAMES,
         seed: 1,
         follow_children: true,
         schedule: Schedule::default(),
@@ -49,7 +52,7 @@ impl Scene {
         let mut options = CollectorOptions {
             output: directory.path().join(output).into_os_string(),
             overwrite: false,
-            rate: Rate::from_interval(4096).unwrap(),
+            rates: Rates::all(Rate::from_interval(4096).unwrap()),
             seed: 1,
             follow_children: true,
             ..defaults()
@@ -236,7 +239,7 @@ fn strangers_are_not_traced_when_children_are_not() {
     let options = CollectorOptions {
         output: directory.path().join("t.ctf").into_os_string(),
         overwrite: false,
-        rate: Rate::EXACT,
+        rates: Rates::all(Rate::EXACT),
         seed: 1,
         follow_children: false,
         ..defaults()

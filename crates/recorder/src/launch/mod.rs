@@ -58,6 +58,12 @@ pub enum Untraceable {
          (without -static, for Rust with a -gnu target) to trace it"
     )]
     Static,
+    /// The same of an OCaml program.
+    #[error(
+        "is a statically linked OCaml program, so that no agent can be loaded into it; link it without \
+         -ccopt -static to trace it"
+    )]
+    StaticOCaml,
     /// Another word size or processor.
     #[error(
         "is built for another processor ({0}) than this lifetrace; use a lifetrace built for it"

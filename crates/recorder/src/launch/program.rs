@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::elf::{self, Image};
 use super::{LaunchError, Untraceable};
+use crate::ocaml::mentions_runtime;
 
 /// An executable that has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +111,9 @@ fn check_elf(path: &Path) -> Result<(), LaunchError> {
     let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
     match elf::image(&file) {
         Ok(Image::Dynamic) => {}
+        Ok(Image::Untraceable(Untraceable::Static)) if mentions_runtime(&file) => {
+            return Err(untraceable(Untraceable::StaticOCaml));
+        }
         Ok(Image::Untraceable(reason)) => return Err(untraceable(reason)),
         Err(reason) => return Err(refuse(reason)),
     }
@@ -193,6 +197,18 @@ mod tests {
         check(&other, 0o755, "is built for another processor");
         other[4] = 1;
         check(&other, 0o755, "is built for another processor");
+    }
+
+    #[test]
+    fn a_static_program_of_ocaml() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = "#include <stdlib.h>\nint main() { return !getenv(\"OCAMLRUNPARAM\"); }\n";
+        fs::write(directory.path().join("a.c"), source).unwrap();
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-static", "a.c"]).current_dir(directory.path());
+        assert!(compiler.status().unwrap().success());
+        let error = Program::find(directory.path().join("a.out").as_os_str(), None).unwrap_err();
+        assert!(error.to_string().contains("statically linked OCaml program"), "{error}");
     }
 
     #[test]

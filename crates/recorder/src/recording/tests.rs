@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::format::Format;
-use crate::rate::Rate;
+use crate::ocaml::SourceChoice;
+use crate::rate::{Rate, Rates};
 use crate::schedule::Schedule;
 
 fn options(directory: &tempfile::TempDir) -> CollectorOptions {
@@ -11,7 +12,9 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         format: Format::Lt,
         labels: Vec::new(),
         overwrite: false,
-        rate: Rate::EXACT,
+        sources: SourceChoice::Native,
+        rates: Rates::all(Rate::EXACT),
+        stack_limit: 100,
         seed: 1,
         follow_children: true,
         schedule: Schedule::default(),

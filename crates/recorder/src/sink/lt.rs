@@ -81,7 +81,10 @@ impl<W: Write> Sink for Lt<W> {
 
     /// The last facts may be said beyond the limit for events.
     fn fact(&mut self, time: Timestamp, fact: &Fact) -> io::Result<()> {
-        if matches!(fact, Fact::Counters(_) | Fact::Module(_) | Fact::ThreadName(_)) {
+        if matches!(
+            fact,
+            Fact::Counters(_) | Fact::Cycle(_) | Fact::Module(_) | Fact::ThreadName(_)
+        ) {
             self.check()?;
         }
         self.writer.fact(time.max(self.start), fact)

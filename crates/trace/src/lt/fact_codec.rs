@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::error::Fault;
 use super::varint::{Plain, PutPlain};
 use crate::fact::{
-    Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process, Resize,
-    SampledUnit, Sampler, ThreadName,
+    Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
+    Resize, SampledUnit, Sampler, ThreadName,
 };
 use crate::ids::{AllocationId, Bytes, SamplerId, Size, ThreadId, Timestamp, Words};
 
@@ -28,6 +28,8 @@ const PROCESS: Tag = 10;
 const PARENT: Tag = 11;
 const EXIT: Tag = 12;
 const WALL_CLOCK: Tag = 13;
+const COLLECTOR: Tag = 14;
+const NOTICE: Tag = 15;
 
 /// Longest string in a fact, in bytes; longer ones are cut.
 const MAX_STRING: usize = 1 << 12;
@@ -35,10 +37,11 @@ const MAX_STRING: usize = 1 << 12;
 /// Most arguments of a process.
 const MAX_ARGUMENTS: usize = 1 << 8;
 
-/// Both sides of the codec: what they have in common is the last counters.
+/// Both sides of the codec: what they have in common is the last figures.
 #[derive(Debug, Default)]
 pub(super) struct FactCodec {
     counters: [u64; 6],
+    collector: [u64; 8],
     /// Start of the last module.
     module: u64,
 }
@@ -110,6 +113,14 @@ impl FactCodec {
                 out.put_varint(time.0);
                 WALL_CLOCK
             }
+            Fact::Collector(collector) => {
+                put_figures(&collector.figures(), &mut self.collector, &mut out);
+                COLLECTOR
+            }
+            Fact::Notice(code) => {
+                put_string(code, &mut out);
+                NOTICE
+            }
         };
         (tag, out)
     }
@@ -137,11 +148,14 @@ impl FactCodec {
             PARENT => Fact::Parent(Parent { pid: plain.varint()?, trace: string(&mut plain)? }),
             EXIT => Fact::Exit(exit(&mut plain)?),
             WALL_CLOCK => Fact::WallClock(Timestamp(plain.varint()?)),
+            COLLECTOR => {
+                Fact::Collector(Collector::from(figures(&mut self.collector, &mut plain)?))
+            }
+            NOTICE => Fact::Notice(string(&mut plain)?),
             _ => return Ok(None),
         }))
     }
 
-    /// A bit for each figure that is known, then the differences of these.
     fn put_counters(&mut self, counters: &Counters, out: &mut Vec<u8>) {
         let figures = [
             counters.resident.map(|it| it.0),
@@ -151,25 +165,11 @@ impl FactCodec {
             counters.allocator_in_use.map(|it| it.0),
             counters.allocator_held.map(|it| it.0),
         ];
-        let known = |(at, figure): (usize, &Option<u64>)| u8::from(figure.is_some()) << at;
-        out.push(figures.iter().enumerate().map(known).sum());
-        for (last, figure) in self.counters.iter_mut().zip(figures) {
-            if let Some(figure) = figure {
-                out.put_signed(figure.wrapping_sub(*last) as i64);
-                *last = figure;
-            }
-        }
+        put_figures(&figures, &mut self.counters, out);
     }
 
     fn counters(&mut self, plain: &mut Plain<'_>) -> Result<Counters, Fault> {
-        let known = plain.take(1)?[0];
-        let mut figures = [None; 6];
-        for (at, (figure, last)) in figures.iter_mut().zip(&mut self.counters).enumerate() {
-            if known >> at & 1 == 1 {
-                *last = last.wrapping_add(plain.signed()? as u64);
-                *figure = Some(*last);
-            }
-        }
+        let figures = figures(&mut self.counters, plain)?;
         Ok(Counters {
             resident: figures[0].map(Bytes),
             proportional: figures[1].map(Bytes),
@@ -203,6 +203,33 @@ impl FactCodec {
             path: string(plain)?,
         })
     }
+}
+
+/// A bit for each figure that is known, at most eight, then the differences of these.
+fn put_figures(figures: &[Option<u64>], last: &mut [u64], out: &mut Vec<u8>) {
+    let known = |(at, figure): (usize, &Option<u64>)| u8::from(figure.is_some()) << at;
+    out.push(figures.iter().enumerate().map(known).sum());
+    for (last, figure) in last.iter_mut().zip(figures) {
+        if let Some(figure) = *figure {
+            out.put_signed(figure.wrapping_sub(*last) as i64);
+            *last = figure;
+        }
+    }
+}
+
+fn figures<const N: usize>(
+    last: &mut [u64; N],
+    plain: &mut Plain<'_>,
+) -> Result<[Option<u64>; N], Fault> {
+    let known = plain.take(1)?[0];
+    let mut figures = [None; N];
+    for (at, (figure, last)) in figures.iter_mut().zip(last).enumerate() {
+        if known >> at & 1 == 1 {
+            *last = last.wrapping_add(plain.signed()? as u64);
+            *figure = Some(*last);
+        }
+    }
+    Ok(figures)
 }
 
 fn put_string(string: &str, out: &mut Vec<u8>) {

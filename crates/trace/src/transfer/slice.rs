@@ -130,7 +130,8 @@ impl Past {
             | Fact::Sampler(_)
             | Fact::Module(_)
             | Fact::ThreadName(_)
-            | Fact::Label(_) => {
+            | Fact::Label(_)
+            | Fact::Notice(_) => {
                 self.lasting.insert(place);
             }
             Fact::WallClock(_) => self.wall_clock = Some(place),
@@ -140,6 +141,7 @@ impl Past {
                 }
             }
             Fact::Counters(_)
+            | Fact::Collector(_)
             | Fact::Cycle(_)
             | Fact::Marker(_)
             | Fact::Lost(_)

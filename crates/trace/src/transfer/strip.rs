@@ -5,6 +5,7 @@
 //! a new kind does not compile until somebody has decided what it may tell.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -95,11 +96,13 @@ impl Strip {
     fn fact(&mut self, fact: Fact) -> Fact {
         match fact {
             Fact::Counters(_)
+            | Fact::Collector(_)
             | Fact::Cycle(_)
             | Fact::Resize(_)
             | Fact::Lost(_)
             | Fact::Exit(_)
             | Fact::WallClock(_) => fact,
+            Fact::Notice(code) => Fact::Notice(self.notice(&code)),
             Fact::Marker(text) => Fact::Marker(self.markers.of(&text)),
             Fact::Label(Label { key, value }) => {
                 Fact::Label(Label { key, value: self.values.of(&value) })
@@ -117,6 +120,12 @@ impl Strip {
             Fact::Module(module) => Fact::Module(self.module(&module)),
             Fact::Process(process) => Fact::Process(self.process(&process)),
         }
+    }
+
+    /// Recorders' codes are nobody's own; what is no code may be anything.
+    fn notice(&mut self, code: &str) -> Arc<str> {
+        let is_code = |code: &str| code.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
+        if is_code(code) { code.into() } else { self.markers.of(code) }
     }
 
     /// Modules lie one behind the other, each linked to where it is.
@@ -181,7 +190,7 @@ impl Strip {
     }
 }
 
-fn common_or(name: &str, pseudonyms: &mut Pseudonyms) -> std::sync::Arc<str> {
+fn common_or(name: &str, pseudonyms: &mut Pseudonyms) -> Arc<str> {
     if COMMON.contains(&name) { name.into() } else { pseudonyms.of(name) }
 }
 

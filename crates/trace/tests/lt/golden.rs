@@ -12,6 +12,7 @@ use lifetrace_trace::transfer::Format;
 
 use crate::copies::converted;
 use crate::crowd;
+use crate::managed;
 use crate::sample;
 use crate::support::{fixtures, fixtures_with, read_from};
 
@@ -25,6 +26,7 @@ fn expected() -> Vec<(PathBuf, Vec<u8>)> {
     let mut all: Vec<_> = names.into_iter().map(of_memtrace).collect();
     all.push((fixtures().join("sample-v1.0.lt"), sample::trace()));
     all.push((fixtures().join("crowd-v1.0.lt"), crowd::trace()));
+    all.push((fixtures().join("managed-v1.0.lt"), managed::trace()));
     all
 }
 

@@ -577,7 +577,7 @@ class Facts:
     def __init__(self):
         self.wait, self.tag, self.length = Number(4), Number(4), Number(4)
         self.table, self.mixer = Table(), Mixer(3, 1 << 15)
-        self.counters, self.module = [0] * 6, 0
+        self.counters, self.collector, self.module = [0] * 6, [0] * 8, 0
 
     def fact(self, decoder):
         wait, tag = self.wait.code(decoder), self.tag.code(decoder)
@@ -599,13 +599,16 @@ class Facts:
     def fields(self, tag, plain):
         string, varint, signed = plain.string, plain.varint, plain.signed
         byte = lambda: plain.take(1)[0]
-        if tag == 1:
-            known, figures = byte(), []
-            for at in range(6):
+
+        def figures(last):
+            known = byte()
+            for at in range(len(last)):
                 if known >> at & 1:
-                    self.counters[at] = (self.counters[at] + signed()) & M64
-                figures.append(self.counters[at] if known >> at & 1 else "-")
-            return ["counters", *figures]
+                    last[at] = (last[at] + signed()) & M64
+            return [value if known >> at & 1 else "-" for at, value in enumerate(last)]
+
+        if tag == 1:
+            return ["counters", *figures(self.counters)]
         if tag == 2:
             return ["thread", varint(), varint(), string()]
         if tag == 3:
@@ -636,6 +639,10 @@ class Facts:
             return ["exit", byte(), signed()]
         if tag == 13:
             return ["clock", varint()]
+        if tag == 14:
+            return ["collector", *figures(self.collector)]
+        if tag == 15:
+            return ["notice", string()]
         return ["unknown"]
 
 

@@ -61,6 +61,10 @@ fn lines(trace: &[u8]) -> String {
     out
 }
 
+fn figure(it: Option<u64>) -> String {
+    it.map_or("-".to_owned(), |it| it.to_string())
+}
+
 fn joined<T: std::fmt::Display>(fields: impl IntoIterator<Item = T>) -> String {
     fields.into_iter().map(|field| format!("\t{field}")).collect()
 }
@@ -122,7 +126,6 @@ fn fact_fields(fact: &Fact) -> String {
                 it.allocator_in_use.map(|bytes| bytes.0),
                 it.allocator_held.map(|bytes| bytes.0),
             ];
-            let figure = |it: Option<u64>| it.map_or("-".to_owned(), |it| it.to_string());
             format!("counters{}", joined(figures.map(figure)))
         }
         Fact::ThreadName(it) => format!("thread\t{}\t{}\t{}", it.thread.0, it.os_id, it.name),
@@ -162,5 +165,7 @@ fn fact_fields(fact: &Fact) -> String {
             Exit::Exec => "exit\t3\t0".to_owned(),
         },
         Fact::WallClock(time) => format!("clock\t{}", time.0),
+        Fact::Collector(it) => format!("collector{}", joined(it.figures().map(figure))),
+        Fact::Notice(code) => format!("notice\t{code}"),
     }
 }

@@ -9,6 +9,7 @@ mod golden;
 mod golden_damage;
 mod independent;
 mod limits;
+mod managed;
 mod property;
 mod repairing;
 mod sample;

@@ -3,8 +3,8 @@
 use std::fmt::{Display, Write as _};
 
 use lifetrace_trace::fact::{
-    Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process, Resize, Sampler,
-    ThreadName,
+    Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
+    Resize, Sampler, ThreadName,
 };
 use lifetrace_trace::ids::{Bytes, Size, Timestamp, Words};
 
@@ -46,6 +46,8 @@ pub(super) fn text(fact: &Fact) -> String {
         }
         Fact::Exit(exit) => of_exit(*exit),
         Fact::WallClock(Timestamp(time)) => Line::new("wall_clock").with("time_us", time),
+        Fact::Collector(collector) => of_collector(collector),
+        Fact::Notice(code) => Line::new("notice").text("code", code),
     }
     .0
 }
@@ -86,6 +88,21 @@ fn of_counters(counters: &Counters) -> Line {
         .maybe("major_faults", counters.major_faults)
         .maybe("allocator_in_use_bytes", bytes(counters.allocator_in_use))
         .maybe("allocator_held_bytes", bytes(counters.allocator_held))
+}
+
+fn of_collector(collector: &Collector) -> Line {
+    const KEYS: [&str; 8] = [
+        "minor_words",
+        "promoted_words",
+        "major_words",
+        "minor_collections",
+        "major_collections",
+        "compactions",
+        "heap_words",
+        "top_heap_words",
+    ];
+    let figures = KEYS.into_iter().zip(collector.figures());
+    figures.fold(Line::new("heap"), |line, (key, figure)| line.maybe(key, figure))
 }
 
 fn of_module(Module { number, start, end, bias, build_id, path }: &Module) -> Line {

@@ -2,9 +2,70 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use lifetrace_recorder::Rate;
+use anyhow::bail;
+use lifetrace_recorder::{Rate, Rates, SourceChoice};
 
 use super::quantity;
+
+/// Samples in so many bytes of malloc's, where nothing is said.
+const DEFAULT_INTERVAL: u64 = 512 << 10;
+
+/// The probability that a word of OCaml's heap is hit, where nothing is said: Memtrace's.
+const DEFAULT_PER_WORD: f64 = 1e-6;
+
+/// Where Memtrace looks for that.
+pub(super) const MEMTRACE_RATE: &str = "MEMTRACE_RATE";
+
+/// A probability, of what the source counts: bytes of malloc's, words of OCaml's heap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Probability {
+    of_a_byte: Rate,
+    of_a_word: Rate,
+}
+
+/// How densely is to be sampled, as typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Density {
+    pub(super) interval: Option<Rate>,
+    pub(super) rate: Option<Probability>,
+}
+
+impl Density {
+    /// What is said of a source holds for it. Where both options are given, the interval is malloc's and
+    /// the rate OCaml's; one that is given alone is for both. `default` is the rate of OCaml's heap where
+    /// nothing is said.
+    ///
+    /// # Errors
+    /// If both say something of the only source.
+    pub(super) fn rates(
+        self,
+        sources: SourceChoice,
+        default: Option<Probability>,
+    ) -> anyhow::Result<Rates> {
+        let Density { interval, rate } = self;
+        let has_one = matches!(sources, SourceChoice::Native | SourceChoice::OCaml);
+        if has_one && interval.is_some() && rate.is_some() {
+            bail!("--interval and --rate are about the same source here; give one of them");
+        }
+        let of_a_word = |it: Probability| it.of_a_word;
+        let malloc = interval.or(rate.map(|it| it.of_a_byte));
+        let ocaml = rate.map(of_a_word).or(interval).or(default.map(of_a_word));
+        let least = || Rate::from_interval(DEFAULT_INTERVAL).unwrap_or(Rate::EXACT);
+        let usual = || Rate::from_probability_per_word(DEFAULT_PER_WORD).unwrap_or(Rate::EXACT);
+        Ok(Rates { malloc: malloc.unwrap_or_else(least), ocaml: ocaml.unwrap_or_else(usual) })
+    }
+}
+
+/// What is sampled, by its name.
+pub(super) fn sources(text: &str) -> Result<SourceChoice, String> {
+    match text {
+        "auto" => Ok(SourceChoice::Auto),
+        "native" => Ok(SourceChoice::Native),
+        "ocaml" => Ok(SourceChoice::OCaml),
+        "all" => Ok(SourceChoice::All),
+        _ => Err("there are auto, native, ocaml and all".to_owned()),
+    }
+}
 
 /// A mean distance between samples: a whole number of bytes, with a unit if need be.
 pub(super) fn interval(text: &str) -> Result<Rate, String> {
@@ -12,10 +73,12 @@ pub(super) fn interval(text: &str) -> Result<Rate, String> {
     Rate::from_interval(bytes).ok_or_else(|| "must be at least 1 byte".to_owned())
 }
 
-/// A probability per byte.
-pub(super) fn rate(text: &str) -> Result<Rate, String> {
+/// A probability.
+pub(super) fn rate(text: &str) -> Result<Probability, String> {
     let probability: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    Rate::from_probability_per_byte(probability)
+    let of_a_byte = Rate::from_probability_per_byte(probability);
+    let both = of_a_byte.zip(Rate::from_probability_per_word(probability));
+    both.map(|(of_a_byte, of_a_word)| Probability { of_a_byte, of_a_word })
         .ok_or_else(|| "not a probability above 0 and at most 1".to_owned())
 }
 
@@ -78,12 +141,66 @@ mod tests {
 
     #[test]
     fn rates() {
-        assert_eq!(rate("1"), Ok(Rate::EXACT));
-        assert_eq!(rate("0.25"), Ok(Rate::from_interval(4).unwrap()));
-        assert_eq!(rate("1e-5"), Ok(Rate::from_probability_per_byte(1e-5).unwrap()));
+        let check = |text: &str, probability| {
+            let found = rate(text).unwrap();
+            assert_eq!(Some(found.of_a_byte), Rate::from_probability_per_byte(probability));
+            assert_eq!(found.of_a_word.per_word(), probability);
+        };
+        check("1", 1.0);
+        check("0.25", 0.25);
+        check("1e-5", 1e-5);
         for text in ["", "0", "-0.0", "-1", "1.0001", "3.5", "NaN", "inf", "potato", "1KiB"] {
             assert!(rate(text).is_err(), "{text:?}");
         }
+    }
+
+    fn check(
+        sources: SourceChoice,
+        (interval, rate, default): (Option<&str>, Option<&str>, Option<&str>),
+        expected: (f64, f64),
+    ) {
+        let parsed = |text: Option<&str>| text.map(|text| self::rate(text).unwrap());
+        let interval = interval.map(|text| self::interval(text).unwrap());
+        let density = Density { interval, rate: parsed(rate) };
+        let rates = density.rates(sources, parsed(default)).unwrap();
+        let found = (rates.malloc.per_word(), rates.ocaml.per_word());
+        let is_close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-3;
+        assert!(is_close(found.0, expected.0) && is_close(found.1, expected.1), "{found:?}");
+    }
+
+    #[test]
+    fn one_option_is_for_both_sources_and_two_are_for_one_each() {
+        use SourceChoice::{All, Auto, Native, OCaml};
+        let usual = 8.0 / 524_288.0;
+        for sources in [Auto, Native, OCaml, All] {
+            check(sources, (None, None, None), (usual, 1e-6));
+            check(sources, (None, Some("1e-4"), None), (8e-4, 1e-4));
+            check(sources, (Some("64KiB"), None, None), (8.0 / 65536.0, 8.0 / 65536.0));
+            check(sources, (None, None, Some("1e-3")), (usual, 1e-3));
+            // What is typed outweighs the environment.
+            check(sources, (Some("64KiB"), None, Some("1e-3")), (8.0 / 65536.0, 8.0 / 65536.0));
+            check(sources, (None, Some("1e-4"), Some("1e-3")), (8e-4, 1e-4));
+        }
+        for sources in [Auto, All] {
+            check(sources, (Some("64KiB"), Some("1e-4"), None), (8.0 / 65536.0, 1e-4));
+        }
+        check(All, (Some("1"), Some("1"), None), (1.0, 1.0));
+    }
+
+    #[test]
+    fn both_options_for_one_source_contradict_each_other() {
+        let both = Density { interval: interval("1KiB").ok(), rate: rate("1").ok() };
+        for sources in [SourceChoice::Native, SourceChoice::OCaml] {
+            assert!(both.rates(sources, None).is_err());
+        }
+    }
+
+    #[test]
+    fn sources_have_names() {
+        let names = ["auto", "native", "ocaml", "all"].map(|name| sources(name).unwrap());
+        use SourceChoice::{All, Auto, Native, OCaml};
+        assert_eq!(names, [Auto, Native, OCaml, All]);
+        assert!(sources("").is_err() && sources("ruby").is_err());
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-use lifetrace_recorder::{NoticeKind, Outcome, SessionEnd, SessionReport};
+use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
 
 use crate::cmd::report::{self, Options};
-use crate::{human, summary, terminal};
+use crate::{human, notices, summary, terminal};
 
 /// Traces of children that are described; the others are only counted.
 const SHOWN: usize = 5;
@@ -83,7 +83,9 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     }
     let is_vain = |session: &&SessionReport| session.samples == 0 && session.error.is_none();
     if described.iter().all(is_vain) {
-        terminal::complain("nothing was sampled; a smaller --interval sees more");
+        terminal::complain(
+            "nothing was sampled; a smaller --interval or a greater --rate sees more",
+        );
     }
     let next = worth_reporting(&described);
     if next.iter().all(|session| session.path.is_file()) {
@@ -170,36 +172,11 @@ fn shortcomings_of(session: &SessionReport) -> Vec<String> {
         let count = human::count(*count as f64);
         format!("{path}: lost {count} events: {}", reason.description())
     });
-    let notices = session
-        .notices
-        .iter()
-        .map(|notice| format!("{path}: {} {}", program(&session.executable), explanation(*notice)));
+    let notices = session.notices.iter().filter_map(|notice| {
+        let words = notices::of_program(notice.code())?;
+        Some(format!("{path}: {} {words}", program(&session.executable)))
+    });
     error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
-}
-
-fn explanation(notice: NoticeKind) -> &'static str {
-    match notice {
-        NoticeKind::OwnAllocator => "brings its own malloc: its allocations cannot be heard",
-        NoticeKind::NoRegion => "left no room in its address space: nothing could be sampled",
-        NoticeKind::UnknownOCaml => {
-            "has an OCaml runtime without a statistical memory profiler (4.11 to 4.14 have one, and 5.3 \
-             and later): its OCaml heap is not in the trace"
-        }
-        NoticeKind::Memtrace => {
-            "has Memtrace linked in, and MEMTRACE is set: its OCaml heap is left to that"
-        }
-        NoticeKind::OwnMemprof => {
-            "has used Gc.Memprof itself, which serves one at a time: from then on its OCaml heap is not \
-             in the trace"
-        }
-        NoticeKind::MemprofUnguarded => {
-            "does not let itself be watched: should it start Gc.Memprof itself, it gets an exception"
-        }
-        NoticeKind::DomainsMisreported => {
-            "runs several domains on an OCaml that reports blocks as dead which other domains have \
-             promoted (ocaml/ocaml#14057): lifetimes are too short"
-        }
-    }
 }
 
 fn program(executable: &Path) -> String {
@@ -267,7 +244,7 @@ mod tests {
         cut.end = SessionEnd::Damaged;
         cut.is_full = true;
         cut.lost = vec![(LostReason::RingFull, 12)];
-        cut.notices = vec![NoticeKind::OwnAllocator];
+        cut.notices = vec![Notice::OwnAllocator];
         let refusal = Refusal { pid: 9, executable: "/bin/ls".into(), reason: "no room".into() };
         let outcome =
             Outcome { sessions: vec![cut], refusals: vec![refusal], ..Outcome::default() };

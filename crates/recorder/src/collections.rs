@@ -1,0 +1,101 @@
+//! What a managed runtime's collector has counted, into facts: a cycle when a count has changed, and now
+//! and then all figures.
+
+use lifetrace_trace::fact::{Collector, Cycle, Fact, Generation};
+use lifetrace_transport::message::CollectorTotals;
+
+/// Follows one runtime.
+#[derive(Debug, Default)]
+pub(crate) struct Collections {
+    /// `None` before the first; those of a forked process go on from its parent's.
+    last: Option<CollectorTotals>,
+    /// Whether all of `last` is in the trace.
+    is_told: bool,
+}
+
+impl Collections {
+    /// Takes what the runtime says. Returns a fact for each generation of which cycles have ended.
+    pub(crate) fn take(&mut self, totals: &CollectorTotals) -> impl Iterator<Item = Fact> + use<> {
+        let before = self.last.replace(*totals);
+        self.is_told &= before == Some(*totals);
+        let before = before.map(|it| counts(&it)).unwrap_or_default();
+        let generations = [Generation::Minor, Generation::Major, Generation::Compaction];
+        let changes = generations.into_iter().zip(before).zip(counts(totals));
+        changes.filter(|((_, before), now)| now > before).map(|((generation, _), number)| {
+            Fact::Cycle(Cycle { generation, number, begins: false })
+        })
+    }
+
+    /// All figures, unless they are those that were told last.
+    pub(crate) fn news(&mut self) -> Option<Fact> {
+        let totals = self.last.filter(|_| !self.is_told)?;
+        self.is_told = true;
+        Some(Fact::Collector(Collector {
+            minor_words: Some(totals.minor_words),
+            promoted_words: Some(totals.promoted_words),
+            major_words: Some(totals.major_words),
+            minor_collections: Some(totals.minor_collections),
+            major_collections: Some(totals.major_collections),
+            compactions: Some(totals.compactions),
+            heap_words: Some(totals.heap_words),
+            top_heap_words: Some(totals.top_heap_words),
+        }))
+    }
+}
+
+fn counts(totals: &CollectorTotals) -> [u64; 3] {
+    [totals.minor_collections, totals.major_collections, totals.compactions]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals(minor: u64, major: u64, compactions: u64) -> CollectorTotals {
+        CollectorTotals {
+            minor_words: minor * 1000,
+            minor_collections: minor,
+            major_collections: major,
+            compactions,
+            heap_words: 77,
+            ..CollectorTotals::default()
+        }
+    }
+
+    fn cycles(collections: &mut Collections, totals: CollectorTotals) -> Vec<(Generation, u64)> {
+        let facts = collections.take(&totals);
+        facts
+            .map(|fact| match fact {
+                Fact::Cycle(Cycle { generation, number, begins: false }) => (generation, number),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_count_that_grows_is_a_cycle() {
+        let mut it = Collections::default();
+        let (minor, major) = (Generation::Minor, Generation::Major);
+        assert_eq!(cycles(&mut it, totals(0, 0, 0)), []);
+        assert_eq!(cycles(&mut it, totals(1, 0, 0)), [(minor, 1)]);
+        assert_eq!(cycles(&mut it, totals(5, 1, 0)), [(minor, 5), (major, 1)]);
+        assert_eq!(cycles(&mut it, totals(5, 1, 0)), []);
+        assert_eq!(cycles(&mut it, totals(5, 2, 1)), [(major, 2), (Generation::Compaction, 1)]);
+        // A count that goes back is nobody's cycle.
+        assert_eq!(cycles(&mut it, totals(3, 2, 1)), []);
+    }
+
+    #[test]
+    fn figures_are_news_once() {
+        let mut it = Collections::default();
+        assert_eq!(it.news(), None);
+        drop(it.take(&totals(3, 2, 1)));
+        let Some(Fact::Collector(told)) = it.news() else { panic!("no figures") };
+        let expected = [Some(3000), Some(0), Some(0), Some(3), Some(2), Some(1), Some(77), Some(0)];
+        assert_eq!(told.figures(), expected);
+        drop(it.take(&totals(3, 2, 1)));
+        assert_eq!(it.news(), None);
+        drop(it.take(&CollectorTotals { heap_words: 78, ..totals(3, 2, 1) }));
+        assert!(it.news().is_some());
+    }
+}
