@@ -1,5 +1,8 @@
 //! How many collections a garbage collector began while a block lived.
+//!
+//! A trace may tell of some only, by their numbers: those between two that are told have passed as well.
 
+use lifetrace_trace::event::Source;
 use lifetrace_trace::fact::{Cycle, Fact, Generation};
 use rustc_hash::FxHashMap;
 
@@ -14,10 +17,47 @@ pub struct Collections {
     pub major: u64,
 }
 
+/// Counts the collections of one generation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counter {
+    last: Option<u64>,
+    running: Option<u64>,
+    is_sparse: bool,
+}
+
+impl Counter {
+    /// How many have passed since the last time; none at the end of one whose begin was told.
+    pub fn take(&mut self, cycle: &Cycle) -> u64 {
+        let Cycle { number, begins, .. } = *cycle;
+        if !begins && self.running.take() == Some(number) {
+            return 0;
+        }
+        if begins {
+            self.running = Some(number);
+        }
+        let passed = self.last.map_or(1, |last| number.saturating_sub(last).max(1));
+        self.last = Some(number);
+        self.is_sparse |= passed > 1;
+        passed
+    }
+
+    /// Whether there were some that the trace has not told of.
+    pub fn is_sparse(&self) -> bool {
+        self.is_sparse
+    }
+}
+
+/// Whether a block is in the young heap.
+pub(crate) fn is_young(block: &Block) -> bool {
+    block.source == Source::Minor && block.promoted.is_none()
+}
+
 /// Counts collections, and knows of each live block how many there had been when it was born.
 #[derive(Clone, Debug, Default)]
 pub struct Cycles {
     so_far: Collections,
+    minor: Counter,
+    major: Counter,
     /// By the number of the birth. Blocks that are older than the first collection are not there.
     at_birth: FxHashMap<u64, Collections>,
 }
@@ -31,11 +71,11 @@ impl Cycles {
     /// Takes what the trace tells.
     pub fn take(&mut self, fact: &Fact) {
         match fact {
-            Fact::Cycle(Cycle { generation: Generation::Minor, begins: true, .. }) => {
-                self.so_far.minor += 1;
+            Fact::Cycle(cycle) if cycle.generation == Generation::Minor => {
+                self.so_far.minor = self.so_far.minor.saturating_add(self.minor.take(cycle));
             }
-            Fact::Cycle(Cycle { generation: Generation::Major, begins: true, .. }) => {
-                self.so_far.major += 1;
+            Fact::Cycle(cycle) if cycle.generation == Generation::Major => {
+                self.so_far.major = self.so_far.major.saturating_add(self.major.take(cycle));
             }
             _ => {}
         }
@@ -51,8 +91,11 @@ impl Cycles {
     /// A block is not looked at any more: how many began in its life.
     pub fn end(&mut self, block: &Block) -> Collections {
         let before = self.at_birth.remove(&block.index).unwrap_or_default();
+        let minor = self.so_far.minor - before.minor;
+        // The first one promotes it or finds it dead, where it is not known which one that was.
+        let is_first = self.minor.is_sparse() && is_young(block);
         Collections {
-            minor: self.so_far.minor - before.minor,
+            minor: if is_first { minor.min(1) } else { minor },
             major: self.so_far.major - before.major,
         }
     }

@@ -6,15 +6,18 @@
 //! The collection that found a block dead is the last that began before that is told: in the young heap
 //! it is the next minor collection after its birth, in the old heap a major one. Blocks outside any
 //! collected heap have no part in this.
+//!
+//! Collections of which only numbers are told, by those before and after, have passed as well.
 
 use std::ops::AddAssign;
 
 use lifetrace_trace::event::Source;
-use lifetrace_trace::fact::{Counters, Cycle, Fact, Generation};
+use lifetrace_trace::fact::{Collector, Counters, Cycle, Fact, Generation};
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::call_tree::NodeId;
+use crate::cycles::{Counter, is_young};
 use crate::estimate::{Estimate, Tally};
 use crate::history::Block;
 use crate::replay::{Death, Observer};
@@ -28,6 +31,7 @@ pub const GENERATIONS: [Generation; 3] =
 pub struct Survivals {
     generations: [Series; GENERATIONS.len()],
     counters: Vec<(Timestamp, Counters)>,
+    collector: Vec<(Timestamp, Collector)>,
     /// How many had begun when live blocks were born.
     births: FxHashMap<u64, [u64; 2]>,
     nodes: FxHashMap<NodeId, Sums>,
@@ -38,12 +42,16 @@ pub struct Survivals {
 pub struct Series {
     /// When each began, or ended where no begin is told, in order.
     pub times: Vec<Timestamp>,
+    /// How many had passed at each of these times since the one before: 1, if all are told.
+    pub passed: Vec<u64>,
     /// Microseconds from begin to end of those of which both are told.
     pub durations: Vec<u64>,
     /// The first and last number that the runtime gave.
     pub numbers: Option<(u64, u64)>,
     /// Begun, and not ended.
     running: Option<(u64, Timestamp)>,
+    counter: Counter,
+    count: u64,
 }
 
 /// What became of blocks.
@@ -78,9 +86,14 @@ impl Survivals {
         self.generations.iter().any(|series| !series.times.is_empty())
     }
 
-    /// The exact figures that the trace has, in order.
+    /// The exact figures that the trace has of the process, in order.
     pub fn counters(&self) -> &[(Timestamp, Counters)] {
         &self.counters
+    }
+
+    /// Those of a managed heap, in order.
+    pub fn collector(&self) -> &[(Timestamp, Collector)] {
+        &self.collector
     }
 
     /// By backtrace, in no particular order.
@@ -96,7 +109,7 @@ impl Survivals {
     }
 
     fn begun(&self) -> [u64; 2] {
-        [0, 1].map(|generation| self.generations[generation].times.len() as u64)
+        [0, 1].map(|generation| self.generations[generation].count)
     }
 
     /// What is known of a block's backtrace, if the block is in a collected heap.
@@ -111,11 +124,16 @@ impl Survivals {
         let Some(births) = self.births.remove(&block.index) else { return };
         let begun = self.begun();
         let running = [0, 1].map(|generation| self.generations[generation].running.is_some());
+        let is_sparse = self.generations[0].counter.is_sparse();
         let Some(sums) = self.sums(block) else { return };
         for generation in [0, 1] {
             let is_over = found != Some(generation) && !running[generation];
             let since = begun[generation] - births[generation];
-            let count = since.saturating_sub(u64::from(!is_over));
+            let count = match found {
+                // The first one would have promoted it.
+                Some(0) if generation == 0 && is_sparse => 0,
+                _ => since.saturating_sub(u64::from(!is_over)),
+            };
             sums.survived[generation] += block.weight.estimate(count as f64);
             sums.most_survived[generation] = sums.most_survived[generation].max(count);
         }
@@ -123,21 +141,28 @@ impl Survivals {
 }
 
 impl Series {
-    fn take(&mut self, time: Timestamp, cycle: &Cycle) {
+    pub(crate) fn take(&mut self, time: Timestamp, cycle: &Cycle) {
         let first = self.numbers.map_or(cycle.number, |(first, _)| first);
         self.numbers = Some((first, cycle.number));
         let Cycle { number, begins, .. } = *cycle;
+        let passed = self.counter.take(cycle);
+        if passed > 0 {
+            self.times.push(time);
+            self.passed.push(passed);
+            self.count = self.count.saturating_add(passed);
+        }
         if begins {
             self.running = Some((number, time));
-            self.times.push(time);
-            return;
+        } else if let Some((running, begin)) = self.running.take()
+            && running == number
+        {
+            self.durations.push(time.0.saturating_sub(begin.0));
         }
-        match self.running.take() {
-            Some((running, begin)) if running == number => {
-                self.durations.push(time.0.saturating_sub(begin.0));
-            }
-            _ => self.times.push(time),
-        }
+    }
+
+    /// All that have passed.
+    pub fn count(&self) -> u64 {
+        self.count
     }
 }
 
@@ -180,13 +205,10 @@ impl Observer for Survivals {
                 }
             }
             Fact::Counters(counters) => self.counters.push((time, *counters)),
+            Fact::Collector(collector) => self.collector.push((time, *collector)),
             _ => {}
         }
     }
-}
-
-fn is_young(block: &Block) -> bool {
-    block.source == Source::Minor && block.promoted.is_none()
 }
 
 impl Sums {
@@ -362,6 +384,37 @@ mod tests {
         let [_, major, compaction] = survivals.series();
         assert_eq!((major.times.len(), major.durations.as_slice()), (2, [1].as_slice()));
         assert_eq!(compaction.times, [Timestamp(4)]);
+    }
+
+    #[test]
+    fn collections_that_are_passed_over_count() {
+        let story = [
+            young(1),
+            end(Minor, 3),
+            young(2),
+            promotion(1),
+            end(Minor, 7),
+            death(2),
+            end(Minor, 9),
+            birth(3, Source::Major),
+            end(Minor, 10),
+            end(Major, 2),
+            death(1),
+        ];
+        let survivals = observed(story);
+        let [minor, ..] = survivals.series();
+        assert_eq!((minor.count(), minor.passed.as_slice()), (8, [1, 4, 2, 1].as_slice()));
+        // The second died young, in the first collection of its life, whichever that was.
+        let total = survivals.total();
+        assert_eq!(total.survived[0].value, 8.0 + 0.0 + 1.0);
+        assert_eq!(total.most_survived, [8, 0]);
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_do_no_harm() {
+        let ends = [7, 3, u64::MAX, 0, u64::MAX].map(|number| end(Minor, number));
+        let survivals = observed(ends);
+        assert_eq!(survivals.series()[0].count(), u64::MAX);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Bin {
     pub at_end: Estimate,
     /// The most of the process that was resident, of what the trace tells.
     pub resident: Option<Bytes>,
+    /// The most words that a managed heap had from the system, likewise.
+    pub heap_words: Option<u64>,
 }
 
 /// Values that are added and taken away again.
@@ -126,7 +128,7 @@ impl<'s, 'a> Timeline<'s, 'a> {
         while self.reached < bin {
             self.reached += 1;
             let live = self.live.amount().bytes;
-            self.bins[self.reached] = Bin { most: live, at_end: live, resident: None };
+            self.bins[self.reached] = Bin { most: live, at_end: live, ..Bin::default() };
         }
     }
 
@@ -166,11 +168,16 @@ impl Observer for Timeline<'_, '_> {
     }
 
     fn fact(&mut self, time: Timestamp, fact: &Fact) {
-        if let Fact::Counters(counters) = fact {
-            let bin = self.bin(time);
-            self.reach(bin);
-            let resident = &mut self.bins[bin].resident;
-            *resident = (*resident).max(counters.resident);
+        if !matches!(fact, Fact::Counters(_) | Fact::Collector(_)) {
+            return;
+        }
+        let at = self.bin(time);
+        self.reach(at);
+        let bin = &mut self.bins[at];
+        match fact {
+            Fact::Counters(counters) => bin.resident = bin.resident.max(counters.resident),
+            Fact::Collector(heap) => bin.heap_words = bin.heap_words.max(heap.heap_words),
+            _ => {}
         }
     }
 

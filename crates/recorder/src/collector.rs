@@ -90,7 +90,7 @@ impl CollectorOptions {
         self.names()?.check(executable)
     }
 
-    fn names(&self) -> Result<Names, OutputError> {
+    pub(crate) fn names(&self) -> Result<Names, OutputError> {
         Ok(Names::new(Template::parse(&self.output)?, self.overwrite))
     }
 

@@ -90,7 +90,7 @@ impl Recording {
         config.options.check(&program.image)?;
         let preload = preload::unpack(config.preload).map_err(StartError::Preload)?;
         let socket = Socket::bind().map_err(StartError::Socket)?;
-        let additions = Additions { preload, socket: socket.path().to_owned() };
+        let additions = Additions::Agent { preload, socket: socket.path().to_owned() };
         let pid = spawn(&program, &config.command, &additions)?;
         Recording::attend(pid, socket, &config.options).inspect_err(|_| kill(pid))
     }

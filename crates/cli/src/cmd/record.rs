@@ -1,6 +1,7 @@
 //! `lifetrace record`
 
 mod format;
+mod memtrace;
 mod progress;
 pub(super) mod quantity;
 mod sampling;
@@ -87,6 +88,12 @@ pub struct Args {
     /// Do not trace processes that the command starts
     #[arg(long)]
     no_children: bool,
+    /// Have the Memtrace that an OCaml program has linked in record it, instead of recording it from
+    /// outside; the program alone, not what it starts. Of the other options, -o, --format, -f, --rate,
+    /// --interval, --report and -q count
+    #[arg(long, conflicts_with_all = ["sources", "labels", "seed", "delay", "duration", "max_size",
+        "counters", "progress", "no_children", "stack_limit"])]
+    memtrace: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -135,7 +142,11 @@ fn counters(text: &str) -> Result<Counters, String> {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let manner = args.manner();
-    let recorded = args.into_config().and_then(|config| record(&config, manner));
+    let is_memtraces = args.memtrace;
+    let recorded = args.into_config().and_then(|config| match is_memtraces {
+        true => record_by_memtrace(&config, manner),
+        false => record(&config, manner),
+    });
     let code = match recorded {
         Ok(code) => code,
         Err(failure) => {
@@ -216,6 +227,25 @@ fn record(config: &Config, manner: Manner) -> anyhow::Result<u8> {
         end = recording.accompany_command();
     }
     Ok(exit_code(end, &outcome))
+}
+
+/// What Memtrace has not written is our failure.
+fn record_by_memtrace(config: &Config, manner: Manner) -> anyhow::Result<u8> {
+    let recorded = memtrace::record(config)?;
+    match &recorded.trace {
+        Some(trace) => telling::tell_one(trace, manner.quiet, manner.report),
+        None => terminal::complain(format_args!(
+            "process {} has written no trace: it ended before Memtrace.trace_if_requested, or does not \
+             call it",
+            recorded.pid
+        )),
+    }
+    Ok(match recorded.end {
+        CommandEnd::Exited(0) if recorded.trace.is_none() => OUR_FAILURE,
+        CommandEnd::Exited(code) => code as u8,
+        CommandEnd::Killed(signal) => 128 + signal as u8,
+        CommandEnd::Abandoned => INTERRUPTED,
+    })
 }
 
 /// Until there is nothing more to record, or recording is to end.

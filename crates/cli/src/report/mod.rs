@@ -11,6 +11,7 @@
 mod amounts;
 mod backtrace;
 mod chart;
+mod heap;
 mod json;
 mod page;
 mod place;

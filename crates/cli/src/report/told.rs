@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use lifetrace_trace::fact::{Exit, Parent, Process, SampledUnit, Sampler};
+use lifetrace_trace::fact::{Collector, Exit, Parent, Process, SampledUnit, Sampler};
 use serde::Serialize;
 
 use super::subject::short_rate;
 use crate::facts::Facts;
 use crate::selection::LABEL;
-use crate::{calendar, human};
+use crate::{calendar, human, notices};
 
 /// How many of a trace's facts have been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +42,40 @@ pub struct Told<'a> {
     modules: Option<u64>,
     thread_names: Option<u64>,
     gc_cycle_steps: Option<u64>,
+    heap: Option<HeapFields>,
+    notices: Vec<&'a str>,
     truncated_backtraces: Option<u64>,
     #[serde(skip)]
     coverage: Coverage,
+}
+
+/// The last figures of a managed heap.
+#[derive(Serialize)]
+struct HeapFields {
+    minor_words: Option<u64>,
+    promoted_words: Option<u64>,
+    major_words: Option<u64>,
+    minor_collections: Option<u64>,
+    major_collections: Option<u64>,
+    compactions: Option<u64>,
+    heap_words: Option<u64>,
+    top_heap_words: Option<u64>,
+}
+
+impl HeapFields {
+    fn new(collector: Collector) -> Self {
+        let Collector { minor_words, promoted_words, major_words, .. } = collector;
+        Self {
+            minor_words,
+            promoted_words,
+            major_words,
+            minor_collections: collector.minor_collections,
+            major_collections: collector.major_collections,
+            compactions: collector.compactions,
+            heap_words: collector.heap_words,
+            top_heap_words: collector.top_heap_words,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -96,6 +127,8 @@ impl<'a> Told<'a> {
             modules: if_all(facts.modules.len() as u64),
             thread_names: if_all(facts.thread_names),
             gc_cycle_steps: if_all(facts.cycle_steps),
+            heap: facts.collector.filter(|_| coverage != Coverage::Start).map(HeapFields::new),
+            notices: facts.notices.iter().map(|code| &**code).collect(),
             truncated_backtraces: if_all(facts.truncated_backtraces),
             coverage,
         }
@@ -184,7 +217,8 @@ impl<'a> Told<'a> {
                 human::printable(filter)
             )
         });
-        filter.into_iter().chain(lost).chain(truncated)
+        let notices = self.notices.iter().map(|code| notices::sentence(code));
+        filter.into_iter().chain(lost).chain(truncated).chain(notices)
     }
 }
 

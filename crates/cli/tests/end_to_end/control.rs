@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lifetrace_recorder::{
     CollectorOptions, CommandEnd, Config, Format, MOST_FRAMES, Rate, Rates, Recording, Schedule,
+    SourceChoice,
 };
 use lifetrace_trace::lt::{self, Item};
 use lifetrace_trace::memtrace::Reader;

@@ -13,6 +13,7 @@ mod facts;
 mod fast_path;
 mod hazards;
 mod leftovers;
+mod memtrace;
 mod processes;
 mod real_programs;
 mod record_options;

@@ -64,6 +64,12 @@ pub enum Untraceable {
          -ccopt -static to trace it"
     )]
     StaticOCaml,
+    /// `record --memtrace` of a program that has none.
+    #[error(
+        "has no Memtrace linked in, or does not export it, so that --memtrace does nothing; without that \
+         option it is recorded as it is"
+    )]
+    NoMemtrace,
     /// Another word size or processor.
     #[error(
         "is built for another processor ({0}) than this lifetrace; use a lifetrace built for it"
@@ -99,11 +105,21 @@ pub enum Untraceable {
 
 /// How the command's environment differs from ours.
 #[derive(Clone, Debug)]
-pub(crate) struct Additions {
-    /// Ahead of whatever `LD_PRELOAD` has.
-    pub(crate) preload: PathBuf,
-    /// Where the agent finds us.
-    pub(crate) socket: PathBuf,
+pub(crate) enum Additions {
+    /// It is traced by our agent.
+    Agent {
+        /// Ahead of whatever `LD_PRELOAD` has.
+        preload: PathBuf,
+        /// Where the agent finds us.
+        socket: PathBuf,
+    },
+    /// It is traced by the Memtrace that is linked in.
+    Memtrace {
+        /// To be written.
+        trace: PathBuf,
+        /// Probability that a word is hit.
+        rate: f64,
+    },
 }
 
 /// A word as the kernel wants it.

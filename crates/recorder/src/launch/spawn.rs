@@ -14,6 +14,9 @@ use rustix::process::Pid;
 use super::{Additions, LaunchError, Program, c_string, inherited};
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+/// Where Memtrace writes to, and how densely it samples.
+const MEMTRACE_VARIABLE: &str = "MEMTRACE";
+const MEMTRACE_RATE_VARIABLE: &str = "MEMTRACE_RATE";
 
 /// Starts `program` with `command` as its argument vector.
 ///
@@ -57,21 +60,32 @@ fn environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
     additions: &Additions,
 ) -> io::Result<Vec<CString>> {
-    let mut preload = additions.preload.clone().into_os_string();
-    let mut words = Vec::new();
-    for (name, value) in variables {
-        if name == PRELOAD_VARIABLE {
-            if !value.is_empty() {
-                preload.push(":");
-                preload.push(value);
-            }
-        } else if name != SOCKET_VARIABLE {
-            words.push(assignment(&name, &value)?);
+    let variables: Vec<_> = variables.collect();
+    let ours: [(&str, OsString); 2] = match additions {
+        Additions::Agent { preload, socket } => {
+            let preload = ahead_of_others(preload.as_os_str(), &variables);
+            [(PRELOAD_VARIABLE, preload), (SOCKET_VARIABLE, socket.into())]
         }
+        Additions::Memtrace { trace, rate } => {
+            [(MEMTRACE_VARIABLE, trace.into()), (MEMTRACE_RATE_VARIABLE, rate.to_string().into())]
+        }
+    };
+    let is_ours = |name: &OsString| ours.iter().any(|(our, _)| name == our);
+    let theirs = variables.iter().filter(|(name, _)| !is_ours(name));
+    let theirs = theirs.map(|(name, value)| assignment(name, value));
+    theirs.chain(ours.iter().map(|(name, value)| assignment(name.as_ref(), value))).collect()
+}
+
+/// Our library, and whatever else is to be loaded.
+fn ahead_of_others(preload: &OsStr, variables: &[(OsString, OsString)]) -> OsString {
+    let mut all = preload.to_owned();
+    let others =
+        variables.iter().filter(|(name, value)| name == PRELOAD_VARIABLE && !value.is_empty());
+    for (_, other) in others {
+        all.push(":");
+        all.push(other);
     }
-    words.push(assignment(PRELOAD_VARIABLE.as_ref(), &preload)?);
-    words.push(assignment(SOCKET_VARIABLE.as_ref(), additions.socket.as_os_str())?);
-    Ok(words)
+    all
 }
 
 fn assignment(name: &OsStr, value: &OsStr) -> io::Result<CString> {
@@ -98,12 +112,16 @@ mod tests {
     use rustix::process::{WaitOptions, waitpid};
 
     fn additions() -> Additions {
-        Additions { preload: "/ours.so".into(), socket: "/socket".into() }
+        Additions::Agent { preload: "/ours.so".into(), socket: "/socket".into() }
     }
 
     fn check(given: &[(&str, &str)], expected: &[&str]) {
+        check_with(&additions(), given, expected);
+    }
+
+    fn check_with(additions: &Additions, given: &[(&str, &str)], expected: &[&str]) {
         let given = given.iter().map(|(name, value)| (name.into(), value.into()));
-        let found = environment(given, &additions()).unwrap();
+        let found = environment(given, additions).unwrap();
         let found: Vec<_> = found.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(found, expected);
     }
@@ -118,12 +136,21 @@ mod tests {
     }
 
     #[test]
+    fn memtrace_is_told_by_its_own_variables() {
+        let additions = Additions::Memtrace { trace: "/x.ctf".into(), rate: 1e-6 };
+        let given = [("MEMTRACE", "/old"), ("LD_PRELOAD", "x.so"), ("MEMTRACE_RATE", "1")];
+        let expected = ["LD_PRELOAD=x.so", "MEMTRACE=/x.ctf", "MEMTRACE_RATE=0.000001"];
+        check_with(&additions, &given, &expected);
+    }
+
+    #[test]
     fn the_command_runs_with_its_arguments() {
         let command: Vec<OsString> =
             ["sh", "-c", "exit $(($1 + 1))", "name", "6"].map(Into::into).into();
         let program = Program::find("sh".as_ref(), None).unwrap();
         let socket = "/nonexistent".into();
-        let pid = spawn(&program, &command, &Additions { preload: "".into(), socket }).unwrap();
+        let additions = Additions::Agent { preload: "".into(), socket };
+        let pid = spawn(&program, &command, &additions).unwrap();
         let (_, status) = waitpid(Some(pid), WaitOptions::empty()).unwrap().unwrap();
         assert_eq!(status.exit_status(), Some(7));
     }

@@ -32,7 +32,7 @@ fn start(script: &str) -> Recording {
 fn start_with(script: &str, options: &CollectorOptions) -> Recording {
     let program = Program::find("sh".as_ref(), None).unwrap();
     let socket = Socket::bind().unwrap();
-    let additions = Additions { preload: "".into(), socket: socket.path().to_owned() };
+    let additions = Additions::Agent { preload: "".into(), socket: socket.path().to_owned() };
     let command = ["sh", "-c", script].map(OsString::from);
     let pid = spawn(&program, &command, &additions).unwrap();
     Recording::attend(pid, socket, options).unwrap()

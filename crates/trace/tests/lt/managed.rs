@@ -16,10 +16,10 @@ fn collector(number: u64) -> Collector {
     Collector {
         minor_words: Some(number * 262_144),
         promoted_words: Some(number * 1000),
-        major_words: (number % 3 != 0).then_some(number * 1100),
+        major_words: (!number.is_multiple_of(3)).then_some(number * 1100),
         minor_collections: Some(number),
         major_collections: Some(number / 50),
-        compactions: (number % 100 == 0).then_some(number / 100),
+        compactions: (number.is_multiple_of(100)).then_some(number / 100),
         heap_words: Some((1 << 20) - number * 7),
         top_heap_words: Some(1 << 20),
     }

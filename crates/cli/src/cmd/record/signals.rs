@@ -42,6 +42,18 @@ impl Signals {
         iterator::Signals::new(caught).map(Signals)
     }
 
+    /// Has those passed on that are not sent to the whole terminal.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn pass_on(mut self, forward: impl Fn(i32) + Send + 'static) -> io::Result<()> {
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            let signals = self.0.forever();
+            signals.filter(|signal| matches!(*signal, SIGTERM | SIGHUP)).for_each(forward);
+        })?;
+        Ok(())
+    }
+
     /// # Errors
     /// When no thread can be started.
     pub(super) fn attend(mut self, control: Control) -> io::Result<Attended> {

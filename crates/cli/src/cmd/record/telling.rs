@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
+use lifetrace_recorder::{Outcome, SessionEnd, SessionReport};
 
 use crate::cmd::report::{self, Options};
 use crate::{human, notices, summary, terminal};
@@ -42,12 +42,28 @@ pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
     }
 }
 
+/// Tells about a trace that was not recorded here.
+pub(super) fn tell_one(trace: &Path, quiet: bool, with_report: bool) {
+    if !quiet {
+        let path = quoted(trace.as_os_str());
+        terminal::complain(format_args!("{}: written by Memtrace", trace.display()));
+        terminal::complain(format_args!("next: lifetrace report {path}"));
+    }
+    if with_report {
+        report_of(trace);
+    }
+}
+
 /// Prints the report of the command's trace on stdout.
 pub(super) fn report(outcome: &Outcome, command: u32) {
-    let Some(session) = main_session(outcome, command) else {
-        return terminal::complain("there is no trace of the command to report");
-    };
-    match report::print(&session.path, &Options::default()) {
+    match main_session(outcome, command) {
+        Some(session) => report_of(&session.path),
+        None => terminal::complain("there is no trace of the command to report"),
+    }
+}
+
+fn report_of(trace: &Path) {
+    match report::print(trace, &Options::default()) {
         Ok(None) => {}
         Ok(Some(damage)) => terminal::complain(damage),
         Err(error) if terminal::is_closed_pipe(&error) => {}
@@ -198,7 +214,7 @@ fn quoted(path: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifetrace_recorder::{LostReason, Refusal};
+    use lifetrace_recorder::{LostReason, Notice, Refusal};
 
     fn session(pid: u32, path: &str) -> SessionReport {
         SessionReport {

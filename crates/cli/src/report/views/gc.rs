@@ -15,6 +15,7 @@ use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Number, Quantity, bytes_or_none};
 use crate::report::chart;
+use crate::report::heap::exact_totals;
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{function, source};
@@ -32,6 +33,8 @@ pub struct Gc<'a> {
     total: Sums,
     cycles: Vec<(Generation, Pace)>,
     counters: Vec<(Figure, Range)>,
+    exact_totals: Option<String>,
+    word_bytes: u64,
     /// How often the young heap was filled, where its size is known.
     fills: Option<Estimate>,
     sampling: Sampling,
@@ -63,7 +66,9 @@ impl<'a> Gc<'a> {
                 .into_iter()
                 .map(|(site, sums)| (sites.place(site), sums))
                 .collect(),
-            counters: ranges(observed.counters()),
+            counters: ranges(observed.counters(), observed.collector()),
+            exact_totals: exact_totals(study),
+            word_bytes: u64::from(reading.trace.info().word_bits) / 8,
             fills: study.choice.filter.is_empty().then(|| fills(study, &total)).flatten(),
             total,
             sampling: reading.profile.summary().sampling,
@@ -106,7 +111,8 @@ impl<'a> Gc<'a> {
         page.line("");
         page.prose("", STRONG, "Exact figures of the whole process");
         page.line("");
-        let rows: Vec<_> = self.counters.iter().map(figure_row).collect();
+        let rows: Vec<_> =
+            self.counters.iter().map(|figure| figure_row(figure, self.word_bytes)).collect();
         page.grid(&["", "first", "highest", "last"], &[1, 2, 3], &rows);
     }
 
@@ -118,6 +124,7 @@ impl<'a> Gc<'a> {
         }
         page.prose("", STRONG, "All blocks in collected heaps");
         self.amounts(page, "", &self.total);
+        self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
         page.line("");
         let (shown, all) = (self.shown().len(), self.callsites.len());
         page.prose(
@@ -235,11 +242,19 @@ fn figure_name(figure: Figure) -> &'static str {
         Figure::AllocatorHeld => "allocator_held_bytes",
         Figure::MinorFaults => "minor_faults",
         Figure::MajorFaults => "major_faults",
+        Figure::MinorWords => "minor_words",
+        Figure::PromotedWords => "promoted_words",
+        Figure::MajorWords => "major_words",
+        Figure::MinorCollections => "minor_collections",
+        Figure::MajorCollections => "major_collections",
+        Figure::Compactions => "compactions",
+        Figure::HeapWords => "heap_words",
+        Figure::TopHeapWords => "top_heap_words",
     }
 }
 
 /// For people, with its numbers.
-fn figure_row((figure, range): &(Figure, Range)) -> Vec<String> {
+fn figure_row((figure, range): &(Figure, Range), word_bytes: u64) -> Vec<String> {
     let (name, number): (_, fn(f64) -> String) = match figure {
         Figure::Resident => ("resident memory", human::bytes),
         Figure::Proportional => ("of it, without what is shared", human::bytes),
@@ -247,8 +262,18 @@ fn figure_row((figure, range): &(Figure, Range)) -> Vec<String> {
         Figure::AllocatorHeld => ("held by the allocator", human::bytes),
         Figure::MinorFaults => ("page faults without I/O", human::count),
         Figure::MajorFaults => ("page faults with I/O", human::count),
+        Figure::MinorWords => ("allocated in the minor heap", human::bytes),
+        Figure::PromotedWords => ("promoted", human::bytes),
+        Figure::MajorWords => ("allocated in the major heap, promoted included", human::bytes),
+        Figure::MinorCollections => ("minor collections", human::count),
+        Figure::MajorCollections => ("major collections", human::count),
+        Figure::Compactions => ("compactions", human::count),
+        Figure::HeapWords => ("major heap", human::bytes),
+        Figure::TopHeapWords => ("the most that it was", human::bytes),
     };
-    let numbers = [range.first, range.highest, range.last].map(|value| number(value as f64));
+    let scale = if figure.is_in_words() { word_bytes } else { 1 };
+    let numbers = [range.first, range.highest, range.last]
+        .map(|value| number(value.saturating_mul(scale) as f64));
     std::iter::once(name.to_owned()).chain(numbers).collect()
 }
 
@@ -307,7 +332,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct Collected {
     generation: &'static str,
-    count: usize,
+    count: u64,
     first_number: Option<u64>,
     last_number: Option<u64>,
     gaps: Option<Times>,

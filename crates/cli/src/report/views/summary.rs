@@ -8,21 +8,25 @@ use super::callsites::Ranking;
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
+use crate::report::heap::exact_totals;
 use crate::report::page::Page;
 use crate::study::Study;
+use crate::terminal::PLAIN;
 
 /// Totals and the first callsites.
 pub struct Summary<'a> {
     totals: Totals,
     /// Of which peak.
     peak_note: String,
+    exact_totals: Option<String>,
     ranking: Ranking<'a>,
 }
 
 impl<'a> Summary<'a> {
     pub fn new(study: &'a Study, options: &Options) -> Self {
         let time = study.summary().peak.time;
-        Self::noted(study, options, format!("{} after the start", human::duration(time)))
+        let peak_note = format!("{} after the start", human::duration(time));
+        Self { exact_totals: exact_totals(study), ..Self::noted(study, options, peak_note) }
     }
 
     /// Of several traces.
@@ -32,13 +36,14 @@ impl<'a> Summary<'a> {
 
     fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
         let ranking = Ranking::new(of, options, options.metric);
-        Self { totals: of.summary(), peak_note, ranking }
+        Self { totals: of.summary(), peak_note, exact_totals: None, ranking }
     }
 }
 
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         totals(&self.totals, &self.peak_note, page);
+        self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
         page.line("");
         self.ranking.text(page);
     }

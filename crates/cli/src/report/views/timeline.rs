@@ -12,6 +12,7 @@ use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::Number;
 use crate::report::chart;
+use crate::report::heap::exact_totals;
 use crate::report::json::PlaceFields;
 use crate::report::page::{Page, columns};
 use crate::report::place::{brief_source, function};
@@ -31,6 +32,8 @@ pub struct Timeline<'a> {
     bins: Vec<Bin>,
     /// In microseconds since the start.
     begins: Vec<u64>,
+    word_bytes: u64,
+    exact_totals: Option<String>,
     series: Vec<(Place<'a>, Series)>,
     top: usize,
 }
@@ -49,6 +52,8 @@ impl<'a> Timeline<'a> {
         Ok(Self {
             bins: observed.bins().to_vec(),
             begins: (0..=BINS).map(|bin| observed.begin(bin)).collect(),
+            word_bytes: u64::from(reading.trace.info().word_bits) / 8,
+            exact_totals: exact_totals(study),
             series: series.map(|series| (sites.place(series.site), series)).collect(),
             top: options.top,
         })
@@ -71,29 +76,35 @@ impl<'a> Timeline<'a> {
             };
             page.line(format_args!("{} {line}", styled(FAINT, format_args!("{label:>margin$} ┤"))));
         }
-        self.resident(page, margin);
+        let resident = |bin: &Bin| bin.resident.map(|bytes| bytes.0);
+        self.figure(page, margin, "RSS", resident);
+        self.figure(page, margin, "heap", |bin| self.heap_bytes(bin));
         let end = human::duration(Duration::from_micros(self.begins[BINS]));
         let axis = format!("{:>margin$}   0{end:>width$}", "", width = BINS - 1);
         page.line(styled(FAINT, axis));
     }
 
-    fn resident(&self, page: &mut Page, margin: usize) {
-        let of = |bin: &Bin| bin.resident.map_or(0.0, |bytes| bytes.0 as f64);
-        let most = self.bins.iter().map(of).fold(0.0, f64::max);
+    fn heap_bytes(&self, bin: &Bin) -> Option<u64> {
+        Some(bin.heap_words?.saturating_mul(self.word_bytes))
+    }
+
+    /// A line of an exact figure, in bytes, if the trace has it.
+    fn figure(&self, page: &mut Page, margin: usize, name: &str, of: impl Fn(&Bin) -> Option<u64>) {
+        let most = self.bins.iter().filter_map(&of).max().unwrap_or(0) as f64;
         if most == 0.0 {
             return;
         }
         // Counters come from time to time; between them the last ones hold.
-        let mut last = 0.0;
+        let mut last = 0;
         let shares: Vec<_> = self
             .bins
             .iter()
             .map(|bin| {
-                last = if bin.resident.is_some() { of(bin) } else { last };
-                last / most
+                last = of(bin).unwrap_or(last);
+                last as f64 / most
             })
             .collect();
-        let text = format!("{:>margin$}   {}", "RSS", chart::sparkline(&shares));
+        let text = format!("{name:>margin$}   {}", chart::sparkline(&shares));
         page.line(format_args!(
             "{text} {}",
             styled(FAINT, format_args!("up to {}", human::bytes(most)))
@@ -123,6 +134,7 @@ impl<'a> View for Timeline<'a> {
         page.prose("", STRONG, "Live bytes over time");
         page.line("");
         self.chart(page);
+        self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
         page.line("");
         let shown = self.top.min(self.series.len());
         let heading = format!(
@@ -144,6 +156,7 @@ impl<'a> View for Timeline<'a> {
             most_bytes: bin.most.into(),
             bytes_at_end: bin.at_end.into(),
             resident_bytes: bin.resident.map(|bytes| bytes.0),
+            heap_bytes: self.heap_bytes(bin),
         };
         let series = |(place, series): &(Place<'a>, Series)| Contributor {
             place: PlaceFields::new(*place),
@@ -171,6 +184,7 @@ struct Point {
     most_bytes: Number,
     bytes_at_end: Number,
     resident_bytes: Option<u64>,
+    heap_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]

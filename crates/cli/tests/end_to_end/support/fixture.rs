@@ -29,6 +29,11 @@ pub fn c_static(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("{name}-static"), |source| gcc(source, &["-static"]))
 }
 
+/// A program in C that exports what it has, as OCaml's do.
+pub fn c_exporting(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), name, |source| gcc(source, &["-rdynamic"]))
+}
+
 /// A program in C with musl as its C library.
 pub fn c_musl(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("{name}-musl"), |source| {
