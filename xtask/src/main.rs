@@ -28,6 +28,9 @@ usage: cargo xtask COMMAND
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
                   benchmarks/record/native-2 and writes the README's table
+  bench ocaml [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
+                  cost of `record`, and of Memtrace where ocamlfind knows it, on OCaml programs;
+                  appends to benchmarks/record/ocaml
   bench table     write the README's table again from that record
   bench instructions
                   what `record` adds to whole programs, in instructions, and where; appends to
@@ -59,6 +62,7 @@ fn main() -> Result<()> {
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
+        ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),
         ["bench", "sample"] => bench::sample::run(),

@@ -21,6 +21,8 @@ pub struct Left {
     pub events: Option<u64>,
     /// Events that the recorder says it has lost.
     pub lost: Option<u64>,
+    /// Words that OCaml's collector says it has promoted.
+    pub promoted_words: Option<u64>,
 }
 
 /// The profile of an allocator, if it leaves one.
@@ -39,7 +41,7 @@ pub fn of_heaptrack(folder: &Path) -> Result<Left> {
     Ok(Left { events: Some(heaptrack::events(folder)?), ..profile(folder)? })
 }
 
-/// The traces of `lifetrace`, which has `said` something while it recorded.
+/// Traces, which `lifetrace` reads; it may have `said` something while it recorded.
 ///
 /// # Errors
 /// If they cannot be read.
@@ -53,6 +55,11 @@ pub fn traces(lifetrace: &Path, folder: &Path, said: &str) -> Result<Left> {
     }
     let counts = Left { samples: Some(samples), events: Some(events), ..profile(folder)? };
     Ok(Left { lost: Some(lost(said)), ..counts })
+}
+
+/// What the runtime of an OCaml program prints at its end, if it was told to (`OCAMLRUNPARAM=v=0x400`).
+pub fn promoted_words(said: &str) -> Option<u64> {
+    said.lines().find_map(|line| line.strip_prefix("promoted_words: "))?.parse().ok()
 }
 
 fn facts(lifetrace: &Path, trace: &Path) -> Result<Value> {
@@ -106,6 +113,14 @@ mod tests {
                     lifetrace: c.ctf: lost 12.5 million events: ring full\n\
                     lifetrace: d.ctf: writing ended there\n";
         assert_eq!(lost(said), 12_512_001);
+    }
+
+    #[test]
+    fn promoted_words_are_found_among_what_was_said() {
+        let said = "minor_words: 12\npromoted_words: 345\nlifetrace: x\n";
+        assert_eq!(promoted_words(said), Some(345));
+        assert_eq!(promoted_words("promoted_words: many"), None);
+        assert_eq!(promoted_words(""), None);
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod launch;
 mod left;
 pub mod native;
 mod need;
+pub mod ocaml;
+mod ocaml_workload;
 mod options;
 pub mod pair;
 mod program;

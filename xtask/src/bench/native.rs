@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::options::Options;
 use super::record::Record;
-use super::row::{COLUMNS, Rounds, Row};
+use super::row::{COLUMNS, Rounds};
 use super::run::Runner;
 use super::variant::{VARIANTS, Variant};
 use super::workload::{PLANS, Plan, Share, Workload};
@@ -35,7 +35,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     println!("{COLUMNS}");
     for plan in plans(&options) {
         let workload = plan.make(&folder, Share(100))?;
-        for row in measure(&runner, &workload, &variants, options.rounds)? {
+        for row in measure(&runner, &workload, &variants, options.rounds)?.rows(workload.name)? {
             match &mut record {
                 Some(record) => record.add(&row.to_string())?,
                 None => println!("{row}"),
@@ -59,12 +59,16 @@ fn variants(options: &Options) -> Vec<&'static Variant> {
     needed.filter(|variant| variant.is_usable()).collect()
 }
 
-fn measure(
+/// Runs a workload in all variants in turn, so many rounds.
+///
+/// # Errors
+/// If a run fails.
+pub fn measure(
     runner: &Runner,
     workload: &Workload,
     variants: &[&'static Variant],
     rounds: usize,
-) -> Result<Vec<Row>> {
+) -> Result<Rounds> {
     let variants = accepting(variants, workload);
     let bare = variants.first().context("bare is always measured")?;
     runner.run(workload, bare).context("the first run, which is not counted")?;
@@ -77,7 +81,7 @@ fn measure(
             }
         }
     }
-    results.rows(workload.name)
+    Ok(results)
 }
 
 fn accepting(variants: &[&'static Variant], workload: &Workload) -> Vec<&'static Variant> {

@@ -1,4 +1,4 @@
-//! What may stand after `bench native`.
+//! What may stand after `bench native` and `bench ocaml`.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -30,7 +30,7 @@ impl Options {
                 "--variant" => options.variants.push((*value()?).to_owned()),
                 "--rounds" => options.rounds = value()?.parse().context("--rounds N")?,
                 "--no-record" => options.recorded = false,
-                _ => bail!("bench native does not know {option}"),
+                _ => bail!("this benchmark does not know {option}"),
             }
         }
         ensure!(options.rounds > 0, "--rounds 0 measures nothing");

@@ -13,6 +13,10 @@ pub const COLUMNS: &str = "cores,workload,variant,baseline,rounds,cpu_s,\
     cpu_ratio,cpu_ratio_low,cpu_ratio_high,cpu_ratio_to_bare,recorder_cpu_s,wall_ratio,\
     peak_bytes,peak_ratio,file_bytes,samples,events,bytes_per_event,lost";
 
+/// What else stands in a row of an OCaml program. What is promoted depends on when the collector runs,
+/// and sampling shifts that: where the ratio is not 1, processor time differs for that reason too.
+pub const PROMOTED_COLUMNS: &str = "promoted_words,promoted_ratio";
+
 /// All runs of a workload, by variant.
 pub struct Rounds {
     variants: Vec<(&'static Variant, Runs)>,
@@ -48,6 +52,35 @@ impl Rounds {
     /// If a variant or its baseline has not been run.
     pub fn rows(&self, workload: &str) -> Result<Vec<Row>> {
         self.variants.iter().map(|(variant, runs)| self.row(workload, variant, runs)).collect()
+    }
+
+    /// A row for each variant, with [`PROMOTED_COLUMNS`].
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows), and if a run has not said what was promoted.
+    pub fn rows_with_promoted(&self, workload: &str) -> Result<Vec<Row>> {
+        let row = |(variant, runs): &(&'static Variant, Runs)| {
+            let mut row = self.row(workload, variant, runs)?;
+            let words = middle(runs, |run| run.left.promoted_words.map(|words| words as f64));
+            let words = words.context("the runtime has not said what it promoted")?;
+            let promoted = |run: &Run| run.left.promoted_words.map_or(f64::NAN, |it| it as f64);
+            let ratio = median(ratios(runs, self.of(variant.baseline)?, promoted));
+            row.0.extend([number(Some(words), 0), number(ratio, 4)]);
+            Ok(row)
+        };
+        self.variants.iter().map(row).collect()
+    }
+
+    /// The ratio of processor time of each variant to its baseline: the median of the rounds.
+    ///
+    /// # Errors
+    /// If a variant or its baseline has not been run.
+    pub fn ratios(&self) -> Result<Vec<(&'static str, f64)>> {
+        let ratio = |(variant, runs): &(&'static Variant, Runs)| {
+            let ratios = ratios(runs, self.of(variant.baseline)?, |run| run.target.cpu);
+            Ok((variant.name, median(ratios).context("no rounds")?))
+        };
+        self.variants.iter().map(ratio).collect()
     }
 
     fn row(&self, workload: &str, variant: &Variant, runs: &Runs) -> Result<Row> {
@@ -123,7 +156,8 @@ mod tests {
     }
 
     fn left() -> Left {
-        Left { bytes: Some(100), samples: Some(5), events: Some(10), lost: Some(3) }
+        let promoted_words = Some(1000);
+        Left { bytes: Some(100), samples: Some(5), events: Some(10), lost: Some(3), promoted_words }
     }
 
     /// The machine is twice as slow in the second round, and the ratio is the same.

@@ -60,18 +60,25 @@ impl Runner {
         let output = self.folder.join("run");
         let _ = fs::remove_dir_all(&output);
         fs::create_dir(&output)?;
-        let words = self.words(&workload.command, variant, &output);
+        let words = self.words(workload, variant, &output);
         self.execute(workload, &words, &output)
             .and_then(|()| self.gather(variant, &output))
             .with_context(|| format!("{} {}", workload.name, variant.name))
     }
 
-    fn words(&self, command: &[OsString], variant: &Variant, output: &Path) -> Vec<OsString> {
+    fn words(&self, workload: &Workload, variant: &Variant, output: &Path) -> Vec<OsString> {
+        let command = &workload.command;
         match variant.means {
             Means::Settings(settings) => self.launcher.words(&self.inner(), settings, command),
             Means::Floor => {
                 let setting = format!("LD_PRELOAD={}", self.floor.display());
                 self.launcher.words(&self.inner(), &[&setting], command)
+            }
+            Means::Memtrace(rate) => {
+                let file = format!("MEMTRACE={}", output.join("memtrace.ctf").display());
+                let settings = [&*file, &format!("MEMTRACE_RATE={rate}")];
+                let command = workload.with_memtrace.as_ref().unwrap_or(command);
+                self.launcher.words(&self.inner(), &settings, command)
             }
             Means::Lifetrace(arguments) => {
                 let target = self.launcher.words(&self.inner(), &[], command);
@@ -131,7 +138,7 @@ impl Runner {
 
     fn gather(&self, variant: &Variant, output: &Path) -> Result<Run> {
         let target = launch::usage(&self.inner())?;
-        let recorded = !matches!(variant.means, Means::Settings(_) | Means::Floor);
+        let recorded = matches!(variant.means, Means::Lifetrace(_) | Means::Heaptrack);
         let outer = recorded.then(|| launch::usage(&self.outer())).transpose()?;
         Ok(Run {
             target,
@@ -142,10 +149,14 @@ impl Runner {
     }
 
     fn left(&self, variant: &Variant, output: &Path) -> Result<Left> {
-        match variant.means {
+        let said = self.said()?;
+        let left = match variant.means {
             Means::Settings(_) | Means::Floor => left::profile(output),
-            Means::Lifetrace(_) => left::traces(&self.lifetrace, output, &self.said()?),
+            Means::Lifetrace(_) | Means::Memtrace(_) => {
+                left::traces(&self.lifetrace, output, &said)
+            }
             Means::Heaptrack => left::of_heaptrack(output),
-        }
+        }?;
+        Ok(Left { promoted_words: left::promoted_words(&said), ..left })
     }
 }

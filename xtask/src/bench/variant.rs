@@ -34,6 +34,8 @@ pub enum Means {
     Lifetrace(&'static [&'static str]),
     /// With heaptrack's library and interpreter.
     Heaptrack,
+    /// By the program that has Memtrace linked in, at this rate per word.
+    Memtrace(&'static str),
     /// With a preloaded library that does nothing: the least that any can cost.
     Floor,
 }
@@ -76,7 +78,8 @@ pub const VARIANTS: &[Variant] = &[
     ),
 ];
 
-const fn plain(
+/// The program as it is, with settings.
+pub const fn plain(
     name: &'static str,
     baseline: &'static str,
     needs: &'static [Need],
@@ -93,8 +96,13 @@ pub const fn lifetrace(name: &'static str, arguments: &'static [&'static str]) -
 impl Variant {
     /// Why it cannot run `workload`, if it cannot.
     pub fn refuses(&self, workload: &Workload) -> Option<&'static str> {
-        let heaptrack = matches!(self.means, Means::Heaptrack);
-        (heaptrack && workload.in_child).then_some("heaptrack does not follow children")
+        match self.means {
+            Means::Heaptrack if workload.in_child => Some("heaptrack does not follow children"),
+            Means::Memtrace(_) if workload.with_memtrace.is_none() => {
+                Some("ocamlfind does not know memtrace: opam install memtrace")
+            }
+            _ => None,
+        }
     }
 
     /// Whether it can be run on this machine; says why if not.

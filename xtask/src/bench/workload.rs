@@ -23,6 +23,8 @@ pub struct Workload {
     pub client: Option<Client>,
     /// Whether the work is done in a process that the command starts.
     pub in_child: bool,
+    /// The same program with Memtrace linked in, if there is one.
+    pub with_memtrace: Option<Vec<OsString>>,
 }
 
 /// How much of the full work to do, in percent; compilers do all of it always.
@@ -72,7 +74,7 @@ impl Plan {
 
 /// A workload that needs nothing but its command.
 pub fn workload(name: &'static str, command: Vec<OsString>) -> Workload {
-    Workload { name, command, environment: &[], client: None, in_child: false }
+    Workload { name, command, environment: &[], client: None, in_child: false, with_memtrace: None }
 }
 
 fn sqlite(folder: &Path, share: Share) -> Result<Workload> {

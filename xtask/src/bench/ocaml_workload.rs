@@ -1,0 +1,131 @@
+//! What `bench ocaml` runs: programs of `benchmarks/workloads/ocaml`, and OCaml's own compiler.
+//!
+//! Where ocamlfind knows Memtrace, each is also built with it: as Memtrace's users do, with one more line at the
+//! beginning. Debian's compiler is a program without that line, so it is linked again from its own libraries.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::need::Need;
+use super::program;
+use super::workload::{Workload, workload};
+use crate::shell;
+
+/// Lets the runtime print what its collector has counted, on standard error as the program ends.
+const COUNTERS: &[(&str, &str)] = &[("OCAMLRUNPARAM", "v=0x400")];
+
+const OCAML: &[Need] = &[("ocamlopt.opt", "ocaml"), ("ocamlfind", "ocaml-findlib")];
+
+/// How a workload is made.
+pub struct Plan {
+    /// The workload's name.
+    pub name: &'static str,
+    /// What it runs.
+    pub needs: &'static [Need],
+    make: fn(&Path) -> Result<Workload>,
+}
+
+/// All workloads. Each takes one to two seconds of processor time.
+pub const PLANS: &[Plan] = &[
+    Plan { name: "ocamlopt", needs: OCAML, make: ocamlopt },
+    Plan { name: "server", needs: OCAML, make: |folder| written(folder, "server", "700000") },
+    Plan { name: "listmap", needs: OCAML, make: |folder| written(folder, "listmap", "250000") },
+    Plan { name: "json", needs: OCAML, make: |folder| written(folder, "json", "5000") },
+];
+
+impl Plan {
+    /// Makes the workload; its inputs and programs are put into `folder`.
+    ///
+    /// # Errors
+    /// If something cannot be written or built.
+    pub fn make(&self, folder: &Path) -> Result<Workload> {
+        let folder = folder.join("ocaml");
+        fs::create_dir_all(&folder)?;
+        Ok(Workload { environment: COUNTERS, ..(self.make)(&folder)? })
+    }
+}
+
+/// A program of ours, which is told how much to do.
+fn written(folder: &Path, name: &'static str, amount: &str) -> Result<Workload> {
+    copy(folder, &program::source(&format!("ocaml/{name}.ml")), name)?;
+    let words = |program: PathBuf| vec![program.into(), amount.into()];
+    let bare = words(build(folder, name, &[], &[name])?);
+    let with_memtrace = with_memtrace(folder, name, &[], name)?.map(words);
+    Ok(Workload { with_memtrace, ..workload(name, bare) })
+}
+
+/// The compiler on modules of the standard library, as often as makes a second of work. It ends before the assembler
+/// would begin, which is another program.
+fn ocamlopt(folder: &Path) -> Result<Workload> {
+    let mut arguments: Vec<OsString> =
+        ["-w", "-a", "-stop-after", "scheduling", "-c"].map(OsString::from).into();
+    for number in 1..=4 {
+        for module in ["camlinternalFormat", "scanf", "format"] {
+            let library = PathBuf::from(library()?).join(format!("{module}.ml"));
+            let name = format!("{module}{number}");
+            copy(folder, &library, &name)?;
+            arguments.push(folder.join(format!("{name}.ml")).into());
+        }
+    }
+    fs::write(
+        folder.join("driver.ml"),
+        "let () = exit (Optmaindriver.main Sys.argv Format.err_formatter)\n",
+    )?;
+    let words = |program: OsString| [vec![program], arguments.clone()].concat();
+    let linked = with_memtrace(folder, "ocamlopt", &["compiler-libs.optcomp"], "driver")?;
+    let with_memtrace = linked.map(|program| words(program.into()));
+    Ok(Workload { with_memtrace, ..workload("ocamlopt", words("ocamlopt.opt".into())) })
+}
+
+/// Where the standard library is.
+fn library() -> Result<String> {
+    let mut command = Command::new("ocamlopt.opt");
+    command.arg("-where");
+    shell::output(command)
+}
+
+/// The program with Memtrace, if that can be had.
+fn with_memtrace(
+    folder: &Path,
+    name: &str,
+    packages: &[&str],
+    module: &str,
+) -> Result<Option<PathBuf>> {
+    let mut query = Command::new("ocamlfind");
+    query.args(["query", "memtrace"]);
+    if !query.output().is_ok_and(|output| output.status.success()) {
+        return Ok(None);
+    }
+    fs::write(folder.join("traced.ml"), "let () = Memtrace.trace_if_requested ()\n")?;
+    // Threads are linked with it, since it guards its state from them.
+    let packages = [packages, &["threads.posix", "memtrace"]].concat();
+    build(folder, &format!("{name}-memtrace"), &packages, &["traced", module]).map(Some)
+}
+
+/// Builds a program of these modules.
+fn build(folder: &Path, output: &str, packages: &[&str], modules: &[&str]) -> Result<PathBuf> {
+    let mut command = Command::new("ocamlfind");
+    command.args([
+        "ocamlopt",
+        "-g",
+        "-w",
+        "-a",
+        "-thread",
+        "-linkpkg",
+        "-package",
+        &packages.join(","),
+    ]);
+    command.args(modules.iter().map(|module| format!("{module}.ml"))).args(["-o", output]);
+    command.current_dir(folder);
+    shell::run(command)?;
+    Ok(folder.join(output))
+}
+
+fn copy(folder: &Path, source: &Path, name: &str) -> Result<()> {
+    fs::copy(source, folder.join(format!("{name}.ml")))?;
+    Ok(())
+}
