@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use lifetrace_trace::event::{Allocation, Event, Location};
+use lifetrace_trace::event::{Allocation, Event, Location, Source};
 use lifetrace_trace::ids::{AllocationId, LocationCode};
 
 use super::reader::Reader;
@@ -16,11 +16,27 @@ const GROWTH: &str = "[realloc growth]";
 #[derive(Clone, Debug)]
 pub struct Block {
     pub words: u64,
+    pub source: Source,
     pub is_growth: bool,
+    pub is_promoted: bool,
     /// Whether it is alive at the end.
     pub is_live: bool,
     /// The innermost function called `hazard_…` in its backtrace.
     pub hazard: Option<Rc<str>>,
+}
+
+impl Block {
+    /// What the sampler can hit: the words and, in a collector's heap, the header.
+    pub fn units(&self) -> u64 {
+        units(self.words, self.source)
+    }
+}
+
+fn units(words: u64, source: Source) -> u64 {
+    match source {
+        Source::Minor | Source::Major => words + 1,
+        Source::External => words.max(1),
+    }
 }
 
 /// All blocks of a trace, in the order in which they were born.
@@ -36,7 +52,7 @@ pub fn of(trace: &Path) -> Vec<Block> {
         let Some((_, event)) = step else { continue };
         match event {
             Event::Collection(id) => blocks.collect(id),
-            Event::Promotion(id) => panic!("{id:?} has been promoted"),
+            Event::Promotion(id) => blocks.promote(id),
             Event::Allocation(allocation) => {
                 let shared = allocation.common_prefix;
                 blocks.allocate(&allocation);
@@ -59,15 +75,24 @@ struct Blocks {
 impl Blocks {
     fn allocate(&mut self, allocation: &Allocation<'_>) {
         let words = allocation.length.0;
-        assert_eq!(allocation.samples, words.max(1), "all words of {:?} are hit", allocation.id);
-        self.positions.insert(allocation.id, self.all.len());
-        self.all.push(Block { words, is_growth: false, is_live: true, hazard: None });
+        let (id, source) = (allocation.id, allocation.source);
+        assert_eq!(allocation.samples, units(words, source), "all words of {id:?} are hit");
+        self.positions.insert(id, self.all.len());
+        let (is_growth, is_promoted, is_live) = (false, false, true);
+        self.all.push(Block { words, source, is_growth, is_promoted, is_live, hazard: None });
     }
 
     fn name_last(&mut self, names: &Names) {
         if let (Some(block), Some(innermost)) = (self.all.last_mut(), names.stack.last()) {
             (block.is_growth, block.hazard) = (innermost.is_growth, innermost.hazard.clone());
         }
+    }
+
+    fn promote(&mut self, id: AllocationId) {
+        let position = self.positions.get(&id).unwrap_or_else(|| panic!("{id:?} is not alive"));
+        let block = &mut self.all[*position];
+        assert!(!block.is_promoted, "{id:?} has been promoted twice");
+        block.is_promoted = true;
     }
 
     fn collect(&mut self, id: AllocationId) {
@@ -115,9 +140,10 @@ impl Frame {
     }
 }
 
-/// `hazard_x` of `hazard_x`, `program::hazard_x` and `hazard_x(unsigned long)`.
+/// `hazard_x` of `hazard_x`, `program::hazard_x`, `hazard_x(unsigned long)`, and of OCaml's
+/// `Program.hazard_x`, `Program.outer.hazard_x.(fun)` and `Program.class#hazard_x`.
 fn hazard_name(function: &str) -> Option<Rc<str>> {
     let path = function.split(['(', '<']).next()?;
     let name = path.rsplit("::").next()?;
-    name.starts_with("hazard_").then(|| name.into())
+    name.rsplit(['.', '#']).find(|part| part.starts_with("hazard_")).map(Rc::from)
 }

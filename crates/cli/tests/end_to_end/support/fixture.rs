@@ -90,23 +90,31 @@ fn gcc(source: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The file `output`, made by `compiler` unless this run of the tests has made it.
 fn compiled(name: &str, output: &str, compiler: impl FnOnce(&Path) -> Command) -> PathBuf {
-    static COMPILED: LazyLock<Mutex<HashMap<String, Arc<OnceLock<PathBuf>>>>> =
-        LazyLock::new(Mutex::default);
-    // The lock is not held while one compiles: others wait for the same output only.
-    let cell = Arc::clone(COMPILED.lock().unwrap().entry(output.to_owned()).or_default());
-    cell.get_or_init(|| compile(compiler(&source(name)), output)).clone()
+    made(output, |unfinished| run(compiler(&source(name)).arg("-o").arg(unfinished)))
 }
 
-fn compile(mut compiler: Command, output: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
-    std::fs::create_dir_all(&folder).unwrap();
-    let (path, unfinished) =
-        (folder.join(output), folder.join(format!("{output}.{}", std::process::id())));
-    let status = compiler.arg("-o").arg(&unfinished).stdin(Stdio::null()).status();
+/// The file `output`, which `make` writes where it is told, unless this run of the tests has made it.
+pub(super) fn made(output: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    static MADE: LazyLock<Mutex<HashMap<String, Arc<OnceLock<PathBuf>>>>> =
+        LazyLock::new(Mutex::default);
+    // The lock is not held while one compiles: others wait for the same output only.
+    let cell = Arc::clone(MADE.lock().unwrap().entry(output.to_owned()).or_default());
+    cell.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
+        let path = folder.join(output);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let unfinished = folder.join(format!("{output}.{}", std::process::id()));
+        make(&unfinished);
+        // Another run of the tests may use the old one just now.
+        std::fs::rename(unfinished, &path).unwrap();
+        path
+    })
+    .clone()
+}
+
+/// Runs a compiler.
+pub(super) fn run(compiler: &mut Command) {
+    let status = compiler.stdin(Stdio::null()).status();
     assert!(status.as_ref().is_ok_and(|status| status.success()), "{compiler:?}: {status:?}");
-    // Another run of the tests may use the old one just now.
-    std::fs::rename(unfinished, &path).unwrap();
-    path
 }

@@ -1,10 +1,12 @@
 //! What the tests have in common, one thing per file.
 
+pub mod births;
 pub mod blocks;
 pub mod deviation;
 pub mod fixture;
 pub mod hazard;
 pub mod ledger;
+pub mod ocaml;
 pub mod profile;
 pub mod reader;
 pub mod root;
