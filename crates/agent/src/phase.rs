@@ -54,6 +54,19 @@ pub fn claim_start() -> Option<Start> {
     MACHINE.claim_start().map(|origin| Start { origin })
 }
 
+/// Takes the right to start for a program that says itself when to start and stop; `None` while it is
+/// recorded.
+pub fn claim_restart() -> Option<Start> {
+    // A forked child that has not been found out yet is now.
+    current();
+    MACHINE.claim_restart().then_some(Start { origin: Origin::Exec })
+}
+
+/// Ends the recording from this side: nobody enters any more.
+pub fn end() {
+    MACHINE.end();
+}
+
 impl Start {
     /// Why.
     pub fn origin(&self) -> Origin {
@@ -62,7 +75,12 @@ impl Start {
 
     /// Connects. The process is recorded only after [`finish`](Self::finish).
     pub fn connect(&self) -> Option<&'static Session> {
-        let session = session::connect(self.origin)?;
+        self.connect_to(session::socket_path()?)
+    }
+
+    /// Likewise, to the recorder that listens at `path`.
+    pub fn connect_to(&self, path: &[u8]) -> Option<&'static Session> {
+        let session = session::connect(self.origin, path)?;
         watch_for_forks();
         sys::prepare_thread_ends(crate::guard::thread_ended);
         FIRST_SAMPLE.store(NEXT_SAMPLE.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -44,8 +44,8 @@ pub fn current() -> Option<&'static Session> {
 }
 
 /// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
-pub(crate) fn connect(origin: Origin) -> Option<&'static Session> {
-    let socket = knock(socket_path()?)?;
+pub(crate) fn connect(origin: Origin, path: &[u8]) -> Option<&'static Session> {
+    let socket = knock(path)?;
     if !sys::send(&socket, &Hello { origin }.to_bytes()) {
         return None;
     }
@@ -67,7 +67,7 @@ fn knock(path: &[u8]) -> Option<sys::Descriptor> {
 
 /// The recorder's address, as the process was given it: a program may empty its environment before
 /// it forks.
-fn socket_path() -> Option<&'static [u8]> {
+pub(crate) fn socket_path() -> Option<&'static [u8]> {
     if PATH_LENGTH.load(Ordering::Acquire) == 0 {
         let path = sys::environment_variable(SOCKET_VARIABLE)?;
         for (to, from) in PATH.iter().zip(path) {
@@ -112,6 +112,15 @@ impl Session {
     /// Number of rings in use.
     pub fn ring_count(&self) -> usize {
         self.ring_count
+    }
+
+    /// Gives the memory of the rings back, once the session is over and the recorder has let go of it.
+    /// The addresses stay mapped: a thread may still be on its way out.
+    pub fn give_back_rings(&self) {
+        let settings = self.header.settings();
+        let (start, end) = (ring_offsets(settings, 0).0, segment_bytes(settings));
+        // SAFETY: inside the mapping, as `install` has checked.
+        unsafe { sys::discard_shared(self.base.add(start), end - start) };
     }
 
     /// Ring `index`, below [`ring_count`](Self::ring_count).

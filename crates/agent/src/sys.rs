@@ -120,6 +120,15 @@ pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0 }
 }
 
+/// Gives the memory of whole shared pages back, for all who have mapped them; they read as zero.
+///
+/// # Safety
+/// Nobody needs what they hold.
+pub unsafe fn discard_shared(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: by this function's contract; where it is not possible, nothing happens.
+    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
+}
+
 /// Asks for small pages only, so that a sparse region stays small.
 pub fn avoid_huge_pages(start: NonNull<u8>, bytes: usize) {
     // SAFETY: advice; changes no contents.

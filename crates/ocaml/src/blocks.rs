@@ -26,9 +26,13 @@ impl Value {
         Value(number << 1 | 1)
     }
 
-    #[cfg(test)]
     pub(crate) const fn of(word: usize) -> Value {
         Value(word)
+    }
+
+    /// As the runtime passes it.
+    pub(crate) const fn word(self) -> usize {
+        self.0
     }
 
     /// A block that begins, after its header, at `first_field`.

@@ -14,12 +14,12 @@ use lifetrace_transport::message::{Body, Manner, NoticeKind, SourceKind};
 
 use crate::blocks::{self, NONE, Value};
 use crate::runtime::{self, Runtime};
-use crate::{stack, start, state, yielding};
+use crate::{linked, stack, start, state, yielding};
 
 /// Who is told of OCaml's samples.
-const TRACKER: Announcer = Announcer;
+pub(crate) const TRACKER: Announcer = Announcer;
 
-const WORD_BYTES: u64 = 8;
+pub(crate) const WORD_BYTES: u64 = 8;
 
 /// `allocation_source`, as the runtime numbers it: 0 is the normal one; custom blocks' is 2, and 5.5 has
 /// a fourth, mapped files'.
@@ -68,6 +68,9 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
         let field = |index| allocation.field(index);
         (field(0).number(), field(1).number(), field(2).number(), field(3).fields())
     };
+    if linked::is_own(frames) {
+        return NONE;
+    }
     if runtime.version.misreports_domains() {
         watch_domains(&mut entered, runtime);
     }
@@ -97,7 +100,7 @@ fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
 }
 
 /// Makes the runtime's backtrace the thread's, in words that the recorder knows; whether that worked.
-fn capture(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -> bool {
+pub(crate) fn capture(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -> bool {
     let limit = entered.session().header.settings().stack_limit as usize;
     let is_whole = frames.len() < start::depth();
     entered.managed.update(frames, limit.clamp(LEAST_LIMIT, MAX_FRAMES), !is_whole);

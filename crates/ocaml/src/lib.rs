@@ -25,11 +25,13 @@
 //!   left of the program's.
 //! - The program may start `Gc.Memprof` itself: then that is its, and ours ends ([`yielding`]).
 //!
+//! A program may also have the agent [`linked`] in, and start Memprof with it when it wants to.
+//!
 //! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later. Of
 //! these 4.13 is tested; the layouts of the others are those of their sources.
 //!
-//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `runtime`, `stack`, `start`, `state`, `thunks/*`,
-//! `totals`, `yielding`.
+//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `linked`, `runtime`, `stack`, `start`, `state`,
+//! `thunks/*`, `totals`, `yielding`.
 //!
 //! [`Gc.Memprof`]: https://ocaml.org/manual/5.3/api/Gc.Memprof.html
 
@@ -41,6 +43,8 @@ extern crate std;
 mod blocks;
 mod callbacks;
 mod debug_info;
+pub mod linked;
+mod names;
 mod runtime;
 mod slots;
 mod stack;

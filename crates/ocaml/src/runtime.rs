@@ -1,4 +1,7 @@
 //! The runtime's functions and variables, found by name. \[UNSAFE\]
+//!
+//! A process that the agent was loaded into is asked for what it exports; a program that it is linked
+//! into brings a table ([`for_runtime_names`](crate::for_runtime_names)). All else is the same.
 
 use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
@@ -15,6 +18,9 @@ pub(crate) type StartMemprof = unsafe extern "C" fn(Value, Value, Value) -> Valu
 /// `caml_memprof_stop(unit)`.
 pub(crate) type StopMemprof = unsafe extern "C" fn(Value) -> Value;
 type Hook = unsafe extern "C" fn();
+
+/// The address of what has a name.
+pub(crate) type Symbols<'a> = dyn Fn(&CStr) -> Option<NonNull<c_void>> + 'a;
 
 /// A runtime that can be sampled.
 #[derive(Debug)]
@@ -69,7 +75,7 @@ fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
 ///
 /// # Safety
 /// `T` is a pointer or a function pointer of that type.
-unsafe fn typed<T: Copy>(name: &CStr) -> Result<T, Absent> {
+unsafe fn typed<T: Copy>(symbol: &Symbols<'_>, name: &CStr) -> Result<T, Absent> {
     const { assert!(size_of::<T>() == size_of::<NonNull<c_void>>()) };
     let found = symbol(name).ok_or(Absent::NotHere)?;
     // SAFETY: by contract; the sizes are equal.
@@ -81,25 +87,33 @@ unsafe fn typed<T: Copy>(name: &CStr) -> Result<T, Absent> {
 /// # Errors
 /// [`Absent`]. Bytecode has no frame tables; its callbacks would have to be bytecode.
 pub(crate) fn find() -> Result<Runtime, Absent> {
+    found_by(&symbol)
+}
+
+/// Finds the runtime among what `symbol` knows, which stays.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
     symbol(c"caml_frametable").ok_or(Absent::NotHere)?;
     // SAFETY: of these types in all versions since 4.11, as their headers say. A pointer to a variable
     // is as good as the variable.
     let runtime = unsafe {
         let null: *const c_void = core::ptr::null();
         Runtime {
-            start: typed(c"caml_memprof_start")?,
-            stop: typed(c"caml_memprof_stop")?,
-            version: Version::of(exports).ok_or(Absent::Unknown)?,
-            extract: typed(c"caml_debuginfo_extract")?,
-            next: typed(c"caml_debuginfo_next")?,
-            locate: typed(c"caml_debuginfo_location")?,
-            c_call: typed(c"caml_c_call")?,
-            state: typed(c"Caml_state").unwrap_or(null).cast(),
-            allocated_words: typed(c"caml_allocated_words").unwrap_or(null).cast(),
-            minor_words: typed(c"caml_gc_minor_words_unboxed").ok(),
-            domain: typed(c"caml_ml_domain_id").ok(),
-            minor_end_hook: typed(c"caml_minor_gc_end_hook").ok(),
-            cleanup_on_exit: typed(c"caml_cleanup_on_exit").unwrap_or(null).cast(),
+            start: typed(symbol, c"caml_memprof_start")?,
+            stop: typed(symbol, c"caml_memprof_stop")?,
+            version: Version::of(|name| symbol(name).is_some()).ok_or(Absent::Unknown)?,
+            extract: typed(symbol, c"caml_debuginfo_extract")?,
+            next: typed(symbol, c"caml_debuginfo_next")?,
+            locate: typed(symbol, c"caml_debuginfo_location")?,
+            c_call: typed(symbol, c"caml_c_call")?,
+            state: typed(symbol, c"Caml_state").unwrap_or(null).cast(),
+            allocated_words: typed(symbol, c"caml_allocated_words").unwrap_or(null).cast(),
+            minor_words: typed(symbol, c"caml_gc_minor_words_unboxed").ok(),
+            domain: typed(symbol, c"caml_ml_domain_id").ok(),
+            minor_end_hook: typed(symbol, c"caml_minor_gc_end_hook").ok(),
+            cleanup_on_exit: typed(symbol, c"caml_cleanup_on_exit").unwrap_or(null).cast(),
         }
     };
     let is_ready = runtime.version.has_fibers() || runtime.domain_state().is_some();
@@ -166,5 +180,35 @@ impl Runtime {
         previous.store(place.load(Ordering::Acquire), Ordering::Relaxed);
         place.store(hook as *mut c_void, Ordering::Release);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    macro_rules! listed {
+        ($($name:literal)*) => {
+            const LISTED: &[&str] = &[$($name),*];
+        };
+    }
+    crate::for_runtime_names!(listed);
+
+    #[test]
+    fn a_table_has_all_that_is_asked_for() {
+        static ZEROS: [u64; 64] = [0; 64];
+        let asked = core::cell::RefCell::new(Vec::new());
+        for missing in LISTED.iter().map(Some).chain([None]) {
+            let found = found_by(&|name| {
+                let name = name.to_str().unwrap();
+                asked.borrow_mut().push(std::string::String::from(name));
+                (missing != Some(&name)).then_some(NonNull::from(&ZEROS).cast())
+            });
+            assert!(found.is_ok() || missing.is_some());
+        }
+        let asked = asked.into_inner();
+        assert!(asked.iter().all(|name| LISTED.contains(&&**name)), "{asked:?}");
+        assert!(LISTED.iter().all(|name| asked.iter().any(|it| it == name)));
     }
 }

@@ -18,8 +18,11 @@ pub(crate) static TOP: AtomicUsize = AtomicUsize::new(0);
 
 static START: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes the stack; false when there is no memory for it.
+/// Makes the stack, once; false when there is no memory for it.
 pub(crate) fn prepare() -> bool {
+    if START.load(Ordering::Relaxed) != 0 {
+        return true;
+    }
     let Some(start) = sys::map(BYTES) else { return false };
     // SAFETY: the lowest page of a fresh mapping, which nobody uses.
     unsafe { libc::mprotect(start.as_ptr().cast(), PAGE, libc::PROT_NONE) };

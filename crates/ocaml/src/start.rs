@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use lifetrace_agent::guard::{self, Entered, Entry};
-use lifetrace_agent::phase::Start;
+use lifetrace_agent::phase::{self, Phase, Start};
 use lifetrace_agent::sys;
 use lifetrace_transport::handshake::Origin;
 use lifetrace_transport::message::{Body, NoticeKind};
@@ -88,6 +88,11 @@ unsafe fn next_readlink(path: *const c_char, to: *mut c_char, size: usize) -> is
     unsafe { core::mem::transmute::<*mut c_void, Readlink>(next)(path, to, size) }
 }
 
+/// Whether this process is recorded, by this copy of the agent.
+pub fn is_recorded() -> bool {
+    phase::current() == Phase::Recording
+}
+
 /// The program is in its exit handlers.
 pub fn finish() {
     if STARTED.load(Ordering::Relaxed) {
@@ -122,6 +127,12 @@ pub(crate) fn depth() -> usize {
     DEPTH.load(Ordering::Relaxed)
 }
 
+/// Takes note of what the agent may ask of its library.
+pub(crate) fn host_is(host: Host) {
+    BEGIN_SESSION.store(host.begin_session as *mut c_void, Ordering::Relaxed);
+    ANNOUNCE_MODULES.store(host.announce_modules as *mut c_void, Ordering::Relaxed);
+}
+
 /// Starts sampling if this is the moment and the recorder wants it.
 fn start(host: Host) {
     let found = match runtime::find() {
@@ -131,8 +142,7 @@ fn start(host: Host) {
     if STARTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    BEGIN_SESSION.store(host.begin_session as *mut c_void, Ordering::Relaxed);
-    ANNOUNCE_MODULES.store(host.announce_modules as *mut c_void, Ordering::Relaxed);
+    host_is(host);
     let Some(settings) = settings() else { return };
     match found {
         Ok(_) if memtrace_is_wanted() => notice(NoticeKind::Memtrace),
@@ -161,23 +171,31 @@ fn memtrace_is_wanted() -> bool {
 
 fn sample(runtime: &'static Runtime, settings: &Settings) {
     let Some(codes) = thunks::of(runtime.version) else { return notice(NoticeKind::UnknownOCaml) };
-    if !runtime.version.has_fibers() && !stack::prepare() {
+    let Some(tracker) = StaticBlocks::make(codes, settings.managed_rate_per_word) else { return };
+    if !prepare_callbacks(runtime, settings) {
         return;
+    }
+    // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
+    // it raises nothing; the blocks are static, and made as it expects them.
+    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth()), tracker.tracker()) };
+    if !yielding::prepare(runtime) {
+        notice(NoticeKind::MemprofUnguarded);
+    }
+}
+
+/// Sees to all that a session's callbacks need; false when there is no memory for it.
+pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings) -> bool {
+    if !runtime.version.has_fibers() && !stack::prepare() {
+        return false;
     }
     thunks::C_CALL.store(runtime.c_call as usize, Ordering::Relaxed);
     let depth = depth_at(settings.managed_rate_per_word, settings.stack_limit as usize);
     DEPTH.store(depth, Ordering::Relaxed);
-    let Some(tracker) = StaticBlocks::make(codes, settings.managed_rate_per_word) else { return };
     if let Some(mut entered) = callbacks::enter() {
         drop(state::of_session(&mut entered, runtime));
     }
     totals::follow(runtime);
-    // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
-    // it raises nothing; the blocks are static, and made as it expects them.
-    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth), tracker.tracker()) };
-    if !yielding::prepare(runtime) {
-        notice(NoticeKind::MemprofUnguarded);
-    }
+    true
 }
 
 /// How deep the runtime is to walk: as deep as it gets where samples are rare, and never so deep that
@@ -198,7 +216,7 @@ fn notice(kind: NoticeKind) {
 
 /// The tracker, its closures and the boxed rate, each with its header before it.
 #[repr(C)]
-struct StaticBlocks {
+pub(crate) struct StaticBlocks {
     rate_header: usize,
     rate: f64,
     tracker_header: usize,
@@ -208,7 +226,7 @@ struct StaticBlocks {
 
 impl StaticBlocks {
     /// In memory that stays; `None` when there is none.
-    fn make(codes: [thunks::Code; 5], rate: f64) -> Option<&'static StaticBlocks> {
+    pub(crate) fn make(codes: [thunks::Code; 5], rate: f64) -> Option<&'static StaticBlocks> {
         const RECORD: usize = 0;
         const CLOSURE: usize = 247;
         const DOUBLE: usize = 253;
@@ -238,7 +256,7 @@ impl StaticBlocks {
         Value::block((&raw const self.rate).cast())
     }
 
-    fn tracker(&self) -> Value {
+    pub(crate) fn tracker(&self) -> Value {
         Value::block(self.tracker.as_ptr())
     }
 }

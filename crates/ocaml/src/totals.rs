@@ -4,7 +4,7 @@
 //! ago; and once more at the program's end.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use lifetrace_agent::sys;
 use lifetrace_transport::message::{Body, CollectorTotals};
@@ -20,9 +20,11 @@ static TOLD: AtomicU64 = AtomicU64::new(0);
 /// What was in the hook's place.
 static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// From now on.
+static FOLLOWED: AtomicBool = AtomicBool::new(false);
+
+/// From now on; the hook, once in place, stays.
 pub(crate) fn follow(runtime: &Runtime) {
-    if runtime.version.counters().is_some() {
+    if runtime.version.counters().is_some() && !FOLLOWED.swap(true, Ordering::Relaxed) {
         runtime.hear_minor_collections(minor_collection_ended, &PREVIOUS);
     }
 }

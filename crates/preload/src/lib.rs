@@ -1,7 +1,8 @@
 //! The shared library that `lifetrace record` loads into targets. \[UNSAFE\]
 //!
 //! All it does is export: the malloc family, jemalloc's functions, the operators of C++, prctl and
-//! readlink under their own names, a constructor and a destructor. It depends on libc alone, allocates from the
+//! readlink under their own names, a constructor and a destructor, and a word for the agents that
+//! programs have linked in. It depends on libc alone, allocates from the
 //! kernel alone, and has no way to unwind or to print.
 
 #![no_std]
@@ -94,6 +95,12 @@ pub unsafe extern "C" fn __readlink_chk(
 ) -> isize {
     // SAFETY: the caller's contract is the callee's.
     unsafe { ocaml::readlink_checked(HOST, path, to, size, length) }
+}
+
+/// Asked by the agent that a program has linked in: whether it has nothing to do.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_process_is_recorded() -> bool {
+    ocaml::is_recorded()
 }
 
 export! {

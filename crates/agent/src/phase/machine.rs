@@ -8,6 +8,8 @@
 //!  Forked ──── claim_start ──┴── claim_fork ───┘
 //! ```
 //!
+//! A program that has the agent linked in starts anew after an end: from `Off`, by `claim_restart`.
+//!
 //! `Starting` belongs to the one thread that brought it about: nobody else changes the phase until
 //! that thread settles it. Whatever it did before (mapped a session, let go of one) is seen by all
 //! who see the phase that it settled on.
@@ -91,6 +93,12 @@ impl<W: Word> Machine<W> {
         } else {
             None
         }
+    }
+
+    /// Takes the right to start, for the first time or once more after an end; false in all other
+    /// phases.
+    pub fn claim_restart(&self) -> bool {
+        self.change(Phase::Off, Phase::Starting) || self.change(Phase::Unborn, Phase::Starting)
     }
 
     /// Takes the right to leave the parent's session, in a child that may have other threads by now.

@@ -1,0 +1,29 @@
+//! What the agent asks a runtime for, as a list that others can make a table of.
+
+/// Calls the macro `$use` with the names of all functions and variables that a runtime is asked for. A
+/// program that the agent is linked into has those of its own runtime's version.
+#[macro_export]
+macro_rules! for_runtime_names {
+    ($use:ident) => {
+        $use! {
+            "Caml_state"
+            "caml_allocated_words"
+            "caml_c_call"
+            "caml_cleanup_on_exit"
+            "caml_debuginfo_extract"
+            "caml_debuginfo_location"
+            "caml_debuginfo_next"
+            "caml_frametable"
+            "caml_gc_minor_words_unboxed"
+            "caml_memprof_enter_thread"
+            "caml_memprof_start"
+            "caml_memprof_stop"
+            "caml_minor_gc_end_hook"
+            "caml_ml_domain_id"
+            "caml_plat_mutex_reinit"
+            "caml_process_pending_actions_res"
+            "caml_record_backtraces"
+            "caml_terminate_signals"
+        }
+    };
+}
