@@ -115,7 +115,7 @@ impl Admission {
             info,
             samplers,
             notice,
-            programs: (self.sources != SourceChoice::Native).then(|| Arc::clone(&self.programs)),
+            programs: self.sources.depends_on_program().then(|| Arc::clone(&self.programs)),
             path,
             process,
             anchor: self.anchor,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use lifetrace_trace::fact::{Exit, Label};
 use lifetrace_transport::codec::{MAX_FRAMES, MAX_LEN};
 use lifetrace_transport::segment::{Settings, Sources};
-use rustix::process::{Pid, Resource, getrlimit, setrlimit};
+use rustix::process::Pid;
 
 use crate::admission::Admission;
 use crate::clock::{Anchor, after, monotonic_now};
@@ -20,7 +20,7 @@ use crate::observe::ObserverHandle;
 use crate::ocaml::SourceChoice;
 use crate::outcome::{Figures, Outcome};
 use crate::output::{Names, OutputError, Template};
-use crate::plan::Plan;
+use crate::plan::{Introduction, Plan};
 use crate::progress::Progress;
 use crate::rate::Rates;
 use crate::receive::Receiver;
@@ -69,6 +69,8 @@ pub struct CollectorOptions {
     pub counters: Option<Duration>,
     /// Keys and values for each trace to tell.
     pub labels: Vec<(String, String)>,
+    /// What each trace begins with, where the program has something to say.
+    pub introduction: Introduction,
 }
 
 /// A running collector. It goes on until [`finish`](Self::finish).
@@ -106,6 +108,7 @@ impl CollectorOptions {
             max_size: self.max_size,
             format: self.format,
             labels: labels.collect(),
+            introduction: self.introduction.clone(),
         }
     }
 
@@ -140,8 +143,6 @@ impl Collector {
     /// Serves the agents that come to `socket`; if children are not followed, `only` this
     /// process's.
     ///
-    /// Raises this process's limit of open files as far as it may.
-    ///
     /// # Errors
     /// [`CollectorError`].
     pub fn start(
@@ -149,7 +150,6 @@ impl Collector {
         options: &CollectorOptions,
         only: Option<Pid>,
     ) -> Result<Collector, CollectorError> {
-        raise_file_limit();
         let anchor = Anchor::now();
         let progress = Arc::new(Progress::new(options.plan(anchor)));
         let stop = Arc::new(Wakeup::new()?);
@@ -278,14 +278,6 @@ impl Drop for Collector {
         self.stop();
         self.join();
     }
-}
-
-/// A session needs six descriptors; there may be thousands at a time.
-fn raise_file_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // Not being allowed to only means fewer sessions at a time.
-    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 #[cfg(test)]

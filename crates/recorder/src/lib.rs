@@ -94,6 +94,7 @@ pub use notice::Notice;
 pub use ocaml::SourceChoice;
 pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport};
 pub use output::OutputError;
+pub use plan::Introduction;
 pub use rate::{Rate, Rates};
 pub use recording::{CommandEnd, Config, Control, Recording, StartError};
 pub use schedule::Schedule;

@@ -26,6 +26,8 @@ pub enum SourceChoice {
     OCaml,
     /// Malloc, and the OCaml heap of programs that have one.
     All,
+    /// The OCaml heap of a program that has the agent linked in, and so knows that it has one.
+    Linked,
 }
 
 /// The OCaml heap of a program.
@@ -125,11 +127,16 @@ impl Programs {
 }
 
 impl SourceChoice {
+    /// Whether anybody wants to know what the program has.
+    pub(crate) fn depends_on_program(self) -> bool {
+        !matches!(self, Self::Native | Self::Linked)
+    }
+
     /// What is sampled of a program, and what its user should know about that.
     pub(crate) fn settle(self, heap: Heap) -> (Sources, Option<Notice>) {
         let (native, ocaml) = (Sources::NATIVE, Sources::OCAML);
         let notice = match (self, heap) {
-            (Self::Native, _) | (_, Heap::Sampled) => None,
+            (Self::Native | Self::Linked, _) | (_, Heap::Sampled) => None,
             (_, Heap::Unsampled) => Some(Notice::UnknownOCaml),
             (_, Heap::Bytecode) => Some(Notice::Bytecode),
             (Self::OCaml, Heap::None) => Some(Notice::NoOCaml),
@@ -138,7 +145,7 @@ impl SourceChoice {
         let sources = match (self, heap) {
             (Self::Native, _) => native,
             // Where the runtime is in a library, its agent finds it.
-            (Self::OCaml, _) | (Self::Auto, Heap::Sampled) => ocaml,
+            (Self::OCaml | Self::Linked, _) | (Self::Auto, Heap::Sampled) => ocaml,
             (Self::All, Heap::Sampled) => native.and(ocaml),
             (Self::Auto | Self::All, _) => native,
         };

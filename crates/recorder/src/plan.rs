@@ -6,6 +6,15 @@ use lifetrace_trace::ids::Timestamp;
 
 use crate::format::Format;
 
+/// What a program says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Introduction {
+    /// Instead of its command line, unless empty.
+    pub context: String,
+    /// Of its runtime.
+    pub runtime_params: String,
+}
+
 /// Known before the first session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -16,13 +25,21 @@ pub(crate) struct Plan {
     pub(crate) format: Format,
     /// Said in each trace.
     pub(crate) labels: Vec<Label>,
+    pub(crate) introduction: Introduction,
 }
 
 impl Plan {
     /// Makes a trace begin when sampling does, so that whatever is divided by its duration is right,
     /// and has it say what is special about it.
     pub(crate) fn announce(&self, info: &mut TraceInfo) {
+        let Introduction { context, runtime_params } = &self.introduction;
+        if !context.is_empty() {
+            info.context = Some(context.clone());
+        }
         let mut remarks = Vec::new();
+        if !runtime_params.is_empty() {
+            remarks.push(runtime_params.clone());
+        }
         if let Some(from) = self.sampling_from.filter(|&from| from > info.start_time) {
             let seconds = (from.0 - info.start_time.0) as f64 / 1e6;
             remarks.push(format!("sampling began {seconds:.3} s after the program"));
@@ -66,8 +83,11 @@ mod tests {
             "sampling began 1.500 s after the program; the trace ends before it is longer than 1000 \
              bytes"
         );
+        let introduction =
+            Introduction { context: "release 7".into(), runtime_params: "v=0".into() };
         let mut late = info(7_000_000);
-        Plan { max_size: None, ..plan }.announce(&mut late);
-        assert_eq!((late.start_time, &*late.runtime_params), (Timestamp(7_000_000), ""));
+        Plan { max_size: None, introduction, ..plan }.announce(&mut late);
+        assert_eq!((late.start_time, &*late.runtime_params), (Timestamp(7_000_000), "v=0"));
+        assert_eq!((early.context, late.context.as_deref()), (None, Some("release 7")));
     }
 }

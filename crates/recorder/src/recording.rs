@@ -10,8 +10,8 @@ use lifetrace_trace::fact::Exit;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open,
-    pidfd_send_signal, waitid, waitpid,
+    Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, WaitOptions, getrlimit, kill_process,
+    pidfd_open, pidfd_send_signal, setrlimit, waitid, waitpid,
 };
 
 use crate::collector::{Collector, CollectorError, CollectorOptions};
@@ -80,7 +80,8 @@ pub struct Control {
 }
 
 impl Recording {
-    /// Starts the command with the agent and a collector for it.
+    /// Starts the command with the agent and a collector for it. Raises this process's limit of open
+    /// files as far as it may, once the command has its own.
     ///
     /// # Errors
     /// [`StartError`]; the command has not run then, or has been killed at its start.
@@ -162,6 +163,7 @@ impl Recording {
         socket: Socket,
         options: &CollectorOptions,
     ) -> Result<Recording, StartError> {
+        raise_file_limit();
         let process = pidfd_open(pid, PidfdFlags::empty());
         let process = process.map_err(|error| StartError::System(error.into()))?;
         let collector =
@@ -209,6 +211,14 @@ impl Control {
     pub fn figures(&self) -> Figures {
         self.collector.figures()
     }
+}
+
+/// A session needs six descriptors; there may be thousands at a time.
+fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Not being allowed to only means fewer sessions at a time.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn kill(pid: Pid) {

@@ -51,7 +51,18 @@ impl Socket {
             leftovers::remove_dead_sockets(place, PREFIX);
         }
         let bound = places.iter().find_map(|place| Socket::bind_under(place).ok());
-        bound.map_or_else(Socket::bind_nowhere, Ok)
+        bound.map_or_else(Socket::bind_abstract, Ok)
+    }
+
+    /// Binds an abstract socket only: of a killed process nothing is left, and nobody else needs to find
+    /// it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn bind_abstract() -> io::Result<Socket> {
+        let name = format!("{PREFIX}{}", secret()?);
+        let listeners = vec![listen_abstractly(name.as_bytes())?];
+        Ok(Socket { listeners, path: format!("@{name}").into(), _directory: None })
     }
 
     /// What the agents' environment should say.
@@ -80,12 +91,6 @@ impl Socket {
             listeners.extend(listen_abstractly(twin));
         }
         Ok(Socket { listeners, path, _directory: Some(directory) })
-    }
-
-    fn bind_nowhere() -> io::Result<Socket> {
-        let name = format!("{PREFIX}{}", secret()?);
-        let listeners = vec![listen_abstractly(name.as_bytes())?];
-        Ok(Socket { listeners, path: format!("@{name}").into(), _directory: None })
     }
 }
 
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn without_a_directory_the_name_is_abstract() {
-        let socket = Socket::bind_nowhere().unwrap();
+        let socket = Socket::bind_abstract().unwrap();
         assert!(socket.path().to_str().unwrap().starts_with("@lifetrace-"));
     }
 }

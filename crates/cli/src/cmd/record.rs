@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::builder::RangedU64ValueParser;
 use lifetrace_recorder::{
-    CollectorOptions, CommandEnd, Config, Format, LaunchError, MOST_FRAMES, Outcome, Rate,
-    Recording, Schedule, SourceChoice, StartError,
+    CollectorOptions, CommandEnd, Config, Format, Introduction, LaunchError, MOST_FRAMES, Outcome,
+    Rate, Recording, Schedule, SourceChoice, StartError,
 };
 
 use crate::{embedded, terminal};
@@ -183,6 +183,7 @@ impl Args {
             output: self.output.unwrap_or_else(|| format.default_template().into()),
             format,
             labels: self.labels,
+            introduction: Introduction::default(),
             overwrite: self.force,
             sources: self.sources,
             rates: density.rates(self.sources, memtrace_rate())?,

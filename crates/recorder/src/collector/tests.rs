@@ -39,6 +39,7 @@ fn defaults() -> CollectorOptions {
         max_size: None,
         counters: None,
         labels: Vec::new(),
+        introduction: crate::plan::Introduction::default(),
     }
 }
 
