@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-preload", &["lifetrace-native", "lifetrace-ocaml"]),
     ("lifetrace-trace", &[]),
     ("lifetrace-recorder", &["lifetrace-transport", "lifetrace-trace"]),
+    ("lifetrace-ocaml-library", &["lifetrace-ocaml", "lifetrace-native", "lifetrace-recorder"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
     ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-recorder"]),
     ("xtask", &["lifetrace-trace"]),

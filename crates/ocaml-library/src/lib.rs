@@ -1,0 +1,167 @@
+//! What the OCaml library is made of beneath its OCaml code: the agent and the recorder in one process.
+//! \[UNSAFE\]
+//!
+//! # The model
+//!
+//! ```text
+//! the program's threads                      │ the recorder's threads, in the same process
+//! Lifetrace.start_tracing                    │
+//!   └─ lifetrace_start ─ recording ──────────┼─▶ Collector at a socket that nobody else knows
+//!        └─ agent (lifetrace-ocaml) connects ┼─▶ session: segment, trace file
+//!   └─ caml_memprof_start                    │
+//! samples ─ callbacks ─ rings ═══════════════╪═▶ order, symbolize, assemble ─▶ trace file
+//! Lifetrace.stop_tracing, exit ──────────────┼─▶ all is written
+//! ```
+//!
+//! Nothing here is different from `lifetrace record` but where the recorder runs, and who starts
+//! Memprof: OCaml code, since `caml_memprof_start` may raise. The runtime is found by symbols that are
+//! linked into the program ([`symbols`]), so that a static executable can be traced.
+//!
+//! # Rules
+//!
+//! - These functions hold the runtime's lock; they neither call back into OCaml nor allocate in its heap.
+//! - The recorder's threads take no signals, and its limit of open files is the program's own.
+//! - A forked child has none of the recorder's threads: it lets go of what is its parent's, untouched.
+//! - Where the preload library records the process already, nothing is started.
+//!
+//! \[UNSAFE\] files: `lib`, `recording`, `signals`, `symbols`.
+
+mod recording;
+mod signals;
+mod symbols;
+
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use lifetrace_ocaml::linked;
+
+use recording::{Output, Request, Started};
+
+/// What [`lifetrace_start`] answers when it has not failed; OCaml code knows these numbers.
+const RECORDING: isize = 0;
+const RECORDED_ALREADY: isize = 1;
+const ACTIVE: isize = 2;
+
+/// The gap that was drawn last, in words.
+static GAP: AtomicI64 = AtomicI64::new(0);
+
+/// Starts a recording; the program is then to start Memprof with [`lifetrace_tracker`] and
+/// [`lifetrace_depth`]. Answers with one of the numbers above, or with the length, negative, of a message
+/// that it has written to `room`.
+///
+/// # Safety
+/// OCaml's strings; `room` has `room_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lifetrace_start(
+    output: *const c_char,
+    is_template: isize,
+    context: *const c_char,
+    parameters: *const c_char,
+    rate: f64,
+    room: *mut u8,
+    room_bytes: isize,
+) -> isize {
+    // SAFETY: by contract; an OCaml string ends with a zero byte, and nothing moves it meanwhile.
+    let [output, context, parameters] =
+        [output, context, parameters].map(|it| unsafe { CStr::from_ptr(it) });
+    let path = OsStr::from_bytes(output.to_bytes());
+    let request = Request {
+        output: if is_template != 0 { Output::Template(path) } else { Output::File(path) },
+        context: &context.to_string_lossy(),
+        parameters: &parameters.to_string_lossy(),
+        rate,
+    };
+    match recording::start(&request) {
+        Ok(Started::Recording) => RECORDING,
+        Ok(Started::RecordedAlready) => RECORDED_ALREADY,
+        Ok(Started::Active) => ACTIVE,
+        Err(message) => {
+            let bytes = message.as_bytes();
+            let length = bytes.len().min(room_bytes.max(0) as usize);
+            // SAFETY: by contract there is room.
+            unsafe { room.copy_from_nonoverlapping(bytes.as_ptr(), length) };
+            -(length as isize)
+        }
+    }
+}
+
+/// The tracker, an OCaml value; `()` before a start.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_tracker() -> usize {
+    const UNIT: usize = 1;
+    recording::memprof().map_or(UNIT, |memprof| memprof.tracker)
+}
+
+/// The size of a callstack.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_depth() -> isize {
+    recording::memprof().map_or(0, |memprof| memprof.depth as isize)
+}
+
+/// Whether there is a recording of this process, 0 or 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_is_active() -> isize {
+    recording::is_active().into()
+}
+
+/// Ends the recording, if there is one in this process; its trace is whole then.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_stop() {
+    recording::stop();
+}
+
+/// Likewise, but the trace is removed: nothing could be sampled.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_abandon() {
+    recording::abandon();
+}
+
+/// Removes a variable from the environment, so that programs which this one starts do not see it.
+///
+/// # Safety
+/// An OCaml string; the caller holds the runtime's lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lifetrace_forget_variable(name: *const c_char) {
+    // SAFETY: by contract a C string.
+    unsafe { libc::unsetenv(name) };
+}
+
+/// Draws the hits of a block, of which `after` words follow the first that is hit; none of a negative
+/// number, before the first block. [`lifetrace_external_gap`] has the gap after it.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_external_draw(after: isize) -> isize {
+    const LONGEST: u64 = 1 << 60;
+    let hits = linked::draw_external(u64::try_from(after).ok());
+    GAP.store(hits.gap.min(LONGEST) as i64, Ordering::Relaxed);
+    hits.count as isize
+}
+
+/// Words that pass before the next hit.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_external_gap() -> isize {
+    GAP.load(Ordering::Relaxed) as isize
+}
+
+/// Announces a block outside OCaml's heap. Answers with its token, or -1.
+///
+/// # Safety
+/// `callstack` is what `Printexc.get_callstack` has just returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lifetrace_external_alloc(
+    words: isize,
+    samples: isize,
+    callstack: usize,
+) -> isize {
+    // SAFETY: by contract.
+    let token = unsafe { linked::external_allocated(words as u64, samples as u64, callstack) };
+    token.map_or(-1, |token| token as isize)
+}
+
+/// A token's block is free.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_external_free(token: isize) {
+    if let Ok(token) = u64::try_from(token) {
+        linked::external_freed(token);
+    }
+}
