@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the library is made of.
-const SOURCES: [&str; 4] = ["transport", "agent", "native", "preload"];
+const SOURCES: [&str; 5] = ["transport", "agent", "native", "ocaml", "preload"];
 
 fn main() {
     let crates = Path::new(&variable("CARGO_MANIFEST_DIR")).join("..");

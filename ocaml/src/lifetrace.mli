@@ -22,8 +22,10 @@
     If a trace has been started already, this is ignored, or a [Failure] with [~if_started:`Fail]. In a
     process that [lifetrace record] records it does nothing: that goes on.
 
-    @raise Invalid_argument if a rate is no number in (0, 1], or the trace cannot be written.
-    @raise Failure if the program has started [Gc.Memprof] itself, or this version of OCaml has none. *)
+    @raise Invalid_argument
+      if a rate is no number in (0, 1], the trace cannot be written, or this version of OCaml has no
+      [Gc.Memprof].
+    @raise Failure if the program has started [Gc.Memprof] itself. *)
 val trace_if_requested :
   ?if_started:[ `Fail | `Ignore ] ->
   ?context:string ->

@@ -41,19 +41,28 @@ let restart rate first second =
   Lifetrace.stop_tracing second;
   Gc.full_major ()
 
+(* What a line of /proc/self/status says. *)
+let status format =
+  let lines = open_in "/proc/self/status" in
+  let rec find () =
+    match Scanf.sscanf (input_line lines) format Fun.id with
+    | number -> number
+    | exception Scanf.Scan_failure _ -> find ()
+  in
+  Fun.protect find ~finally:(fun () -> close_in lines)
+
+let descriptors () = Array.length (Sys.readdir "/proc/self/fd")
+
 let again_and_again file =
+  let before = descriptors (), status "Threads: %d" in
   for _ = 1 to 30 do
-    let tracer = start ~sampling_rate:0.01 ~filename:file in
+    let tracer = start ~sampling_rate:1. ~filename:file in
     mixed 50;
     Lifetrace.stop_tracing tracer
   done;
-  let maps = open_in "/proc/self/status" in
-  let rec resident () =
-    match Scanf.sscanf (input_line maps) "RssShmem: %d" Fun.id with
-    | kilobytes -> kilobytes
-    | exception Scanf.Scan_failure _ -> resident ()
-  in
-  Printf.printf "shared %d\n" (resident ())
+  (* Threads that have nothing to do any more may still be on their way out. *)
+  while before <> (descriptors (), status "Threads: %d") do Unix.sleepf 0.01 done;
+  Printf.printf "shared %d\n" (status "RssShmem: %d")
 
 let[@inline never] buffers count =
   List.init count (fun _ -> Lifetrace.External.alloc ~bytes:56)
@@ -154,6 +163,14 @@ let environment () =
   Printf.printf "LIFETRACE %s MEMTRACE %s\n%!" (shown "LIFETRACE") (shown "MEMTRACE");
   ignore (Sys.command "echo \"${LIFETRACE-none} ${MEMTRACE-none} $(ulimit -n)\"")
 
+(* The recorder writes what it has within two seconds. *)
+let rec kill_when_written file =
+  if (Unix.stat file).st_size > 3_000 then Unix.kill (Unix.getpid ()) Sys.sigkill
+  else begin
+    Unix.sleepf 0.02;
+    kill_when_written file
+  end
+
 let () =
   Lifetrace.trace_if_requested ~context:"in a test" ();
   match List.tl (Array.to_list Sys.argv) with
@@ -163,7 +180,7 @@ let () =
   | [ "external" ] -> external_blocks ()
   | [ "raise" ] -> first_work (); raise Not_found
   | [ "exit"; code ] -> first_work (); exit (int_of_string code)
-  | [ "kill" ] -> first_work (); Unix.sleepf 2.; Unix.kill (Unix.getpid ()) Sys.sigkill
+  | [ "kill"; file ] -> first_work (); kill_when_written file
   | [ "fork" ] -> fork_then (fun () -> child_work (); exit 3)
   | [ "fork"; file ] -> fork_then (trace_of_child file)
   | [ "signals" ] -> signals ()

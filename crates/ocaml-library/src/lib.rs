@@ -27,6 +27,7 @@
 //! \[UNSAFE\] files: `lib`, `recording`, `signals`, `symbols`.
 
 mod recording;
+mod request;
 mod signals;
 mod symbols;
 
@@ -36,7 +37,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use lifetrace_ocaml::linked;
 
-use recording::{Output, Request, Started};
+use recording::Started;
+use request::{Output, Request};
 
 /// What [`lifetrace_start`] answers when it has not failed; OCaml code knows these numbers.
 const RECORDING: isize = 0;

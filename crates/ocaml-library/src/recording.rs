@@ -3,13 +3,13 @@
 //! It belongs to the process that has started it. A forked child finds another process's there, whose
 //! threads it does not have and whose files are not its own: that is forgotten as it is, never dropped.
 
-use std::ffi::{CStr, OsStr, OsString, c_void};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::{CStr, OsString, c_void};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::process::id;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
@@ -17,37 +17,12 @@ use lifetrace_agent::room;
 use lifetrace_native::{executable, modules};
 use lifetrace_ocaml::linked::{self, Memprof, Unable};
 use lifetrace_ocaml::start::Host;
-use lifetrace_recorder::{
-    Collector, CollectorOptions, Format, Introduction, MOST_FRAMES, Outcome, OutputError, Rate,
-    Rates, Schedule, Socket, SourceChoice,
-};
+use lifetrace_recorder::{Collector, CollectorOptions, Outcome, Socket};
 use lifetrace_transport::message::Body;
 use rustix::process::getpid;
 
+use crate::request::{self, Request};
 use crate::{signals, symbols};
-
-const COUNTERS: Duration = Duration::from_millis(100);
-
-/// What is to be recorded.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
-    pub(crate) output: Output<'a>,
-    /// What the program says of itself; empty for its command line.
-    pub(crate) context: &'a str,
-    /// The runtime's.
-    pub(crate) parameters: &'a str,
-    /// Probability that a word is hit.
-    pub(crate) rate: f64,
-}
-
-/// Where the trace goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output<'a> {
-    /// As `lifetrace record -o` has it: with placeholders, and nothing is overwritten.
-    Template(&'a OsStr),
-    /// As Memtrace has it: this file, overwritten if it is there.
-    File(&'a OsStr),
-}
 
 /// What has come of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,22 +84,31 @@ pub(crate) fn is_active() -> bool {
 
 /// Ends it, if there is one, and returns when its trace is written.
 pub(crate) fn stop() {
-    if let Some(recording) = take() {
-        for trace in &recording.end().sessions {
-            if let Some(error) = &trace.error {
-                eprintln!("lifetrace: {}: {error}", trace.path.display());
-            }
+    if let Some(recording) = take(&mut current()) {
+        tell_errors(&recording.end());
+    }
+}
+
+/// Nothing more can be done about a trace that was not written; nor if nobody can be told.
+fn tell_errors(outcome: &Outcome) {
+    for trace in &outcome.sessions {
+        if let Some(error) = &trace.error {
+            let _ = writeln!(std::io::stderr(), "lifetrace: {}: {error}", trace.path.display());
         }
     }
 }
 
 /// Ends it and removes its trace.
 pub(crate) fn abandon() {
-    if let Some(recording) = take() {
-        for trace in recording.end().sessions.iter().filter(|trace| trace.path.is_file()) {
-            // It is as good as empty; nothing depends on it.
-            let _ = std::fs::remove_file(&trace.path);
-        }
+    if let Some(recording) = take(&mut current()) {
+        remove_traces(&recording.end());
+    }
+}
+
+fn remove_traces(outcome: &Outcome) {
+    for trace in outcome.sessions.iter().filter(|trace| trace.path.is_file()) {
+        // It is as good as empty; nothing depends on it.
+        let _ = std::fs::remove_file(&trace.path);
     }
 }
 
@@ -132,29 +116,31 @@ fn current() -> MutexGuard<'static, Option<Recording>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn take() -> Option<Recording> {
-    current().take_if(|recording| recording.process == id())
+fn take(current: &mut Option<Recording>) -> Option<Recording> {
+    current.take_if(|recording| recording.process == id())
 }
 
 fn begin(request: &Request<'_>) -> Result<Recording, String> {
-    let options = options(request)?;
+    let options = request.options()?;
     let executable = std::env::current_exe().unwrap_or_default();
-    options.check(&executable).map_err(|error| of_output(&error))?;
+    options.check(&executable).map_err(|error| request::explain(&error))?;
     let start = phase::claim_restart().ok_or("the agent is busy in this process")?;
-    let socket = Socket::bind_abstract().or_else(|_| Socket::bind());
-    let started = socket.map_err(|error| format!("cannot open a socket: {error}")).and_then(|it| {
-        let path = it.path().as_os_str().to_owned();
-        let collector = signals::without(|| Collector::start(it, &options, Some(getpid())));
-        Ok((collector.map_err(|error| error.to_string())?, path))
-    });
-    let (collector, path) = match started {
-        Ok(started) => started,
+    match collect(&options) {
+        Ok((collector, path)) => connect(start, collector, path.as_bytes()),
         Err(message) => {
             start.finish(false);
-            return Err(message);
+            Err(message)
         }
-    };
-    connect(start, collector, path.as_bytes())
+    }
+}
+
+/// A recorder, and where it listens.
+fn collect(options: &CollectorOptions) -> Result<(Collector, OsString), String> {
+    let socket = Socket::bind_abstract().or_else(|_| Socket::bind());
+    let socket = socket.map_err(|error| format!("cannot open a socket: {error}"))?;
+    let path = socket.path().as_os_str().to_owned();
+    let collector = signals::without(|| Collector::start(socket, options, Some(getpid())));
+    Ok((collector.map_err(|error| error.to_string())?, path))
 }
 
 fn connect(start: Start, collector: Collector, path: &[u8]) -> Result<Recording, String> {
@@ -169,26 +155,9 @@ fn connect(start: Start, collector: Collector, path: &[u8]) -> Result<Recording,
         Ok(memprof) => Ok(Recording { process: id(), memprof, collector }),
         Err(unable) => {
             phase::end();
-            collector.finish();
+            remove_traces(&collector.finish());
             Err(why(unable).to_owned())
         }
-    }
-}
-
-/// What the command says of its options.
-fn of_output(error: &OutputError) -> String {
-    match error {
-        OutputError::Placeholder { template, placeholder } => format!(
-            "{}: '%{placeholder}' means nothing; there are %p (process id), %e (program) and %%",
-            template.display()
-        ),
-        OutputError::Exists(path) => {
-            format!(
-                "{} exists, and is not overwritten; %p in a name is the process id",
-                path.display()
-            )
-        }
-        OutputError::Io { .. } => error.to_string(),
     }
 }
 
@@ -226,46 +195,6 @@ impl Recording {
     }
 }
 
-fn options(request: &Request<'_>) -> Result<CollectorOptions, String> {
-    let rate = Rate::from_probability_per_word(request.rate)
-        .ok_or_else(|| format!("the sampling rate {} is not between 0 and 1", request.rate))?;
-    let (output, format, overwrite) = match request.output {
-        Output::Template(template) => {
-            (template.to_owned(), Format::of_name(template).unwrap_or_default(), false)
-        }
-        Output::File(path) => {
-            (literal(path), Format::of_name(path).unwrap_or(Format::Memtrace), true)
-        }
-    };
-    Ok(CollectorOptions {
-        output,
-        format,
-        overwrite,
-        sources: SourceChoice::Linked,
-        rates: Rates::all(rate),
-        stack_limit: MOST_FRAMES,
-        seed: 0,
-        follow_children: false,
-        schedule: Schedule::default(),
-        max_size: None,
-        counters: Some(COUNTERS),
-        labels: Vec::new(),
-        introduction: Introduction {
-            context: request.context.to_owned(),
-            runtime_params: request.parameters.to_owned(),
-        },
-    })
-}
-
-/// A template that stands for this very path.
-fn literal(path: &OsStr) -> OsString {
-    let doubled = path.as_bytes().iter().flat_map(|&byte| match byte {
-        b'%' => vec![byte, byte],
-        _ => vec![byte],
-    });
-    OsString::from_vec(doubled.collect())
-}
-
 fn prepare_once() {
     static PREPARED: AtomicBool = AtomicBool::new(false);
     if !PREPARED.swap(true, Ordering::Relaxed) {
@@ -280,8 +209,12 @@ fn prepare_once() {
     }
 }
 
+/// If the program exits in the middle of a start or an end, that is not waited for.
 extern "C" fn at_exit() {
-    stop();
+    let ended = CURRENT.try_lock().ok().and_then(|mut current| take(&mut current));
+    if let Some(recording) = ended {
+        tell_errors(&recording.end());
+    }
 }
 
 extern "C" fn in_child() {

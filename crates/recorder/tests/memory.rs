@@ -85,6 +85,7 @@ fn options() -> CollectorOptions {
         output: Path::new("/dev/null").into(),
         format: Format::Lt,
         labels: Vec::new(),
+        introduction: lifetrace_recorder::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,
         rates: Rates::all(Rate::from_interval(512 << 10).unwrap()),

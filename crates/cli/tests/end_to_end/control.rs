@@ -134,6 +134,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             counters: Some(Duration::from_millis(10)),
             format: Format::Lt,
             labels: Vec::new(),
+            introduction: lifetrace_recorder::Introduction::default(),
         },
     })
     .unwrap();

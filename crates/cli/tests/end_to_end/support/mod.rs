@@ -7,6 +7,7 @@ pub mod fixture;
 pub mod hazard;
 pub mod ledger;
 pub mod ocaml;
+pub mod ocaml_library;
 pub mod profile;
 pub mod reader;
 pub mod root;
