@@ -87,8 +87,12 @@ impl Program {
                 told.extend(block.died.map(|died| (died, 2, What::Collection(id), 0)));
             }
         }
-        for (number, &(time, is_major)) in (1..).zip(&self.cycles) {
+        let (mut numbers, mut cycles) = ([0, 0], self.cycles.clone());
+        cycles.sort_unstable();
+        for (time, is_major) in cycles {
             let generation = if is_major { Generation::Major } else { Generation::Minor };
+            numbers[usize::from(is_major)] += 1;
+            let number = numbers[usize::from(is_major)];
             for begins in [true, false] {
                 let cycle = Fact::Cycle(Cycle { generation, number, begins });
                 told.push((time, 0, What::from(cycle), 0));

@@ -97,6 +97,7 @@ mod tests {
             assert_eq!(interval(text), Ok(Rate::from_interval(bytes).unwrap()), "{text}");
         };
         check("1", 1);
+        check("1.00000000000000000000000000000000000000000000", 1);
         check("4096", 4096);
         check("4096B", 4096);
         check("512KiB", 512 << 10);
@@ -133,7 +134,6 @@ mod tests {
             "18446744073709551616",
             "99999999999GiB",
             "１",
-            "1.00000000000000000000000000000000000000000000",
         ] {
             assert!(interval(text).is_err(), "{text:?}: {:?}", interval(text));
         }
