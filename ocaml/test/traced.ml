@@ -12,9 +12,10 @@ let[@inline never] mixed rounds =
     if round mod 100 = 0 then keep (Array.make 1000 round)
   done
 
-let[@inline never] first_work () = mixed 5_000
-let[@inline never] second_work () = mixed 7_000
-let[@inline never] untraced_work () = mixed 3_000
+(* No tail calls: these are to be seen in backtraces. *)
+let[@inline never] first_work () = mixed 5_000; ()
+let[@inline never] second_work () = mixed 7_000; ()
+let[@inline never] untraced_work () = mixed 3_000; ()
 
 let totals () =
   let before = Gc.quick_stat () and minor_before = Gc.minor_words () in
@@ -65,10 +66,11 @@ let again_and_again file =
   Printf.printf "shared %d\n" (status "RssShmem: %d")
 
 let[@inline never] buffers count =
-  List.init count (fun _ -> Lifetrace.External.alloc ~bytes:56)
+  let buffer _ = Sys.opaque_identity (Lifetrace.External.alloc ~bytes:56) in
+  Sys.opaque_identity (List.init count buffer)
 
 let external_blocks () =
-  let tokens = List.filter_map Fun.id (buffers 20_000) in
+  let tokens = List.filter_map Fun.id (buffers 2_000) in
   List.iteri (fun i token -> if i mod 2 = 0 then Lifetrace.External.free token) tokens;
   Printf.printf "tokens %d\n" (List.length tokens)
 
@@ -77,7 +79,7 @@ let wait () =
   | Unix.WEXITED code -> code
   | Unix.WSIGNALED _ | Unix.WSTOPPED _ -> 255
 
-let[@inline never] child_work () = mixed 10_000
+let[@inline never] child_work () = mixed 10_000; ()
 
 let fork_then child =
   first_work ();

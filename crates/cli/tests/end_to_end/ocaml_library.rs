@@ -64,7 +64,9 @@ impl Trace {
         let trace = Trace::read(path);
         assert!(trace.is_complete, "{}", path.display());
         assert_eq!(trace.context.as_deref(), Some("in a test"));
-        let own = trace.functions().into_iter().find(|name| name.contains("Lifetrace"));
+        // But for the `Some` that External.alloc returns, which is a block of one word.
+        let own = trace.blocks.iter().filter(|block| block.words > 1);
+        let own = own.flat_map(|block| &block.functions).find(|name| name.contains("Lifetrace"));
         assert_eq!(own, None, "the tracer's own allocations and frames are not in a trace");
         trace
     }
@@ -110,7 +112,7 @@ fn requested(target: &Target, trace: &Path, rate: &str) -> Outcome {
 
 #[test]
 fn totals_are_the_runtimes_own() {
-    const RATE: f64 = 1e-3;
+    const RATE: f64 = 2e-4;
     for linked in BOTH {
         let target = traced(linked, &["totals"]);
         let bare = target.bare();
@@ -119,7 +121,7 @@ fn totals_are_the_runtimes_own() {
             said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let (_folder, path) = folder();
         for name in ["t.lt", "t.ctf"] {
-            quiet(&requested(&target, &path(name), "1e-3"));
+            quiet(&requested(&target, &path(name), "2e-4"));
             let trace = Trace::whole(&path(name));
             let estimates = [
                 trace.estimate(RATE, |block| block.source == Source::Minor),
@@ -211,8 +213,9 @@ fn memory_outside_the_heap() {
         let outcome = requested(&traced(linked, &["external"]), &path("t.lt"), "0.1");
         let said = quiet(&outcome).stdout_text();
         let tokens: usize = said.trim().strip_prefix("tokens ").unwrap().parse().unwrap();
-        // Of 20,000 blocks of 7 words each is hit with probability 0.522; deviation 71.
-        assert!((10_152..10_718).contains(&tokens), "{tokens}");
+        // Of 2,000 blocks of 7 words each is hit with probability 0.522; deviation 22. There is room for
+        // as many in the rings, however slow the recorder is.
+        assert!((954..1133).contains(&tokens), "{tokens}");
         let trace = Trace::whole(&path("t.lt"));
         let external = |block: &&Block| block.source == Source::External && block.words == 7;
         let blocks: Vec<&Block> = trace.blocks.iter().filter(external).collect();
