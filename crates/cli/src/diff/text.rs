@@ -175,13 +175,16 @@ fn value(metric: Metric, value: f64) -> String {
     measured(metric, &Estimate { value, variance: 0.0, uncertain: 0.0 })
 }
 
-/// `+38 ± 13 MiB`.
+/// `+38 ± 13 MiB`; without a sign where it may as well be the other one: `< 61 MiB`.
 fn change(metric: Metric, difference: &Difference) -> String {
     let change = difference.change();
     let variance = (difference.interval95() / Z95).powi(2);
     let text = measured(metric, &Estimate { value: change.abs(), variance, uncertain: 0.0 });
-    let sign = if change < 0.0 { "-" } else { "+" };
-    format!("{sign}{text}")
+    match (text.starts_with('<'), change < 0.0) {
+        (true, _) => text,
+        (false, true) => format!("-{text}"),
+        (false, false) => format!("+{text}"),
+    }
 }
 
 /// 97.5 % quantile of the normal distribution.

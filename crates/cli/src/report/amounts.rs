@@ -75,11 +75,11 @@ pub fn bytes_or_none(amount: &Amount, sampling: &Sampling) -> String {
     }
 }
 
-/// The number of objects, likewise.
+/// The number of objects, likewise: what `realloc` added is of no object.
 pub fn objects_or_none(amount: &Amount, sampling: &Sampling) -> String {
-    match amount.samples {
-        0 if !sampling.is_exact() => "none sampled".to_owned(),
-        _ => human::objects(&amount.objects),
+    match amount.objects.value > 0.0 || sampling.is_exact() {
+        true => human::objects(&amount.objects),
+        false => "none sampled".to_owned(),
     }
 }
 

@@ -6,7 +6,7 @@ const FROM_LEFT: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '�
 
 /// A bar that fills `share` of `width` cells; what is not nothing is seen.
 pub fn bar(share: f64, width: usize) -> String {
-    let eighths = eighths(share, width);
+    let eighths = if width > 0 { eighths(share, width) } else { 0 };
     let full = std::iter::repeat_n(FROM_LEFT[8], eighths / 8);
     full.chain((!eighths.is_multiple_of(8)).then(|| FROM_LEFT[eighths % 8])).collect()
 }
@@ -39,6 +39,7 @@ mod tests {
         assert_eq!(bar(1.0, 3), "███");
         assert_eq!(bar(0.5, 3), "█▌");
         assert_eq!(bar(1e-9, 3), "▏");
+        assert_eq!(bar(1.0, 0), "");
         assert_eq!(bar(0.0, 3), "");
         assert_eq!(bar(7.0, 2), "██");
         assert_eq!(bar(f64::NAN, 2), "");

@@ -78,6 +78,11 @@ impl Page {
         }
     }
 
+    /// Whether nothing of such a [`grid`](Self::grid) is cut off.
+    pub fn has_room(&self, head: &[&str], right: &[usize], rows: &[Vec<String>]) -> bool {
+        aligned(head, right, rows).iter().all(|line| columns(line.trim_end()) <= self.width)
+    }
+
     /// The same with a text at the end of each row (the first is a heading). All of them go below
     /// their rows where there is no room for [`TAIL`] columns of them.
     pub fn grid_with_tails(

@@ -14,6 +14,7 @@ use crate::study::Study;
 use crate::terminal::STRONG;
 
 const BAR: usize = 20;
+const LEAST_BAR: usize = 3;
 
 /// All sizes.
 pub struct Sizes {
@@ -31,7 +32,13 @@ impl Sizes {
         Ok(Self { classes: observed.report(), sampling })
     }
 
-    fn row(&self, class: &SizeClass, all_bytes: f64, all_objects: f64) -> Vec<String> {
+    fn row(
+        &self,
+        class: &SizeClass,
+        all_bytes: f64,
+        all_objects: f64,
+        width: usize,
+    ) -> Vec<String> {
         let part = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
         let bytes = part(class.allocated.bytes.value, all_bytes);
         let objects = part(class.allocated.objects.value, all_objects);
@@ -42,10 +49,10 @@ impl Sizes {
         vec![
             bounds,
             human::percent(objects),
-            bar(objects, BAR),
+            bar(objects, width),
             objects_or_none(&class.allocated, &self.sampling),
             human::percent(bytes),
-            bar(bytes, BAR),
+            bar(bytes, width),
             bytes_or_none(&class.allocated, &self.sampling),
             bytes_or_none(&class.live, &self.sampling),
         ]
@@ -59,10 +66,15 @@ impl View for Sizes {
         let sum = |of: fn(&SizeClass) -> f64| self.classes.iter().map(of).sum::<f64>();
         let bytes = sum(|class| class.allocated.bytes.value);
         let objects = sum(|class| class.allocated.objects.value);
-        let rows: Vec<_> =
-            self.classes.iter().map(|class| self.row(class, bytes, objects)).collect();
         let head = ["size", "objects", "", "", "bytes", "", "", "live at end"];
-        page.grid(&head, &[0, 1, 4], &rows);
+        let right = [0, 1, 4];
+        let rows = |width| -> Vec<_> {
+            self.classes.iter().map(|class| self.row(class, bytes, objects, width)).collect()
+        };
+        // Numbers are worth more than long bars.
+        let fits = |width: &usize| page.has_room(&head, &right, &rows(*width));
+        let width = (LEAST_BAR..=BAR).rev().find(fits).unwrap_or(0);
+        page.grid(&head, &right, &rows(width));
     }
 
     fn json(&self) -> serde_json::Result<Map<String, Value>> {

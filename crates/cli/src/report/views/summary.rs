@@ -84,5 +84,9 @@ fn objects(amount: &Amount, sampling: &Sampling) -> String {
     if amount.samples == 0 && !sampling.is_exact() {
         return String::new();
     }
-    human::objects(&amount.objects)
+    // What `realloc` added is of no object.
+    match amount.samples > 0 && amount.objects.value == 0.0 {
+        true => "none new".to_owned(),
+        false => human::objects(&amount.objects),
+    }
 }
