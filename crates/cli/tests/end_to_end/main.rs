@@ -15,6 +15,7 @@ mod hazards;
 mod leftovers;
 mod memtrace;
 mod ocaml;
+mod ocaml_facts;
 mod ocaml_library;
 mod ocaml_real_programs;
 mod ocaml_statistics;
