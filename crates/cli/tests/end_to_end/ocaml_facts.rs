@@ -50,7 +50,7 @@ fn the_collectors_counters_and_cycles() {
     {
         let own = own[name];
         assert!(cycles(generation).is_sorted(), "{name}");
-        let last = cycles(generation).last();
+        let last = cycles(generation).next_back();
         assert!(
             last.is_some_and(|last| (own..=own + 1).contains(&last)),
             "{name}: {last:?}, {own}"
