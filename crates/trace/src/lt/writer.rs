@@ -21,14 +21,22 @@ use crate::ids::{
 };
 
 /// A segment gets no packet more when it has so many bytes: at most 256 KiB lie between checkpoints,
-/// unless a single backtrace brings more.
+/// unless a single backtrace brings more. The further a trace is, the more ([`PARTS`]).
 const FULL_SEGMENT: u64 = (256 - 72) << 10;
 
 /// Or this much, and [`OLD_SEGMENT`] has passed.
 const WORTHWHILE_SEGMENT: u64 = 16 << 10;
 
-/// In microseconds.
+/// In microseconds; it grows likewise.
 const OLD_SEGMENT: u64 = 5_000_000;
+
+/// A segment may have this part of the bytes before it, and last for this part of the time, where that
+/// is more: each begins with the same names again, and damage costs no greater part of a long trace
+/// than of a short one.
+const PARTS: u64 = 32;
+
+/// But no more bytes than this.
+const LARGEST_SEGMENT: u64 = (1024 - 72) << 10;
 
 /// Or more frames than this have been told, so that memory stays bounded.
 const MANY_FRAMES: usize = 1 << 15;
@@ -268,7 +276,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes all events so far, and lets what follows build on nothing before it: damage on one side
-    /// does no harm on the other. Happens by itself every 256 KiB, and after 5 s if there are 16 KiB.
+    /// does no harm on the other. Happens by itself after 256 KiB, and after 5 s if there
+    /// are 16 KiB; in long traces after as much as is a thirty-second part of what there is.
     ///
     /// # Errors
     ///
@@ -426,10 +435,12 @@ impl<W: Write> Writer<W> {
     }
 
     fn is_segment_due(&self, time: Timestamp) -> bool {
-        let bytes = self.output.written - self.segment_start.offset;
-        let age = time.0.saturating_sub(self.segment_start.time.0);
-        let is_old = age >= OLD_SEGMENT && bytes >= WORTHWHILE_SEGMENT;
-        bytes >= FULL_SEGMENT || is_old || self.dictionary.len() > MANY_FRAMES
+        let Place { offset, time: begun } = self.segment_start;
+        let full = (offset / PARTS).clamp(FULL_SEGMENT, LARGEST_SEGMENT);
+        let old = (begun.0.saturating_sub(self.start.0) / PARTS).max(OLD_SEGMENT);
+        let bytes = self.output.written - offset;
+        let is_old = time.0.saturating_sub(begun.0) >= old && bytes >= WORTHWHILE_SEGMENT;
+        bytes >= full || is_old || self.dictionary.len() > MANY_FRAMES
     }
 
     fn begin_segment(&mut self) -> io::Result<()> {
