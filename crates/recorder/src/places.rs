@@ -36,8 +36,8 @@ const LEFT_OUT: LocationCode = LocationCode(3);
 /// The first code of a place.
 const FIRST_CODE: u64 = 4;
 
-/// About 100 bytes each.
-const MOST_PLACES: usize = 1 << 17;
+/// About 100 bytes each. Somewhat below 7/8 of a power of two, at which tables would double.
+const MOST_PLACES: usize = 100_000;
 const MOST_OBJECTS: usize = 1024;
 
 /// The places that a session has named lately, by number.

@@ -23,7 +23,7 @@ use crate::order::Batch;
 use crate::outcome::SessionEnd;
 
 /// What may wait in all queues together, in bytes. Each can exceed its share by one batch.
-const ROOM: usize = 16 << 20;
+const ROOM: usize = 12 << 20;
 
 /// What waits in all queues of a room together, in bytes.
 #[derive(Debug)]

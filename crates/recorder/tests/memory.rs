@@ -63,6 +63,15 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: as above.
         unsafe { System.dealloc(block, layout) }
     }
+
+    /// Large blocks grow where they are, or move by their pages: the system has no second one meanwhile.
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let now = NOW.fetch_add(size, Ordering::Relaxed) + size - layout.size();
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, size) }
+    }
 }
 
 #[test]
