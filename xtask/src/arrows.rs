@@ -13,8 +13,9 @@ use crate::shell;
 
 /// From each crate to those right beneath it.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("lifetrace-sampler", &[]),
     ("lifetrace-transport", &[]),
-    ("lifetrace-agent", &["lifetrace-transport"]),
+    ("lifetrace-agent", &["lifetrace-sampler", "lifetrace-transport"]),
     ("lifetrace-native", &["lifetrace-agent"]),
     ("lifetrace-ocaml", &["lifetrace-agent"]),
     ("lifetrace-preload", &["lifetrace-native", "lifetrace-ocaml"]),

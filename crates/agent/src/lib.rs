@@ -43,12 +43,13 @@ pub mod guard;
 pub mod lock;
 pub mod managed;
 pub mod phase;
-pub mod random;
 pub mod room;
-pub mod sampler;
 pub mod sender;
 pub mod session;
 pub mod sys;
 pub mod thread;
 pub mod tls;
 pub mod tracker;
+
+pub use lifetrace_sampler as sampler;
+pub use lifetrace_sampler::random;

@@ -9,15 +9,9 @@ pub struct Random {
 
 impl Random {
     /// The `stream`-th generator of `seed`; streams of one seed are independent for our purposes.
-    pub fn new(seed: u64, stream: u64) -> Self {
-        let mut mix = seed ^ stream.wrapping_mul(0xA076_1D64_78BD_642F);
-        let mut next = || {
-            mix = mix.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let z = (mix ^ (mix >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            z ^ (z >> 31)
-        };
-        Random { state: [next(), next(), next(), next()] }
+    pub const fn new(seed: u64, stream: u64) -> Self {
+        let start = seed ^ stream.wrapping_mul(0xA076_1D64_78BD_642F);
+        Random { state: [mixed(start, 1), mixed(start, 2), mixed(start, 3), mixed(start, 4)] }
     }
 
     /// 64 random bits.
@@ -35,6 +29,14 @@ impl Random {
     pub fn unit(&mut self) -> f64 {
         ((self.word() >> 11) + 1) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
+}
+
+/// The `step`-th number of SplitMix64.
+const fn mixed(start: u64, step: u64) -> u64 {
+    let z = start.wrapping_add(step.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]
@@ -61,6 +63,13 @@ mod tests {
         for _ in 0..1000 {
             assert_eq!(random.word(), naive(&mut reference));
         }
+    }
+
+    /// The first numbers of SplitMix64 from 1234567, as its authors' program prints them.
+    #[test]
+    fn seeds_are_mixed_as_advised() {
+        let expected = [6457827717110365317, 3203168211198807973, 9817491932198370423];
+        assert_eq!(Random::new(1_234_567, 0).state[..3], expected);
     }
 
     #[test]

@@ -2,8 +2,7 @@
 //! always; the bound is [`SIGMAS`] standard deviations, so a correct sampler with another seed would
 //! fail one comparison in about two million.
 
-use lifetrace_agent::random::Random;
-use lifetrace_agent::sampler::{Rate, WORD, footprint, words};
+use lifetrace_sampler::{Random, Rate, WORD, footprint, words};
 
 const SIGMAS: f64 = 5.0;
 
