@@ -52,7 +52,9 @@ fn no_std() -> Result<()> {
         eprintln!("skipped: no {BARE_TARGET}: rustup target add {BARE_TARGET}");
         return Ok(());
     }
-    shell::cargo(&format!("check --package lifetrace-transport --package lifetrace-sampler --target {BARE_TARGET}"))
+    shell::cargo(&format!(
+        "check --package lifetrace-transport --package lifetrace-sampler --target {BARE_TARGET}"
+    ))
 }
 
 /// They are a workspace of their own, and must not be left behind.

@@ -81,9 +81,13 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// For arenas that grow so; there is none yet. `random` is best a stream of this one's own.
+    /// For arenas that grow so; there is none yet, so no block passes the limit. `random` is best a stream of this one's own.
     pub const fn new(growth: Growth, rate: Rate, random: Random) -> Self {
-        Arena { growth, end: 0, hit: 0, rate, random }
+        let nowhere = match growth {
+            Growth::Up => 0,
+            Growth::Down => usize::MAX,
+        };
+        Arena { growth, end: nowhere, hit: nowhere, rate, random }
     }
 
     /// From now on blocks are placed from `at` to `end`; the limit to compare with.

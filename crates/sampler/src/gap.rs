@@ -30,6 +30,10 @@ pub const LONGEST_GAP: u64 = 1 << 58;
 /// much for what is rounded on the way.
 const ERROR: f64 = 1.0 / (1u64 << 43) as f64;
 
+/// From here on doubles are whole numbers, and the next one has the next bits: a sum with it is
+/// rounded to the nearest. (What is not in doubt is below 2^48.)
+const WHOLE: f64 = (1u64 << 52) as f64;
+
 const CELL_BITS: u32 = 6;
 const FRACTION: u64 = (1 << 52) - 1;
 const ONE: u64 = 1023 << 52;
@@ -49,22 +53,23 @@ pub(crate) struct Gaps {
     rate: f64,
     /// `1 / -ln q`
     scale: f64,
-    /// Half of 1, less the error: how far from the middle between two whole numbers an estimate may be.
-    safe: f64,
+    /// An estimate that is no further from a whole number is in doubt.
+    doubt: f64,
 }
 
 impl Gaps {
     /// `rate` in [0, 1).
     pub(crate) fn new(rate: f64) -> Self {
         let scale = -1.0 / libm::log1p(-rate);
-        Gaps { rate, scale, safe: 0.5 - scale * ERROR }
+        let error = scale * ERROR;
+        Gaps { rate, scale, doubt: if error < 0.5 { error } else { f64::INFINITY } }
     }
 
     /// Hits everything.
-    pub(crate) const ALWAYS: Gaps = Gaps { rate: 1.0, scale: 0.0, safe: 1.0 };
+    pub(crate) const ALWAYS: Gaps = Gaps { rate: 1.0, scale: 0.0, doubt: -1.0 };
 
     /// Hits nothing.
-    pub(crate) const NEVER: Gaps = Gaps { rate: 0.0, scale: f64::INFINITY, safe: -1.0 };
+    pub(crate) const NEVER: Gaps = Gaps { rate: 0.0, scale: f64::INFINITY, doubt: f64::INFINITY };
 
     #[inline]
     pub(crate) fn rate(&self) -> f64 {
@@ -75,9 +80,10 @@ impl Gaps {
     #[inline]
     pub(crate) fn of(&self, word: u64) -> u64 {
         let estimate = minus_ln(word | 1) * self.scale;
-        let whole = estimate as i64;
-        if (estimate - whole as f64 - 0.5).abs() < self.safe {
-            return whole as u64;
+        let near = estimate + WHOLE;
+        let over = estimate - (near - WHOLE);
+        if over.abs() > self.doubt {
+            return near.to_bits() - WHOLE.to_bits() - u64::from(over < 0.0);
         }
         self.settle(word | 1, estimate)
     }
