@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{arrows, checkers, readers, shell, tools};
+use crate::{arrows, bench, checkers, readers, shell, tools};
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
 const ALL_BUT_PRELOAD: &str = "--workspace --exclude lifetrace-preload";
@@ -24,6 +24,7 @@ pub fn ci() -> Result<()> {
     fuzzers()?;
     checkers::loom()?;
     test()?;
+    bench::arena::check()?;
     readers::run_if_possible()
 }
 

@@ -36,6 +36,9 @@ usage: cargo xtask COMMAND
                   what `record` adds to whole programs, in instructions, and where; appends to
                   benchmarks/record/instructions
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
+  bench arena     instructions of the fast paths of arenas, with sampling and without; appends to
+                  benchmarks/record/arena
+  bench draws     cost of drawing a gap between samples; appends to benchmarks/record/draws
   bench sample    cost of a sample and of a frame; appends to benchmarks/record/sample
   bench trace [FILE]
                   speed of reading and writing a trace; appends to benchmarks/record/trace
@@ -65,6 +68,8 @@ fn main() -> Result<()> {
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),
+        ["bench", "arena"] => bench::arena::run(),
+        ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),
         ["bench", "pair"] => bench::pair::run(),
         ["bench", "trace"] => bench::trace::run(None),

@@ -42,6 +42,14 @@ impl Callgrind {
         Ok(Callgrind { folder: folder.into(), lifetrace })
     }
 
+    /// Will count in `folder`, and record nothing.
+    ///
+    /// # Errors
+    /// If valgrind is not installed.
+    pub fn alone(folder: &Path) -> Result<Callgrind> {
+        Callgrind::new(folder, PathBuf::new())
+    }
+
     /// Runs `command` with `environment`, recorded with these arguments of `lifetrace record` if
     /// there are any, and gives the number of instructions of its first process.
     ///

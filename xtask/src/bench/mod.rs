@@ -1,11 +1,13 @@
 //! Benchmarks. Each appends a row per measurement to a dated record under `benchmarks/record`.
 //!
 //! [`native`] measures whole programs: [`workload`]s in [`variant`]s, one [`run`] at a time, whose
-//! medians are a [`row`]; [`table`] shows the latest in the README. [`instructions`], [`sample`] and
-//! [`pair`] count instructions too, which no other load on the machine disturbs. [`trace`] is about
+//! medians are a [`row`]; [`table`] shows the latest in the README. [`instructions`], [`sample`],
+//! [`pair`], [`arena`] and [`draws`] count instructions too, which no other load on the machine disturbs. [`trace`] is about
 //! reading and writing, [`report`] about what is made of that.
 
+pub mod arena;
 mod callgrind;
+pub mod draws;
 mod heaptrack;
 mod inputs;
 pub mod instructions;

@@ -32,7 +32,15 @@ pub fn c_with(folder: &Path, name: &str, options: &[&str]) -> Result<PathBuf> {
 /// # Errors
 /// If cargo fails.
 pub fn rust(name: &str) -> Result<PathBuf> {
-    shell::cargo(&format!("build --release --package xtask --example {name}"))?;
+    example("xtask", name)
+}
+
+/// Builds the example `name` of `package`.
+///
+/// # Errors
+/// If cargo fails.
+pub fn example(package: &str, name: &str) -> Result<PathBuf> {
+    shell::cargo(&format!("build --release --package {package} --example {name}"))?;
     Ok(shell::target_folder()?.join("release/examples").join(name))
 }
 
