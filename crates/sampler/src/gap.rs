@@ -15,11 +15,11 @@
 //!    (at one sample in 512 KiB, once in a hundred million draws) it is decided by [`power`], in
 //!    integers of 128 bits.
 //!
-//! Why not a table of the distribution (an alias table, or a ziggurat's layers)? It would take one or two
-//! nanoseconds less in a loop that does nothing but draw. But an allocator draws once in a
-//! hundred kilobytes, when none of the table is in the cache, and each rate would want its own: here,
-//! one line of a table of 1 KiB that all rates share is touched. A draw takes exactly one random word,
-//! which keeps streams comparable; and there is no tail or rejection to get wrong.
+//! Why not a table of the distribution (an alias table, or a ziggurat's layers)? A loop that does nothing
+//! but draw may be faster with one. But an allocator draws once in a hundred kilobytes, when
+//! none of the table is in the cache, and an alias table would be another for each rate: here, one line
+//! of a table of 1 KiB that all rates share is touched. A draw takes exactly one random word, so streams
+//! stay comparable; and there is no tail or rejection to get wrong.
 
 use crate::power::power;
 

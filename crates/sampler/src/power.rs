@@ -65,9 +65,9 @@ mod tests {
 
     #[test]
     fn agrees_with_floating_point() {
-        for rate in [1e-18, 1e-9, 1.5e-5, 0.01, 0.5, 0.999] {
+        for rate in [1e-18f64, 1e-9, 1.5e-5, 0.01, 0.5, 0.999] {
             for exponent in [1, 2, 3, 1000, 65_536, 1_000_003, 1 << 40] {
-                let expected = (exponent as f64 * (-rate as f64).ln_1p()).exp();
+                let expected = (exponent as f64 * (-rate).ln_1p()).exp();
                 let (found, tolerance) = (number(power(rate, exponent)), 1e-13 * expected + 1e-30);
                 assert!((found - expected).abs() < tolerance, "{rate} {exponent}: {found}");
             }

@@ -91,8 +91,8 @@ fn long_gaps_fit_the_distribution() {
 #[test]
 fn gaps_fit_by_chi_squared() {
     const DRAWS: usize = 1_000_000;
-    for rate in [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9] {
-        let log = (-rate as f64).ln_1p();
+    for rate in [1e-6f64, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9] {
+        let log = (-rate).ln_1p();
         let mut ends: Vec<u64> =
             (1..100).map(|share| ((1.0 - share as f64 / 100.0).ln() / log) as u64 + 1).collect();
         ends.dedup();
