@@ -16,11 +16,14 @@ use crate::random::Random;
 use crate::room::{Room, Space};
 use crate::sampler::{Hits, WORD};
 use crate::session::Session;
-use crate::thread::{self, COUNTING, Thread};
+use crate::thread::{self, COUNTING, EXCLUDED, Thread};
 use crate::{sender, sys, tls};
 
 /// Nobody allocates so many words.
 const FAR_WORDS: u64 = 1 << 59;
+
+/// Nor so many bytes.
+const FAR: i64 = i64::MAX / 2;
 
 /// Streams of random numbers for gaps while paused, beyond those that threads are numbered from.
 const FIRST_PAUSED_STREAM: u64 = 1 << 32;
@@ -88,6 +91,10 @@ fn enter_as(enter: impl FnOnce(&'static Session) -> Option<Entered>) -> Entry {
 /// To be called when [`tls::take`] went below zero for a block of `words`.
 #[cold]
 pub fn countdown_ended(words: u64) -> Countdown {
+    if is_excluded() {
+        tls::set_countdown(FAR);
+        return Countdown::Pass;
+    }
     if is_busy() {
         lost_in_signal_handler();
         return Countdown::Pass;
@@ -118,10 +125,38 @@ fn hears_malloc(session: &Session) -> bool {
     !session.header.paused() && session.header.settings().sources.has(Sources::NATIVE)
 }
 
-/// Whether this thread is inside the agent.
+/// Whether this thread is inside the agent, or none of the program's.
 pub fn is_busy() -> bool {
     // SAFETY: the pointer is this thread's own and stays mapped.
-    thread::current().is_some_and(|thread| unsafe { (*thread).busy })
+    thread::current().is_some_and(|thread| unsafe { (*thread).busy }) || is_excluded()
+}
+
+/// To be called by a thread of the recorder, first of all: it is never sampled, and never waits for the
+/// recorder.
+pub fn exclude_thread() {
+    tls::set_state(EXCLUDED);
+    tls::set_countdown(FAR);
+}
+
+fn is_excluded() -> bool {
+    tls::state() == EXCLUDED
+}
+
+/// To be called when [`tls::take_of`] has refused a block of `words` and the thread's countdown is of
+/// another epoch than `epoch`: draws one that is. Whether the block is hit.
+#[cold]
+pub fn enter_epoch(epoch: usize, words: u64) -> bool {
+    tls::set_epoch(epoch);
+    match phase::recording() {
+        Some(session) if phase::current() == Phase::Recording && !is_excluded() => {
+            if tls::state() == 0 {
+                tls::set_state(COUNTING);
+            }
+            tls::set_countdown(first_gap(session) * WORD as i64);
+        }
+        _ => tls::set_countdown(FAR),
+    }
+    tls::take((words * WORD) as usize)
 }
 
 /// Counts the release of a sample that could not be sent.
@@ -181,7 +216,6 @@ fn pass_over(session: &Session) {
 /// Restarts the countdown where it can't lead to a sample now: never again when off, at once when
 /// the agent is about to start, and at random when it records but could not serve this thread.
 fn rest() {
-    const FAR: i64 = i64::MAX / 2;
     const AT_ONCE: i64 = 0;
     tls::set_countdown(match phase::current() {
         Phase::Off => FAR,

@@ -1,7 +1,7 @@
 //! What the agent knows of a thread once it has had a sample. \[UNSAFE\]
 //!
 //! A thread-local word says which: 0 is a fresh thread, [`COUNTING`] one that only counts down,
-//! anything else the address of its [`Thread`]. Most threads of a program with thousands never get
+//! [`EXCLUDED`] one that is no thread of the program's, anything else the address of its [`Thread`]. Most threads of a program with thousands never get
 //! past counting. A `Thread` is a mapping of its own. When a thread ends, its `Thread` goes to a free
 //! list for the next one.
 
@@ -20,6 +20,10 @@ use crate::{sys, tls};
 
 /// The thread-local word of a thread that has a countdown and nothing else.
 pub const COUNTING: usize = 1;
+
+/// The thread-local word of a thread that is never in the agent: the recorder's, where it runs in the
+/// program's process.
+pub const EXCLUDED: usize = 2;
 
 /// See the module.
 #[derive(Debug)]
@@ -62,7 +66,7 @@ pub fn next_number() -> u32 {
 /// The pointer is valid for the thread's life; exclusive use is settled by `busy`.
 pub(crate) fn current() -> Option<*mut Thread> {
     match tls::state() {
-        0 | COUNTING => None,
+        0 | COUNTING | EXCLUDED => None,
         address => Some(address as *mut Thread),
     }
 }

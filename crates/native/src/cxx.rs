@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use lifetrace_agent::sampler::footprint;
 use lifetrace_agent::tls;
 
-use crate::interpose::sampled_or;
+use crate::interpose::{Malloc, sampled_or};
 use crate::next::{NEXT, comes_by_our_malloc, lookup};
 use crate::{modules, region, sample};
 
@@ -110,7 +110,7 @@ macro_rules! operators_delete {
             static OPERATOR: Operator = Operator::new($symbol);
             // SAFETY: the definition of this operator has this type; the caller's contract.
             unsafe {
-                if region::contains(block) && sample::freed(block) {
+                if region::contains(block) && sample::freed(&Malloc, block) {
                     return;
                 }
                 let Some(next) = OPERATOR.next() else { return NEXT.free()(block) };

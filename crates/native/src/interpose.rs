@@ -8,17 +8,53 @@
 use core::ffi::c_int;
 use core::ptr::null_mut;
 
+use lifetrace_agent::phase::Start;
 use lifetrace_agent::sampler::{WORD, footprint, words};
 use lifetrace_agent::tls;
 
+use crate::classes::QUANTUM;
 use crate::next::NEXT;
 use crate::region::{self, Block};
-use crate::sample::{self, Born};
+use crate::sample::{self, Born, Host};
+use crate::start;
 
 const PAGE: usize = 4096;
 
 /// Alignments above this are left to the next allocator, and not sampled.
 const LARGEST_ALIGNMENT: usize = 1 << 24;
+
+/// The malloc family as the host of samples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Malloc;
+
+impl Host for Malloc {
+    fn start(&self, start: Start) {
+        start::start(start);
+    }
+
+    fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
+        // SAFETY: an ordinary allocation.
+        unsafe {
+            match alignment {
+                ..=QUANTUM => NEXT.malloc()(size),
+                _ => NEXT.memalign()(alignment, size),
+            }
+        }
+    }
+
+    /// glibc learns from the free of a mapped block that blocks of its size are short-lived, and takes
+    /// the next ones from its heap, where they leave holes; from one that has shrunk to a page it learns
+    /// nothing.
+    unsafe fn give_up(&self, old: *mut u8, old_bytes: usize) {
+        /// glibc maps no smaller block until it has learned.
+        const MAPPED: usize = 128 * 1024;
+        // SAFETY: by contract; a realloc that fails leaves the block as it is.
+        unsafe {
+            let rest = if old_bytes < MAPPED { old } else { NEXT.realloc()(old, 1) };
+            NEXT.free()(if rest.is_null() { old } else { rest });
+        }
+    }
+}
 
 /// # Safety
 /// C's contract; the same holds for all functions here.
@@ -54,7 +90,7 @@ pub unsafe extern "C" fn free(block: *mut u8) {
 unsafe extern "C" fn free_sampled(block: *mut u8) {
     // SAFETY: the caller's contract.
     unsafe {
-        if !sample::freed(block) {
+        if !sample::freed(&Malloc, block) {
             NEXT.free()(block);
         }
     }
@@ -86,7 +122,7 @@ pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
         let usable = NEXT.malloc_usable_size()(block);
         let added = words(size).saturating_sub(words_of_usable(usable));
         if size != 0 && added != 0 && tls::take((added * WORD) as usize) {
-            return block_or(sample::grown(block, usable, added, size, 1), || {
+            return block_or(sample::grown(&Malloc, block, usable, added, size, 1), || {
                 NEXT.realloc()(block, size)
             });
         }
@@ -219,7 +255,7 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut u8, _alignment: usize, _
 #[cold]
 #[inline(never)]
 pub(crate) fn sampled_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
-    block_or(sample::born(size, alignment), next)
+    block_or(sample::born(&Malloc, size, alignment), next)
 }
 
 pub(crate) fn block_or(born: Born, next: impl FnOnce() -> *mut u8) -> *mut u8 {
@@ -233,7 +269,7 @@ pub(crate) fn block_or(born: Born, next: impl FnOnce() -> *mut u8) -> *mut u8 {
 #[cold]
 #[inline(never)]
 pub(crate) fn zeroed_or(size: usize, alignment: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
-    match sample::born(size, alignment) {
+    match sample::born(&Malloc, size, alignment) {
         Born::Sample(fresh) => {
             let block = fresh.block.address();
             // SAFETY: the block has `size` bytes, of which `dirty` may be other than zero.
@@ -260,7 +296,7 @@ unsafe fn realloc_sampled(address: *mut u8, size: usize) -> *mut u8 {
         if size > isize::MAX as usize {
             return NEXT.realloc()(null_mut(), size);
         }
-        sample::resized(block, size, 1)
+        sample::resized(&Malloc, block, size, 1)
     }
 }
 

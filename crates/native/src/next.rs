@@ -106,11 +106,9 @@ pub(crate) fn lookup(name: &CStr) -> Option<*mut c_void> {
 /// Does `work`; whether it came by our malloc: did it move this thread's countdown? Nothing is
 /// sampled or counted meanwhile.
 pub(crate) fn comes_by_our_malloc(work: impl FnOnce()) -> bool {
-    const FAR: i64 = 1 << 40;
-    let countdown = tls::countdown();
-    tls::set_countdown(FAR);
-    work();
-    let moved = tls::countdown() != FAR;
-    tls::set_countdown(countdown);
-    moved
+    tls::aside(|| {
+        let countdown = tls::countdown();
+        work();
+        tls::countdown() != countdown
+    })
 }

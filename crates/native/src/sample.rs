@@ -6,22 +6,42 @@
 
 use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
+use lifetrace_agent::phase::Start;
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
 use lifetrace_agent::tls;
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::message::{Manner, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
-use crate::classes::QUANTUM;
-use crate::next::NEXT;
 use crate::region::{self, Block, Extent, Fresh};
-use crate::{start, totals, unwind};
+use crate::{totals, unwind};
 
 /// Who is told of malloc's samples.
 const TRACKER: Announcer = Announcer;
 
 /// No allocator grants more.
 const LARGEST: usize = isize::MAX as usize;
+
+/// Who hears of blocks, and the allocator beneath: whose blocks are no samples.
+pub trait Host {
+    /// Starts the agent, or says that this is not the time.
+    fn start(&self, start: Start);
+
+    /// A block of the next allocator, or null.
+    fn allocate(&self, size: usize, alignment: usize) -> *mut u8;
+
+    /// Frees a block that the program has not freed.
+    ///
+    /// # Safety
+    /// The caller owns `old`, a block of the next allocator of so many usable bytes, and gives it up.
+    unsafe fn give_up(&self, old: *mut u8, old_bytes: usize);
+
+    /// Where the agent is a part of the program: frames whose stack pointers are not above this are the
+    /// agent's own.
+    fn own_stack(&self) -> u64 {
+        0
+    }
+}
 
 /// A block's new words, as they are announced.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +65,11 @@ pub enum Born {
 
 /// To be called when the countdown went below zero for a new block of `size` bytes.
 #[cold]
-pub fn born(size: usize, alignment: usize) -> Born {
-    let Some((mut entered, hits)) = hit(size) else { return Born::Pass };
+pub fn born(host: &impl Host, size: usize, alignment: usize) -> Born {
+    let Some((mut entered, hits)) = hit(host, size) else { return Born::Pass };
     let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
     let birth = Birth { first: 0, words: words(size), hits: hits.count, bytes: size as u64 };
-    announce(&mut entered, fresh.block, birth);
+    announce(host, &mut entered, fresh.block, birth);
     Born::Sample(fresh)
 }
 
@@ -72,48 +92,33 @@ pub fn counted_as_lost(block: *mut u8) -> *mut u8 {
 /// if the result is a sample.
 #[cold]
 pub unsafe fn grown(
+    host: &impl Host,
     old: *mut u8,
     old_bytes: usize,
     added: u64,
     size: usize,
     alignment: usize,
 ) -> Born {
-    let Some((mut entered, hits)) = hit((added * WORD) as usize) else { return Born::Pass };
+    let Some((mut entered, hits)) = hit(host, (added * WORD) as usize) else { return Born::Pass };
     let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
     let first = words(size) - added;
-    announce(&mut entered, fresh.block, growth(first, added, hits));
+    announce(host, &mut entered, fresh.block, growth(first, added, hits));
     drop(entered);
     let new = fresh.block.address();
     // SAFETY: both have that many bytes; the old one is given up by contract.
     unsafe {
         core::ptr::copy_nonoverlapping(old, new, old_bytes.min(size));
-        give_up(old, old_bytes);
+        host.give_up(old, old_bytes);
     }
     Born::Sample(fresh)
-}
-
-/// Frees a block that the program has not freed. glibc learns from the free of a mapped block that
-/// blocks of its size are short-lived, and takes the next ones from its heap, where they leave holes;
-/// from one that has shrunk to a page it learns nothing.
-///
-/// # Safety
-/// The caller owns `old`, a block of the next allocator of so many usable bytes, and gives it up.
-unsafe fn give_up(old: *mut u8, old_bytes: usize) {
-    /// glibc maps no smaller block until it has learned.
-    const MAPPED: usize = 128 * 1024;
-    // SAFETY: by contract; a realloc that fails leaves the block as it is.
-    unsafe {
-        let rest = if old_bytes < MAPPED { old } else { NEXT.realloc()(old, 1) };
-        NEXT.free()(if rest.is_null() { old } else { rest });
-    }
 }
 
 /// To be called when the countdown went below zero for words that were added to a block of the next
 /// allocator without moving it. If they are hit, `undo` takes them away again; whether it did. What it
 /// can't is counted as lost.
 #[cold]
-pub fn hit_in_vain(added: u64, undo: impl FnOnce() -> bool) -> bool {
-    let Some((entered, _)) = hit((added * WORD) as usize) else { return false };
+pub fn hit_in_vain(host: &impl Host, added: u64, undo: impl FnOnce() -> bool) -> bool {
+    let Some((entered, _)) = hit(host, (added * WORD) as usize) else { return false };
     let undone = undo();
     if !undone {
         entered.session().header.count_lost(LostReason::RegionFull);
@@ -126,13 +131,13 @@ pub fn hit_in_vain(added: u64, undo: impl FnOnce() -> bool) -> bool {
 /// # Safety
 /// `address` is in the region and comes from the program's call of free.
 #[cold]
-pub unsafe fn freed(address: *mut u8) -> bool {
+pub unsafe fn freed(host: &impl Host, address: *mut u8) -> bool {
     // SAFETY: by contract.
     let Some(block) = (unsafe { Block::at(address) }) else { return false };
     if !block.claim() {
         return false;
     }
-    match enter_started() {
+    match enter_started(host) {
         Entry::Recording(mut entered) => end(block, |extent| release(&mut entered, extent.sample)),
         _ => end(block, |extent| guard::count_lost_release(extent.sample)),
     }
@@ -145,33 +150,33 @@ pub unsafe fn freed(address: *mut u8) -> bool {
 /// # Safety
 /// The caller owns `block`, and gives it up unless the result is null.
 #[cold]
-pub unsafe fn resized(block: Block, size: usize, alignment: usize) -> *mut u8 {
+pub unsafe fn resized(host: &impl Host, block: Block, size: usize, alignment: usize) -> *mut u8 {
     let Some(place) = place_for(block, size, alignment) else {
         // SAFETY: the caller's.
-        return unsafe { leave_region(block, size, alignment) };
+        return unsafe { leave_region(host, block, size, alignment) };
     };
-    settle(place, size);
+    settle(host, place, size);
     place.address()
 }
 
 /// Gives a sampled block the size `size` where it is; whether that worked. The caller owns it.
 #[cold]
-pub fn resized_in_place(block: Block, size: usize) -> bool {
+pub fn resized_in_place(host: &impl Host, block: Block, size: usize) -> bool {
     let fits = size <= block.capacity() || block.fit(size);
     if fits {
-        settle(block, size);
+        settle(host, block, size);
     }
     fits
 }
 
 /// Says what a new size means for the samples of a block that has room for it.
-fn settle(block: Block, size: usize) {
+fn settle(host: &impl Host, block: Block, size: usize) {
     let (old_words, new_words) = (words(block.size()), words(size));
     block.resize(size);
     if new_words < old_words {
-        shrink(block, new_words, size);
+        shrink(host, block, new_words, size);
     } else if new_words > old_words {
-        grow(block, old_words, new_words - old_words);
+        grow(host, block, old_words, new_words - old_words);
     }
 }
 
@@ -206,35 +211,32 @@ fn place_for(block: Block, size: usize, alignment: usize) -> Option<Block> {
 ///
 /// # Safety
 /// As for [`resized`].
-unsafe fn leave_region(block: Block, size: usize, alignment: usize) -> *mut u8 {
-    // SAFETY: an ordinary allocation.
-    let new = unsafe {
-        if alignment <= QUANTUM { NEXT.malloc()(size) } else { NEXT.memalign()(alignment, size) }
-    };
+unsafe fn leave_region(host: &impl Host, block: Block, size: usize, alignment: usize) -> *mut u8 {
+    let new = host.allocate(size, alignment);
     if !new.is_null() {
         // SAFETY: both have that many bytes; the old one is given up.
         unsafe {
             core::ptr::copy_nonoverlapping(block.address(), new, block.size().min(size));
             counted_as_lost(new);
-            freed(block.address());
+            freed(host, block.address());
         }
     }
     new
 }
 
-fn grow(block: Block, first: u64, added: u64) {
+fn grow(host: &impl Host, block: Block, first: u64, added: u64) {
     let bytes = (added * WORD) as usize;
     if !tls::take(bytes) {
         return;
     }
-    if let Some((mut entered, hits)) = hit(bytes) {
-        announce(&mut entered, block, growth(first, added, hits));
+    if let Some((mut entered, hits)) = hit(host, bytes) {
+        announce(host, &mut entered, block, growth(first, added, hits));
     }
 }
 
 /// Ends the extents beyond `kept` words, and announces again what is left of one that is cut.
-fn shrink(block: Block, kept: u64, size: usize) {
-    let Entry::Recording(mut entered) = enter_started() else { return };
+fn shrink(host: &impl Host, block: Block, kept: u64, size: usize) {
+    let Entry::Recording(mut entered) = enter_started(host) else { return };
     let mut cut = None;
     block.retain(|extent| {
         let stays = extent.first + extent.words <= kept;
@@ -250,7 +252,7 @@ fn shrink(block: Block, kept: u64, size: usize) {
     let hits = rate.thin(&mut entered.random, cut.hits, words, cut.words);
     if hits > 0 {
         let bytes = if cut.first == 0 { size as u64 } else { words * WORD };
-        announce(&mut entered, block, Birth { first: cut.first, words, hits, bytes });
+        announce(host, &mut entered, block, Birth { first: cut.first, words, hits, bytes });
     }
 }
 
@@ -261,8 +263,8 @@ fn growth(first: u64, words: u64, hits: Hits) -> Birth {
 /// Captures the backtrace, and says that some words of `block` are a sample. If that does not get
 /// through, they are none.
 #[inline(never)]
-fn announce(entered: &mut Entered, block: Block, birth: Birth) {
-    unwind::capture(entered);
+fn announce(host: &impl Host, entered: &mut Entered, block: Block, birth: Birth) {
+    unwind::capture(entered, host.own_stack());
     let Birth { first, words, hits, bytes } = birth;
     let allocation = Allocation {
         size: bytes,
@@ -296,10 +298,10 @@ fn release(entered: &mut Entered, sample: u64) {
 }
 
 /// Enters; a forked child that has not looked for the recorder yet does so first.
-fn enter_started() -> Entry {
+fn enter_started(host: &impl Host) -> Entry {
     match guard::enter() {
         Entry::Start(start) => {
-            start::start(start);
+            host.start(start);
             guard::enter()
         }
         other => other,
@@ -307,7 +309,7 @@ fn enter_started() -> Entry {
 }
 
 /// Whether the block, or the added words, of `size` bytes are hit; starts the agent if need be.
-fn hit(size: usize) -> Option<(Entered, Hits)> {
+fn hit(host: &impl Host, size: usize) -> Option<(Entered, Hits)> {
     if size > LARGEST - 8 {
         tls::set_countdown(tls::countdown().wrapping_add(footprint(size) as i64));
         return None;
@@ -318,7 +320,7 @@ fn hit(size: usize) -> Option<(Entered, Hits)> {
                 region::heap().age(bytes_for(&entered, hits));
                 return Some((entered, hits));
             }
-            Countdown::Start(start) => start::start(start),
+            Countdown::Start(start) => host.start(start),
             Countdown::Pass => return None,
         }
     }

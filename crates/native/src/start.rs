@@ -1,4 +1,4 @@
-//! The agent's start in a process, and what a fork needs. \[UNSAFE\]
+//! The agent's start in a process. \[UNSAFE\]
 //!
 //! It runs at the first countdown, which is the first allocation of all, or in the library's
 //! constructor if nobody has allocated before. Both are on the main thread, before the program.
@@ -8,13 +8,13 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
-use lifetrace_agent::{lock, room, sys};
+use lifetrace_agent::{room, sys};
 use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
 use lifetrace_transport::message::{Body, NoticeKind};
 
 use crate::next::{NEXT, comes_by_our_malloc};
 use crate::unwind::engine;
-use crate::{arena, cxx, executable, modules, region, sandbox};
+use crate::{arena, cxx, executable, forks, modules, region, sandbox};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -113,7 +113,7 @@ fn hide_from_children() {
 
 /// What `pthread_atfork` is in glibc: its handlers, and the library that they belong to.
 type RegisterAtfork = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
-type Handler = unsafe extern "C" fn();
+type Handler = extern "C" fn();
 
 /// Looked up by name. As an import it would keep programs with another C library, which a traced one
 /// may start, from running at all: their loaders take a missing symbol for a reason to stop.
@@ -127,37 +127,5 @@ fn atfork() -> Option<RegisterAtfork> {
 
 fn register(atfork: RegisterAtfork) {
     // SAFETY: functions of this library, which is never unloaded: no owner need be named.
-    unsafe { atfork(before_fork, after_fork, after_fork_in_child, core::ptr::null_mut()) };
-}
-
-/// Locks held over the fork, so that the child finds whole tables. Who cannot be waited for (in
-/// bounded time) is left as it is.
-static FROZEN: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
-
-unsafe extern "C" fn before_fork() {
-    let holds: [Option<lock::Held<'_>>; 3] =
-        [modules::freeze(), arena::heap().freeze(), region::heap().freeze()];
-    for (held, frozen) in holds.into_iter().zip(&FROZEN) {
-        frozen.store(held.is_some(), Ordering::Relaxed);
-        // Released after the fork, in both processes.
-        core::mem::forget(held);
-    }
-}
-
-unsafe extern "C" fn after_fork() {
-    modules::reopen();
-    let thaws: [fn(); 3] = [modules::thaw, || arena::heap().thaw(), || region::heap().thaw()];
-    for (thaw, frozen) in thaws.into_iter().zip(&FROZEN) {
-        if frozen.swap(false, Ordering::Relaxed) {
-            thaw();
-        }
-    }
-}
-
-unsafe extern "C" fn after_fork_in_child() {
-    modules::reset_after_fork();
-    arena::heap().thaw();
-    region::heap().thaw();
-    engine::reset_after_fork();
-    phase::on_fork_in_child();
+    unsafe { atfork(forks::before, forks::after, forks::in_child, core::ptr::null_mut()) };
 }

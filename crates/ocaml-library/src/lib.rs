@@ -1,34 +1,26 @@
-//! What the OCaml library is made of beneath its OCaml code: the agent and the recorder in one process.
-//! \[UNSAFE\]
+//! What the OCaml library is made of beneath its OCaml code: agent and recorder in one process
+//! (`lifetrace-inside`), with OCaml's runtime as the source. \[UNSAFE\]
 //!
 //! # The model
 //!
 //! ```text
-//! the program's threads                      │ the recorder's threads, in the same process
-//! Lifetrace.start_tracing                    │
-//!   └─ lifetrace_start ─ recording ──────────┼─▶ Collector at a socket that nobody else knows
-//!        └─ agent (lifetrace-ocaml) connects ┼─▶ session: segment, trace file
-//!   └─ caml_memprof_start                    │
-//! samples ─ callbacks ─ rings ═══════════════╪═▶ order, symbolize, assemble ─▶ trace file
-//! Lifetrace.stop_tracing, exit ──────────────┼─▶ all is written
+//! Lifetrace.start_tracing
+//!   └─ lifetrace_start ─ recording ─▶ a recorder in this process, and the agent (lifetrace-ocaml)
+//!   └─ caml_memprof_start
+//! samples ─ callbacks ─ rings ══════▶ the recorder's threads ─▶ trace file
+//! Lifetrace.stop_tracing, exit ─────▶ all is written
 //! ```
 //!
 //! Nothing here is different from `lifetrace record` but where the recorder runs, and who starts
 //! Memprof: OCaml code, since `caml_memprof_start` may raise. The runtime is found by symbols that are
 //! linked into the program ([`symbols`]), so that a static executable can be traced.
 //!
-//! # Rules
+//! These functions hold the runtime's lock; they neither call back into OCaml nor allocate in its heap.
 //!
-//! - These functions hold the runtime's lock; they neither call back into OCaml nor allocate in its heap.
-//! - The recorder's threads take no signals, and its limit of open files is the program's own.
-//! - A forked child has none of the recorder's threads: it lets go of what is its parent's, untouched.
-//! - Where the preload library records the process already, nothing is started.
-//!
-//! \[UNSAFE\] files: `lib`, `recording`, `signals`, `symbols`.
+//! \[UNSAFE\] files: `lib`, `symbols`.
 
 mod recording;
 mod request;
-mod signals;
 mod symbols;
 
 use std::ffi::{CStr, OsStr, c_char};

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use lifetrace_recorder::{
-    CollectorOptions, Format, Introduction, OutputError, Rate, Rates, Schedule, SourceChoice,
+    CollectorOptions, Format, Introduction, Rate, Rates, Schedule, SourceChoice,
 };
 
 /// What `lifetrace record` does if nothing is said.
@@ -70,23 +70,6 @@ impl Request<'_> {
     }
 }
 
-/// What the command would say of its options.
-pub(crate) fn explain(error: &OutputError) -> String {
-    match error {
-        OutputError::Placeholder { template, placeholder } => format!(
-            "{}: '%{placeholder}' means nothing; there are %p (process id), %e (program) and %%",
-            template.display()
-        ),
-        OutputError::Exists(path) => {
-            format!(
-                "{} exists, and is not overwritten; %p in a name is the process id",
-                path.display()
-            )
-        }
-        OutputError::Io { .. } => error.to_string(),
-    }
-}
-
 /// A template that stands for this very path.
 fn literal(path: &OsStr) -> OsString {
     let doubled = path.as_bytes().iter().flat_map(|&byte| match byte {
@@ -98,6 +81,8 @@ fn literal(path: &OsStr) -> OsString {
 
 #[cfg(test)]
 mod tests {
+    use lifetrace_inside::error::StartError;
+
     use super::*;
 
     fn options(output: Output<'_>, rate: f64) -> Result<CollectorOptions, String> {
@@ -109,7 +94,11 @@ mod tests {
         let of = |output| {
             let options = options(output, 0.5).unwrap();
             let check = options.check("/bin/sh".as_ref());
-            (options.format, options.overwrite, check.map_err(|error| explain(&error)))
+            (
+                options.format,
+                options.overwrite,
+                check.map_err(|error| StartError::from(error).to_string()),
+            )
         };
         let [template, file] = [Output::Template, Output::File];
         assert_eq!(of(template("x.%p.ctf".as_ref())), (Format::Memtrace, false, Ok(())));

@@ -34,6 +34,7 @@ use crate::scribe::{Assignment, Scribe};
 use crate::session::Session;
 use crate::shm::Segment;
 use crate::symbolizer::Symbolizer;
+use crate::threads;
 
 /// How long a program's first agent waits for the end of its process's previous image.
 const SUCCESSION: Duration = Duration::from_millis(500);
@@ -122,9 +123,7 @@ impl Admission {
             symbolizer: Arc::clone(&self.symbolizer),
             failed: Arc::clone(&failed),
         };
-        std::thread::Builder::new()
-            .name(format!("trace {name}"))
-            .spawn(move || Scribe::run(assignment, &inbox, seat))?;
+        threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, seat))?;
         let session = Session::new(pid, handle, segment, queue, failed);
         self.receiver.send(Arrival::Session(Box::new(session)));
         Ok((descriptor, segment_bytes(&settings) as u64))

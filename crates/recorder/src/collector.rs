@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::{Exit, Label};
@@ -28,6 +28,7 @@ use crate::schedule::Schedule;
 use crate::socket::Socket;
 use crate::switch::Switch;
 use crate::symbolizer::Symbolizer;
+use crate::threads;
 use crate::wakeup::Wakeup;
 
 /// A process that somebody has just started says hello within this time.
@@ -171,8 +172,8 @@ impl Collector {
         let door = Door::new(socket, Arc::clone(&stop));
         let serve = move || door.serve(|visitor| admission.admit(visitor));
         let threads = Mutex::new(vec![
-            Builder::new().name("receiver".into()).spawn(move || receiver.run())?,
-            Builder::new().name("door".into()).spawn(serve)?,
+            threads::spawn("receiver", move || receiver.run())?,
+            threads::spawn("door", serve)?,
         ]);
         let follows_children = options.follow_children;
         let collector = Collector { progress, stop, switch, follows_children, threads };
@@ -193,7 +194,7 @@ impl Collector {
                 stop.raise();
             }
         };
-        let thread = Builder::new().name("schedule".into()).spawn(follow)?;
+        let thread = threads::spawn("schedule", follow)?;
         self.threads().push(thread);
         Ok(())
     }

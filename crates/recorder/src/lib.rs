@@ -82,6 +82,7 @@ mod stacks;
 mod stat;
 mod switch;
 mod symbolizer;
+mod threads;
 mod trace_file;
 mod wakeup;
 
@@ -99,3 +100,4 @@ pub use rate::{Rate, Rates};
 pub use recording::{CommandEnd, Config, Control, Recording, StartError};
 pub use schedule::Schedule;
 pub use socket::Socket;
+pub use threads::on_thread_start;

@@ -31,3 +31,17 @@ pub fn take(bytes: usize) -> bool {
         *countdown < 0
     }
 }
+
+/// Subtracts from the countdown if it is of `epoch`; whether it is not, or the result is negative.
+#[inline(always)]
+pub fn take_of(epoch: usize, bytes: usize) -> bool {
+    // SAFETY: the block is this thread's own.
+    unsafe {
+        let block = &mut *block();
+        if block.epoch != epoch {
+            return true;
+        }
+        block.countdown = block.countdown.wrapping_sub(bytes as i64);
+        block.countdown < 0
+    }
+}

@@ -1,9 +1,14 @@
-//! The two thread-local words of the agent: the countdown and the thread's state. \[UNSAFE\]
+//! The three thread-local words of the agent: the countdown, the thread's state, and the epoch that the
+//! countdown is of. \[UNSAFE\]
 //!
 //! `thread_local!` in a shared library calls `__tls_get_addr` at every use. Here the symbol is
 //! defined in assembly and addressed through its initial-exec GOT entry: one load and one
-//! `fs:`-relative access. The price is 16 bytes of the loader's static TLS surplus, which matters
+//! `fs:`-relative access. The price is 24 bytes of the loader's static TLS surplus, which matters
 //! only to a library that is loaded by dlopen.
+//!
+//! A program that has the agent linked in starts and ends sessions, and changes their rates, while its
+//! threads have countdowns of before. Nobody writes to another thread's words: each such change begins
+//! an *epoch*, and a thread that meets a later one than its own draws anew ([`take_of`]).
 
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
@@ -14,10 +19,10 @@ core::arch::global_asm!(
     ".globl lifetrace_tls",
     ".hidden lifetrace_tls",
     ".type lifetrace_tls,@object",
-    ".size lifetrace_tls,16",
+    ".size lifetrace_tls,24",
     ".p2align 4",
     "lifetrace_tls:",
-    ".zero 16",
+    ".zero 24",
     ".popsection",
 );
 
@@ -27,10 +32,47 @@ pub fn take(bytes: usize) -> bool {
     arch::take(bytes)
 }
 
+/// Takes `bytes` from the countdown if it is of this `epoch`; whether it is not, or went below zero.
+#[inline(always)]
+pub fn take_of(epoch: usize, bytes: usize) -> bool {
+    arch::take_of(epoch, bytes)
+}
+
+/// The epoch that the countdown is of; 0 in a fresh thread, and without epochs.
+#[inline]
+pub fn epoch() -> usize {
+    // SAFETY: the block is this thread's own, and a signal handler reads or writes it whole.
+    unsafe { (*arch::block()).epoch }
+}
+
+/// Sets the epoch that the countdown is of.
+#[inline]
+pub fn set_epoch(epoch: usize) {
+    // SAFETY: as above.
+    unsafe { (*arch::block()).epoch = epoch }
+}
+
+/// Does `work`, of which nothing is sampled or counted.
+pub fn aside<T>(work: impl FnOnce() -> T) -> T {
+    const FAR: i64 = 1 << 40;
+    let (countdown, epoch) = (countdown(), epoch());
+    set_countdown(FAR);
+    let result = work();
+    set_countdown(countdown);
+    // If one has begun meanwhile, the countdown is not of that.
+    set_epoch(epoch);
+    result
+}
+
+/// What no other thread's is while this one lives.
+pub fn identity() -> usize {
+    arch::block() as usize
+}
+
 /// Bytes that pass before the next hit; negative after [`take`] said so.
 #[inline]
 pub fn countdown() -> i64 {
-    // SAFETY: the block is this thread's own, and a signal handler reads or writes it whole.
+    // SAFETY: as above.
     unsafe { (*arch::block()).countdown }
 }
 
@@ -59,11 +101,28 @@ pub fn set_state(state: usize) {
 struct Block {
     countdown: i64,
     state: usize,
+    epoch: usize,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_countdown_of_another_epoch_is_left_as_it_is() {
+        set_countdown(20);
+        set_epoch(3);
+        assert!(take_of(4, 8) && take_of(2, 8));
+        assert!(!take_of(3, 20));
+        assert_eq!((countdown(), epoch()), (0, 3));
+        assert!(take_of(3, 8));
+        assert_eq!(countdown(), -8);
+        aside(|| {
+            assert!(!take_of(3, 1 << 30));
+            set_epoch(4);
+        });
+        assert_eq!((countdown(), epoch()), (-8, 3));
+    }
 
     #[test]
     fn every_thread_has_its_own() {

@@ -35,3 +35,26 @@ pub fn take(bytes: usize) -> bool {
     }
     false
 }
+
+/// Subtracts from the countdown if the block's third word is `epoch`; whether it is not, or the result is
+/// negative.
+#[inline(always)]
+pub fn take_of(epoch: usize, bytes: usize) -> bool {
+    // SAFETY: reads and writes this thread's own words, each at once.
+    unsafe {
+        core::arch::asm!(
+            "mov {offset}, qword ptr [rip + lifetrace_tls@GOTTPOFF]",
+            "cmp qword ptr fs:[{offset} + {of}], {epoch}",
+            "jne {hit}",
+            "sub qword ptr fs:[{offset}], {bytes}",
+            "js {hit}",
+            offset = out(reg) _,
+            of = const core::mem::offset_of!(Block, epoch),
+            epoch = in(reg) epoch,
+            bytes = in(reg) bytes,
+            hit = label { return true },
+            options(nostack),
+        );
+    }
+    false
+}

@@ -23,7 +23,7 @@ use core::ffi::c_int;
 use lifetrace_agent::sampler::{WORD, footprint, words};
 use lifetrace_agent::tls;
 
-use crate::interpose::{block_or, can_align, free, sampled_or, words_of_usable, zeroed_or};
+use crate::interpose::{Malloc, block_or, can_align, free, sampled_or, words_of_usable, zeroed_or};
 use crate::next::table;
 use crate::region::{self, Block};
 use crate::sample::{self, Born};
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn rallocx(block: *mut u8, size: usize, flags: c_int) -> *
         if added == 0 || !wish.can_be_sampled() || !tls::take((added * WORD) as usize) {
             return next();
         }
-        let born = sample::grown(block, usable, added, size, wish.alignment);
+        let born = sample::grown(&Malloc, block, usable, added, size, wish.alignment);
         let is_sample = matches!(born, Born::Sample(_));
         let new = block_or(born, next);
         if is_sample && wish.zero {
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn xallocx(block: *mut u8, size: usize, extra: usize, flag
         // What was added is hit. It cannot be a sample where it is: the block stays as it was, as it
         // may, and the program gets its memory in another way.
         let undo = || NEXT.xallocx()(block, usable, 0, flags) <= usable;
-        if sample::hit_in_vain(added, undo) { usable } else { new }
+        if sample::hit_in_vain(&Malloc, added, undo) { usable } else { new }
     }
 }
 
@@ -175,7 +175,7 @@ unsafe fn rallocx_sampled(address: *mut u8, size: usize, flags: c_int) -> *mut u
             return core::ptr::null_mut();
         }
         let old = block.size();
-        let new = sample::resized(block, size.max(1), wish.alignment);
+        let new = sample::resized(&Malloc, block, size.max(1), wish.alignment);
         if wish.zero && !new.is_null() {
             zero(new, old, size);
         }
@@ -192,8 +192,8 @@ unsafe fn xallocx_sampled(address: *mut u8, size: usize, extra: usize, flags: c_
     };
     let old = block.size();
     let most = size.saturating_add(extra).min(isize::MAX as usize);
-    if !sample::resized_in_place(block, most) {
-        sample::resized_in_place(block, size);
+    if !sample::resized_in_place(&Malloc, block, most) {
+        sample::resized_in_place(&Malloc, block, size);
     }
     if Wish::of(flags).zero {
         // SAFETY: the block is the caller's and has the size that it says.

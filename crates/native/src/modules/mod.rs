@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use framehop::Unwinder as _;
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::lock::{Held, Lock, Patience};
-use lifetrace_agent::sys;
+use lifetrace_agent::{sys, tls};
 use lifetrace_transport::message::{self, Body};
 
 use crate::unwind::engine::{self, Engine, Map};
@@ -52,6 +52,9 @@ static FORKING: AtomicBool = AtomicBool::new(false);
 /// This process is a fork, and has not scanned for itself.
 static INHERITED: AtomicBool = AtomicBool::new(false);
 
+/// The agent is a part of the program, whose frames are not its own.
+static LINKED_IN: AtomicBool = AtomicBool::new(false);
+
 /// The page of the last unknown code that a scan did not explain.
 static UNEXPLAINED: AtomicU64 = AtomicU64::new(0);
 
@@ -60,6 +63,11 @@ pub fn prepare() {
     for module in in_loader(scan).unwrap_or_default() {
         let _ = module.map_tables_again();
     }
+}
+
+/// To be called, before the first map is made, where the agent is linked into the program.
+pub fn share_with_program() {
+    LINKED_IN.store(true, Ordering::Relaxed);
 }
 
 /// Brings the map up to date, and the recorder too.
@@ -92,11 +100,13 @@ fn update(entered: &mut Entered, state: u64, read: impl FnOnce(&Vec<Loaded>) -> 
     let new_session = told() != (state >> 32) as u32;
     // SAFETY: under the lock.
     let known = unsafe { &mut *KNOWN.0.get() };
-    let Some(modules) = in_loader(|| read(known)) else { return };
-    announce(entered, known, &modules, new_session);
-    engine::publish(map(&modules));
-    *known = modules;
-    STATE.store(state, Ordering::Release);
+    tls::aside(|| {
+        let Some(modules) = in_loader(|| read(known)) else { return };
+        announce(entered, known, &modules, new_session);
+        engine::publish(map(&modules));
+        *known = modules;
+        STATE.store(state, Ordering::Release);
+    });
 }
 
 /// The session that was last told.
@@ -191,7 +201,7 @@ fn map(modules: &[Loaded]) -> Map {
     for module in modules {
         engine.add_module(module.framehop_module());
         text.push(module.text.clone());
-        if module.text.contains(&here) {
+        if module.text.contains(&here) && !LINKED_IN.load(Ordering::Relaxed) {
             own = module.text.clone();
         }
     }
@@ -224,7 +234,7 @@ mod tests {
         engine::prepare();
         engine::publish(map_for_tests());
         let (mut known, mut backtraces) = (0..0, Backtraces::default());
-        let end = engine::walk(0, &mut known, &mut backtraces);
+        let end = engine::walk(0, 0, &mut known, &mut backtraces);
         let frames: Vec<u64> = backtraces.delta().fresh.iter().collect();
         assert!(frames.len() > 5 && frames.len() < 200, "{frames:x?}");
         assert_eq!(end, engine::Walk::Complete);

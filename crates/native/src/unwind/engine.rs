@@ -39,7 +39,8 @@ pub struct Map {
     pub engine: Engine,
     /// Executable address ranges, in order.
     pub text: Vec<Range<u64>>,
-    /// The range of this library, whose frames are left out.
+    /// The range of this library, whose frames are left out; empty where the agent is a part of the
+    /// program.
     pub own: Range<u64>,
     number: u64,
 }
@@ -114,9 +115,15 @@ pub fn reset_after_fork() {
 
 /// Walks this thread's stack and leaves the address of every frame outside this library in
 /// `backtraces`, as return addresses. `readable` is what is known of this thread's stack, see
-/// [`Readable`]; `thread` is any number of its own.
+/// [`Readable`]; `thread` is any number of its own; frames up to the stack pointer `own_stack` are left
+/// out, too.
 #[inline(never)]
-pub fn walk(thread: usize, readable: &mut Range<u64>, backtraces: &mut Backtraces) -> Walk {
+pub fn walk(
+    thread: usize,
+    own_stack: u64,
+    readable: &mut Range<u64>,
+    backtraces: &mut Backtraces,
+) -> Walk {
     let (ip, registers) = registers::here();
     let mut stack = Readable::new(readable, registers.sp());
     for attempt in 0..=SLOTS {
@@ -130,7 +137,7 @@ pub fn walk(thread: usize, readable: &mut Range<u64>, backtraces: &mut Backtrace
         tools.cache.keep_only(map.number);
         backtraces.start(map.number);
         let mut walker = Walker { map, tools, stack: &mut stack, backtraces };
-        let Some(caller) = walker.leave_own(ip, registers) else { break };
+        let Some(caller) = walker.leave_own(ip, registers, own_stack) else { break };
         return walker.outwards(caller);
     }
     backtraces.leave_out();

@@ -28,19 +28,20 @@ use crate::modules;
 use engine::Walk;
 
 /// Captures this thread's backtrace into its [`Thread`], from the first frame outside this library,
-/// and sees to it that the recorder knows all modules in it.
+/// and sees to it that the recorder knows all modules in it. Where the agent is a part of the program,
+/// the frames up to the stack pointer `own_stack` count as the library's.
 #[inline(never)]
-pub fn capture(entered: &mut Entered) {
+pub fn capture(entered: &mut Entered, own_stack: u64) {
     if !entered.has_room_for_backtrace() {
         entered.backtraces.leave_out();
         return;
     }
     modules::refresh(entered);
-    let mut end = walk(entered);
+    let mut end = walk(entered, own_stack);
     if let Walk::Unknown(address) = end
         && modules::refresh_for_unknown(entered, address)
     {
-        end = walk(entered);
+        end = walk(entered, own_stack);
     }
     if end != Walk::Complete {
         entered.backtraces.truncate();
@@ -48,9 +49,9 @@ pub fn capture(entered: &mut Entered) {
 }
 
 #[inline(never)]
-fn walk(thread: &mut Thread) -> Walk {
+fn walk(thread: &mut Thread, own_stack: u64) -> Walk {
     let Thread { id, backtraces, readable, .. } = thread;
-    engine::walk(id.0 as usize, readable, backtraces)
+    engine::walk(id.0 as usize, own_stack, readable, backtraces)
 }
 
 #[cfg(test)]

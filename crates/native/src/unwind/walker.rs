@@ -36,13 +36,14 @@ enum Way {
 }
 
 impl Walker<'_, '_> {
-    /// From here to the first frame outside this library; `None` if the walk ends before that.
-    pub fn leave_own(&mut self, ip: u64, registers: Registers) -> Option<Caller> {
+    /// From here to the first frame outside this library and above `own_stack`; `None` if the walk ends
+    /// before that.
+    pub fn leave_own(&mut self, ip: u64, registers: Registers, own_stack: u64) -> Option<Caller> {
         let frame = Frame { sp: registers.sp(), bp: frame_pointer(&registers) };
         // The code here has set up its frame, so its address will do for a return address.
         let (mut distance, mut caller) = self.leave_known_own(ip, frame);
         while let Caller::At(address, frame) = caller
-            && self.map.own.contains(&address)
+            && (self.map.own.contains(&address) || frame.sp <= own_stack)
         {
             caller = match self.own_way(distance, address) {
                 Way::Rule(rule) => rule.caller(frame, self.stack),

@@ -24,6 +24,7 @@ use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
 use crate::notes::{Note, Notes};
+use crate::threads;
 use counters::ProcessFigures;
 use names::ThreadNames;
 
@@ -68,7 +69,7 @@ impl ObserverHandle {
             waiting: Arc::clone(&waiting),
             watched: Vec::new(),
         };
-        std::thread::Builder::new().name("observer".into()).spawn(move || observer.run(&inbox))?;
+        threads::spawn("observer", move || observer.run(&inbox))?;
         Ok(ObserverHandle { errands, waiting })
     }
 

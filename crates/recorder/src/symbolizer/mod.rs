@@ -22,6 +22,7 @@ use rustc_hash::FxHashMap;
 
 use crate::modules::FileAddress;
 use crate::process::ProcessImage;
+use crate::threads;
 pub(crate) use fit::fit;
 pub(crate) use object_file::ObjectFile;
 
@@ -62,9 +63,7 @@ impl Symbolizer {
     /// When no thread can be started.
     pub(crate) fn start() -> io::Result<Symbolizer> {
         let (requests, inbox) = mpsc::channel();
-        std::thread::Builder::new()
-            .name("symbolizer".into())
-            .spawn(move || resolver::serve(&inbox))?;
+        threads::spawn("symbolizer", move || resolver::serve(&inbox))?;
         Ok(Symbolizer { requests, shared: Mutex::default() })
     }
 

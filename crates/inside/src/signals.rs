@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 /// Runs `start` with all signals blocked, which threads inherit, and then those of before.
-pub(crate) fn without<T>(start: impl FnOnce() -> T) -> T {
+pub fn without<T>(start: impl FnOnce() -> T) -> T {
     let mut all = MaybeUninit::uninit();
     let mut before = MaybeUninit::uninit();
     // SAFETY: both sets are written before they are read.

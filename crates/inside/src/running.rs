@@ -1,0 +1,103 @@
+//! A recorder in this process, and the agent that speaks to it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use lifetrace_agent::guard::{self, Entry};
+use lifetrace_agent::phase::{self, Start};
+use lifetrace_recorder::{Collector, CollectorOptions, Outcome, Socket};
+use lifetrace_transport::message::Body;
+use rustix::process::getpid;
+
+use crate::error::StartError;
+use crate::{process, signals};
+
+/// See the module. It is to be ended, not dropped, and only by the process that has started it
+/// ([`crate::place`]).
+#[derive(Debug)]
+pub struct Running {
+    collector: Collector,
+}
+
+impl Running {
+    /// Starts a recorder of this process alone and connects the agent to it: from now on the process is
+    /// recorded. `at_exit` is called when the process exits.
+    ///
+    /// # Errors
+    /// [`StartError`]; then nothing is recorded, and there is no trace.
+    pub fn start(
+        options: &CollectorOptions,
+        at_exit: extern "C" fn(),
+    ) -> Result<Running, StartError> {
+        let executable = std::env::current_exe().unwrap_or_default();
+        options.check(&executable)?;
+        process::prepare(at_exit);
+        let start = phase::claim_restart().ok_or(StartError::Busy)?;
+        match collect(options) {
+            Ok((collector, path)) => connect(start, collector, path.as_bytes()),
+            Err(error) => {
+                start.finish(false);
+                Err(error)
+            }
+        }
+    }
+
+    /// The recorder.
+    pub fn collector(&self) -> &Collector {
+        &self.collector
+    }
+
+    /// Ends it on both sides: what has been sampled is in the trace.
+    pub fn end(self) -> Outcome {
+        let session = match guard::enter() {
+            Entry::Recording(mut entered) => {
+                entered.send(Body::Exiting);
+                Some(entered.session())
+            }
+            Entry::Start(start) => {
+                start.finish(false);
+                None
+            }
+            Entry::Bypass => None,
+        };
+        phase::end();
+        let outcome = self.collector.finish();
+        if let Some(session) = session {
+            session.give_back_rings();
+        }
+        outcome
+    }
+
+    /// Ends it and removes its trace: there is nothing in it.
+    pub fn abandon(self) {
+        phase::end();
+        remove_traces(&self.end());
+    }
+}
+
+/// A recorder, and where it listens.
+fn collect(options: &CollectorOptions) -> Result<(Collector, OsString), StartError> {
+    let socket = Socket::bind_abstract().or_else(|_| Socket::bind());
+    let socket = socket.map_err(StartError::Socket)?;
+    let path = socket.path().as_os_str().to_owned();
+    let collector = signals::without(|| Collector::start(socket, options, Some(getpid())))?;
+    Ok((collector, path))
+}
+
+fn connect(start: Start, collector: Collector, path: &[u8]) -> Result<Running, StartError> {
+    let is_connected = start.connect_to(path).is_some();
+    start.finish(is_connected);
+    if is_connected {
+        return Ok(Running { collector });
+    }
+    let refusal = collector.finish().refusals.into_iter().next();
+    let reason = refusal.map_or_else(|| "the recorder does not answer".into(), |it| it.reason);
+    Err(StartError::Refused(reason))
+}
+
+fn remove_traces(outcome: &Outcome) {
+    for trace in outcome.sessions.iter().filter(|trace| trace.path.is_file()) {
+        // It is as good as empty; nothing depends on it.
+        let _ = std::fs::remove_file(&trace.path);
+    }
+}

@@ -1,0 +1,28 @@
+//! The agent as a part of the program, which says itself when to start, and whose allocator asks for
+//! samples.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use lifetrace_agent::room;
+
+use crate::unwind::engine;
+use crate::{executable, modules, region};
+
+/// Does once what samples need; whether there is memory for them. One thread at a time.
+pub fn prepare() -> bool {
+    static PREPARED: AtomicBool = AtomicBool::new(false);
+    if !PREPARED.swap(true, Ordering::Relaxed) {
+        modules::share_with_program();
+        engine::prepare();
+    }
+    region::prepare()
+}
+
+/// Finds out, once, where the main thread's stack is and which program this is. One thread at a time.
+pub fn take_notes() {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    if !TAKEN.swap(true, Ordering::Relaxed) {
+        room::take_note_of_main_stack();
+        executable::take_note();
+    }
+}
