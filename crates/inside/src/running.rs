@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
-use lifetrace_recorder::{Collector, CollectorOptions, Outcome, Socket};
+use lifetrace_recorder::{Collector, CollectorOptions, Outcome, Socket, on_thread_start};
 use lifetrace_transport::message::Body;
 use rustix::process::getpid;
 
 use crate::error::StartError;
-use crate::{process, signals};
+use crate::process::{self, Occasions};
+use crate::signals;
 
 /// See the module. It is to be ended, not dropped, and only by the process that has started it
 /// ([`crate::place`]).
@@ -21,17 +22,14 @@ pub struct Running {
 
 impl Running {
     /// Starts a recorder of this process alone and connects the agent to it: from now on the process is
-    /// recorded. `at_exit` is called when the process exits.
+    /// recorded.
     ///
     /// # Errors
     /// [`StartError`]; then nothing is recorded, and there is no trace.
-    pub fn start(
-        options: &CollectorOptions,
-        at_exit: extern "C" fn(),
-    ) -> Result<Running, StartError> {
+    pub fn start(options: &CollectorOptions, occasions: Occasions) -> Result<Running, StartError> {
         let executable = std::env::current_exe().unwrap_or_default();
         options.check(&executable)?;
-        process::prepare(at_exit);
+        process::prepare(occasions);
         let start = phase::claim_restart().ok_or(StartError::Busy)?;
         match collect(options) {
             Ok((collector, path)) => connect(start, collector, path.as_bytes()),
@@ -80,6 +78,7 @@ fn collect(options: &CollectorOptions) -> Result<(Collector, OsString), StartErr
     let socket = Socket::bind_abstract().or_else(|_| Socket::bind());
     let socket = socket.map_err(StartError::Socket)?;
     let path = socket.path().as_os_str().to_owned();
+    on_thread_start(guard::exclude_thread);
     let collector = signals::without(|| Collector::start(socket, options, Some(getpid())))?;
     Ok((collector, path))
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use lifetrace_agent::phase::Start;
 use lifetrace_inside::place::Place;
 use lifetrace_inside::preload;
+use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::modules;
 use lifetrace_ocaml::linked::{self, Memprof, Unable};
@@ -36,6 +37,10 @@ const HOST: Host = Host {
     begin_session: |start: Start| start.finish(false),
     announce_modules: modules::refresh,
 };
+
+/// OCaml's own at_exit ends most; not that of a C program. If the program exits in the middle of a start or
+/// an end, that is not waited for.
+const OCCASIONS: Occasions = Occasions { at_exit, in_child: || {} };
 
 /// Starts a recorder and connects the agent to it.
 ///
@@ -92,7 +97,7 @@ pub(crate) fn abandon() {
 
 fn begin(request: &Request<'_>) -> Result<Recording, String> {
     let options = request.options()?;
-    let running = Running::start(&options, at_exit).map_err(|error| error.to_string())?;
+    let running = Running::start(&options, OCCASIONS).map_err(|error| error.to_string())?;
     match linked::prepare(HOST, &symbols::find) {
         Ok(memprof) => Ok(Recording { memprof, running }),
         Err(unable) => {
@@ -120,8 +125,6 @@ impl Recording {
     }
 }
 
-/// For programs that end without OCaml's at_exit, a C program's for one. If the program exits in the
-/// middle of a start or an end, that is not waited for.
 extern "C" fn at_exit() {
     if let Some(recording) = CURRENT.take_at_exit() {
         tell_errors(&recording.end());

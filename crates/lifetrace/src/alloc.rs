@@ -1,0 +1,321 @@
+//! The allocator that a program wraps around its own. \[UNSAFE\]
+//!
+//! Each of the four functions of [`GlobalAlloc`] is a jump through a pointer ([`crate::hooks`]). As long
+//! as there is no session, the pointers lead straight to the inner allocator: two instructions for a call.
+//! During a session they lead to functions that count down the words, as the preload library's do, and
+//! that know a sampled block by its address.
+//!
+//! The inner allocator of most programs is a type without contents. Then nobody has to be told where it
+//! is, and no instruction is spent on it: see [`Place`].
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt;
+use std::mem::{MaybeUninit, transmute};
+use std::ptr::NonNull;
+
+use lifetrace_agent::sampler::{WORD, footprint, words};
+use lifetrace_agent::tls;
+use lifetrace_native::region;
+
+use crate::hooks::{self, Hooks, Table, Tables};
+use crate::sampled::{self, Inner};
+
+/// A program's allocator, and around it what a session hears of it.
+///
+/// Made a program's global allocator, it costs nothing measurable as long as no session runs. See the
+/// [crate's description](crate) for what one costs.
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOC: lifetrace::Alloc = lifetrace::Alloc::system();
+/// # fn main() {}
+/// ```
+///
+/// Any other allocator can be inside, a static one with contents, too:
+///
+/// ```
+/// # use std::alloc::System as MiMalloc;
+/// #[global_allocator]
+/// static ALLOC: lifetrace::Alloc<MiMalloc> = lifetrace::Alloc::new(MiMalloc);
+/// # fn main() {}
+/// ```
+#[repr(C)]
+pub struct Alloc<A = System> {
+    hooks: Hooks,
+    inner: A,
+}
+
+/// Where an allocator is; nothing, which takes no instruction to pass on, if it has no contents.
+type Place<A> = MaybeUninit<*const Alloc<A>>;
+
+type Allocate<A> = unsafe fn(usize, usize, Place<A>) -> *mut u8;
+type Deallocate<A> = unsafe fn(*mut u8, usize, usize, Place<A>);
+type Zeroed<A> = unsafe fn(usize, usize, &Alloc<A>) -> *mut u8;
+type Reallocate<A> = unsafe fn(*mut u8, usize, usize, usize, &Alloc<A>) -> *mut u8;
+
+impl Alloc<System> {
+    /// Around the system's allocator.
+    pub const fn system() -> Alloc<System> {
+        Alloc::new(System)
+    }
+}
+
+impl<A: GlobalAlloc> Alloc<A> {
+    /// Around any other.
+    pub const fn new(inner: A) -> Alloc<A> {
+        Alloc { hooks: Hooks::new(Self::TABLES), inner }
+    }
+
+    const TABLES: &Tables = &Tables {
+        plain: Table {
+            alloc: Self::plain_alloc as Allocate<A> as *mut (),
+            dealloc: Self::plain_dealloc as Deallocate<A> as *mut (),
+            alloc_zeroed: Self::plain_zeroed as Zeroed<A> as *mut (),
+            realloc: Self::plain_realloc as Reallocate<A> as *mut (),
+        },
+        counting: Table {
+            alloc: Self::counting_alloc as Allocate<A> as *mut (),
+            dealloc: Self::knowing_dealloc as Deallocate<A> as *mut (),
+            alloc_zeroed: Self::counting_zeroed as Zeroed<A> as *mut (),
+            realloc: Self::counting_realloc as Reallocate<A> as *mut (),
+        },
+        knowing: Table {
+            alloc: Self::plain_alloc as Allocate<A> as *mut (),
+            dealloc: Self::knowing_dealloc as Deallocate<A> as *mut (),
+            alloc_zeroed: Self::plain_zeroed as Zeroed<A> as *mut (),
+            realloc: Self::knowing_realloc as Reallocate<A> as *mut (),
+        },
+    };
+
+    #[inline(always)]
+    fn place(&self) -> Place<A> {
+        match size_of::<A>() {
+            0 => MaybeUninit::uninit(),
+            _ => MaybeUninit::new(self),
+        }
+    }
+
+    /// # Safety
+    /// `place` is that of a living `Alloc<A>`.
+    #[inline(always)]
+    unsafe fn inner<'a>(place: Place<A>) -> &'a A {
+        // SAFETY: a value without contents is anywhere, and there is one; others are where the place says.
+        unsafe {
+            match size_of::<A>() {
+                0 => NonNull::dangling().as_ref(),
+                _ => &(*place.assume_init()).inner,
+            }
+        }
+    }
+}
+
+/// Functions without a session, or for blocks that are no samples. Arguments are those of
+/// [`GlobalAlloc`]'s.
+impl<A: GlobalAlloc> Alloc<A> {
+    unsafe fn plain_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+        // SAFETY: the caller's contract is the inner allocator's.
+        unsafe {
+            let inner = Self::inner(place);
+            // Of what the usual block is like, most allocators make use; so it is settled once.
+            if align <= 16 && align <= size {
+                return inner.alloc(layout(size, align));
+            }
+            unusual(|| inner.alloc(layout(size, align)))
+        }
+    }
+
+    unsafe fn plain_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
+        // SAFETY: the caller's contract is the inner allocator's.
+        unsafe { Self::inner(place).dealloc(block, layout(size, align)) }
+    }
+
+    unsafe fn plain_zeroed(size: usize, align: usize, this: &Self) -> *mut u8 {
+        hooks::answer_call(&this.hooks);
+        // SAFETY: the caller's contract is the inner allocator's.
+        unsafe { this.inner.alloc_zeroed(layout(size, align)) }
+    }
+
+    unsafe fn plain_realloc(
+        block: *mut u8,
+        size: usize,
+        align: usize,
+        new_size: usize,
+        this: &Self,
+    ) -> *mut u8 {
+        // SAFETY: the caller's contract is the inner allocator's.
+        unsafe { this.inner.realloc(block, layout(size, align), new_size) }
+    }
+}
+
+/// Functions during a session, and of one that has ended but whose sampled blocks live on.
+impl<A: GlobalAlloc> Alloc<A> {
+    unsafe fn counting_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        unsafe {
+            if tls::take_of(hooks::epoch(), footprint(size)) {
+                return Self::hit_alloc(size, align, place);
+            }
+            Self::inner(place).alloc(layout(size, align))
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn hit_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        let host = unsafe { Inner::new(Self::inner(place), layout(size, align)) };
+        sampled::born(&host, |inner, layout| {
+            // SAFETY: as above.
+            unsafe { inner.alloc(layout) }
+        })
+    }
+
+    unsafe fn knowing_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        unsafe {
+            if region::contains(block) {
+                return Self::sampled_dealloc(block, size, align, place);
+            }
+            Self::inner(place).dealloc(block, layout(size, align));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn sampled_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
+        // SAFETY: the caller's contract, for a block in the region.
+        unsafe { sampled::freed(&Inner::new(Self::inner(place), layout(size, align)), block) }
+    }
+
+    unsafe fn counting_zeroed(size: usize, align: usize, this: &Self) -> *mut u8 {
+        if tls::take_of(hooks::epoch(), footprint(size)) {
+            // SAFETY: of a layout.
+            return this.hit_zeroed(unsafe { layout(size, align) });
+        }
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        unsafe { this.inner.alloc_zeroed(layout(size, align)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hit_zeroed(&self, layout: Layout) -> *mut u8 {
+        let host = Inner::new(&self.inner, layout);
+        sampled::born_zeroed(&host, |inner, layout| {
+            // SAFETY: the caller's contract, which is the inner allocator's.
+            unsafe { inner.alloc_zeroed(layout) }
+        })
+    }
+
+    unsafe fn counting_realloc(
+        block: *mut u8,
+        size: usize,
+        align: usize,
+        new_size: usize,
+        this: &Self,
+    ) -> *mut u8 {
+        let added = words(new_size).saturating_sub(words(size));
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        unsafe {
+            if region::contains(block) {
+                return this.sampled_realloc(block, layout(size, align), new_size);
+            }
+            if added != 0 && tls::take_of(hooks::epoch(), (added * WORD) as usize) {
+                return this.hit_realloc(block, layout(size, align), new_size);
+            }
+            this.inner.realloc(block, layout(size, align), new_size)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn hit_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let host = Inner::new(&self.inner, layout);
+        // SAFETY: the caller's contract.
+        unsafe {
+            sampled::grown(&host, block, new_size, |inner| inner.realloc(block, layout, new_size))
+        }
+    }
+
+    unsafe fn knowing_realloc(
+        block: *mut u8,
+        size: usize,
+        align: usize,
+        new_size: usize,
+        this: &Self,
+    ) -> *mut u8 {
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        unsafe {
+            if region::contains(block) {
+                return this.sampled_realloc(block, layout(size, align), new_size);
+            }
+            this.inner.realloc(block, layout(size, align), new_size)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn sampled_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's contract, for a block in the region.
+        unsafe { sampled::resized(&Inner::new(&self.inner, layout), block, new_size) }
+    }
+}
+
+// SAFETY: every pointer in `hooks` leads to one of the functions above, of the type that is called here.
+// A block is the inner allocator's, or one in the region, which is as large and as aligned as was asked
+// for; all functions that may meet one of the latter know it.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
+    #[inline(always)]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: see above.
+        unsafe {
+            let alloc = transmute::<*mut (), Allocate<A>>(self.hooks.alloc());
+            alloc(layout.size(), layout.align(), self.place())
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: see above.
+        unsafe {
+            let dealloc = transmute::<*mut (), Deallocate<A>>(self.hooks.dealloc());
+            dealloc(block, layout.size(), layout.align(), self.place());
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: see above.
+        unsafe {
+            let zeroed = transmute::<*mut (), Zeroed<A>>(self.hooks.alloc_zeroed());
+            zeroed(layout.size(), layout.align(), self)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: see above.
+        unsafe {
+            let realloc = transmute::<*mut (), Reallocate<A>>(self.hooks.realloc());
+            realloc(block, layout.size(), layout.align(), new_size, self)
+        }
+    }
+}
+
+impl<A: fmt::Debug> fmt::Debug for Alloc<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Alloc").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+/// # Safety
+/// Those of a layout.
+#[inline(always)]
+unsafe fn layout(size: usize, align: usize) -> Layout {
+    // SAFETY: by contract.
+    unsafe { Layout::from_size_align_unchecked(size, align) }
+}
+
+#[cold]
+fn unusual<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}

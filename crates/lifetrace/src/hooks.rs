@@ -1,0 +1,243 @@
+//! Which functions an allocator's calls lead to. \[UNSAFE\]
+//!
+//! ```text
+//! plain ── a session is about to start ──▶ knowing ◀── it starts, it ends ──▶ counting
+//!   ▲                                         │
+//!   └── no session, and no sampled block ─────┘
+//! ```
+//!
+//! The pointers of one allocator change one after the other while other threads call it, so any of them
+//! may meet any mixture for a moment, and some may still be in functions of long before. Two things must
+//! hold, and do:
+//!
+//! - *Who frees a sampled block knows it.* All pointers that take blocks know before the first one counts,
+//!   and whoever places a sample has seen that ([`Claim::new`]).
+//! - *Nobody places a sample once nobody knows any more.* Who is about to place one says so first, in
+//!   [`LIVE`], and looks then whether the process is recorded; who ends the recording does these in the
+//!   opposite order. So one of them sees the other. Meanwhile, and as long as a session is about to start,
+//!   [`WANTED`] keeps everybody from forgetting.
+//!
+//! All of this is of the program's global allocator. It is found by a call that it answers
+//! ([`find_global`]), since an allocator cannot know that it is one.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::hint::black_box;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+
+use lifetrace_agent::lock::{Lock, Patience};
+use lifetrace_agent::tls;
+
+/// Where calls lead, and where they could.
+pub(crate) struct Hooks {
+    alloc: AtomicPtr<()>,
+    dealloc: AtomicPtr<()>,
+    alloc_zeroed: AtomicPtr<()>,
+    realloc: AtomicPtr<()>,
+    tables: &'static Tables,
+}
+
+/// Functions, each of the type that its caller knows.
+pub(crate) struct Table {
+    pub(crate) alloc: *mut (),
+    pub(crate) dealloc: *mut (),
+    pub(crate) alloc_zeroed: *mut (),
+    pub(crate) realloc: *mut (),
+}
+
+/// See the module.
+pub(crate) struct Tables {
+    pub(crate) plain: Table,
+    pub(crate) counting: Table,
+    pub(crate) knowing: Table,
+}
+
+// SAFETY: pointers to functions.
+unsafe impl Sync for Table {}
+// SAFETY: as above.
+unsafe impl Send for Table {}
+
+/// The program's global allocator, once it is found.
+static GLOBAL: AtomicPtr<Hooks> = AtomicPtr::new(null_mut());
+
+/// The thread whose call is to be answered, by its [`tls::identity`].
+static CALLER: AtomicUsize = AtomicUsize::new(0);
+
+/// Held by whoever changes where calls lead.
+static CHANGE: Lock = Lock::new();
+
+/// There is a session, or about to be one, or one that has not quite ended. Changed under [`CHANGE`].
+static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Countdowns are of this epoch; see [`tls`].
+static EPOCH: AtomicUsize = AtomicUsize::new(0);
+
+/// Sampled blocks that there are, and threads that may be placing one.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+impl Hooks {
+    pub(crate) const fn new(tables: &'static Tables) -> Hooks {
+        let Table { alloc, dealloc, alloc_zeroed, realloc } = tables.plain;
+        Hooks {
+            alloc: AtomicPtr::new(alloc),
+            dealloc: AtomicPtr::new(dealloc),
+            alloc_zeroed: AtomicPtr::new(alloc_zeroed),
+            realloc: AtomicPtr::new(realloc),
+            tables,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn alloc(&self) -> *mut () {
+        self.alloc.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn dealloc(&self) -> *mut () {
+        self.dealloc.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn alloc_zeroed(&self) -> *mut () {
+        self.alloc_zeroed.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn realloc(&self) -> *mut () {
+        self.realloc.load(Ordering::Relaxed)
+    }
+
+    /// The functions that take blocks first: where they know, nobody counts yet.
+    fn lead_to(&self, table: &Table) {
+        self.dealloc.store(table.dealloc, Ordering::Release);
+        self.realloc.store(table.realloc, Ordering::Release);
+        self.alloc_zeroed.store(table.alloc_zeroed, Ordering::Release);
+        self.alloc.store(table.alloc, Ordering::Release);
+    }
+}
+
+/// The epoch now.
+#[inline(always)]
+pub(crate) fn epoch() -> usize {
+    EPOCH.load(Ordering::Relaxed)
+}
+
+/// To be called by an allocator's plain `alloc_zeroed`: if this is the call by which the global one is
+/// looked for, it is found.
+#[inline]
+pub(crate) fn answer_call(hooks: &Hooks) {
+    let caller = CALLER.load(Ordering::Relaxed);
+    if caller != 0 && caller == tls::identity() {
+        GLOBAL.store((&raw const *hooks).cast_mut(), Ordering::Release);
+    }
+}
+
+/// Looks for the program's global allocator; whether it is an [`Alloc`](crate::Alloc). One thread at a time.
+pub(crate) fn find_global() -> bool {
+    let layout = Layout::new::<u64>();
+    if global().is_none() {
+        CALLER.store(tls::identity(), Ordering::Relaxed);
+        // SAFETY: the layout has a size; the block is freed as it was allocated. The compiler, which may
+        // leave out pairs of these, does not know that it is the same block.
+        unsafe {
+            let block = black_box(alloc_zeroed(layout));
+            CALLER.store(0, Ordering::Relaxed);
+            if !block.is_null() {
+                dealloc(block, layout);
+            }
+        }
+    }
+    global().is_some()
+}
+
+/// The global allocator's.
+fn global() -> Option<&'static Hooks> {
+    // SAFETY: null, or what the global allocator has answered with, which is a static.
+    unsafe { GLOBAL.load(Ordering::Acquire).as_ref() }
+}
+
+/// A session is about to start: from now on sampled blocks are known.
+pub(crate) fn know() {
+    change(Patience::Long, |hooks| {
+        WANTED.store(true, Ordering::Relaxed);
+        hooks.lead_to(&hooks.tables.knowing);
+    });
+}
+
+/// From now on blocks are counted. The process is recorded already.
+pub(crate) fn count() {
+    change(Patience::Long, |hooks| {
+        EPOCH.fetch_add(1, Ordering::Release);
+        hooks.lead_to(&hooks.tables.counting);
+    });
+}
+
+/// From now on no thread begins to count.
+pub(crate) fn count_no_more() {
+    change(Patience::Long, |hooks| hooks.lead_to(&hooks.tables.knowing));
+}
+
+/// The process is not recorded any more, or not after all.
+pub(crate) fn let_go() {
+    WANTED.store(false, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+    rest_if_possible();
+}
+
+/// If there are no sampled blocks, and are not going to be, calls lead straight to the inner allocator.
+fn rest_if_possible() {
+    change(Patience::Short, |hooks| {
+        if !WANTED.load(Ordering::Relaxed) && LIVE.load(Ordering::Relaxed) == 0 {
+            hooks.lead_to(&hooks.tables.plain);
+        }
+    });
+}
+
+/// In a forked child, which has one thread and is not recorded. Threads of the parent that were about to
+/// place samples are taken to have done so.
+pub(crate) fn reset_after_fork() {
+    CHANGE.reset();
+    count_no_more();
+    let_go();
+}
+
+fn change(patience: Patience, work: impl FnOnce(&Hooks)) {
+    let held = CHANGE.acquire(patience);
+    if let Some((_held, hooks)) = held.zip(global()) {
+        work(hooks);
+    }
+}
+
+/// A sampled block's part in [`LIVE`], from before it is placed until it is freed.
+#[derive(Debug)]
+pub(crate) struct Claim;
+
+impl Claim {
+    /// To be made before the session is looked at.
+    pub(crate) fn new() -> Claim {
+        // What led here may be of a session that this thread has seen nothing else of.
+        fence(Ordering::Acquire);
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        Claim
+    }
+
+    /// The claim of a block that lives.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
+    }
+
+    /// That of a block which was placed with one.
+    pub(crate) fn of_placed() -> Claim {
+        Claim
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let is_last = LIVE.fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_last && !WANTED.load(Ordering::Relaxed) {
+            rest_if_possible();
+        }
+    }
+}

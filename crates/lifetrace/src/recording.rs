@@ -1,0 +1,183 @@
+//! What is to be recorded.
+
+use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lifetrace_recorder::{
+    CollectorOptions, Format, Introduction, Rate, Rates, Schedule, SourceChoice,
+};
+
+use crate::error::Error;
+use crate::session::{self, Session};
+
+/// What `lifetrace record` does if nothing is said.
+const INTERVAL: u64 = 512 << 10;
+const COUNTERS: Duration = Duration::from_millis(100);
+
+/// A session to be: where its trace goes, how densely it samples, what it says of itself.
+///
+/// ```no_run
+/// let session = lifetrace::Recording::new("server.%p.lt")
+///     .interval(256 << 10)
+///     .label("version", env!("CARGO_PKG_VERSION"))
+///     .start()?;
+/// # Ok::<(), lifetrace::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is recorded before `start`"]
+pub struct Recording {
+    output: OsString,
+    overwrite: bool,
+    density: Density,
+    seed: Option<u64>,
+    labels: Vec<(String, String)>,
+    counters: Option<Duration>,
+    max_size: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Density {
+    Interval(u64),
+    PerByte(f64),
+}
+
+impl Recording {
+    /// A session that writes its trace to `output`. In the name, `%p` is the process id, `%e` the program's
+    /// base name, and `%%` a percent sign. It is our own format, unless the name ends in `.ctf`, Memtrace's.
+    pub fn new(output: impl Into<PathBuf>) -> Recording {
+        Recording {
+            output: output.into().into_os_string(),
+            overwrite: false,
+            density: Density::Interval(INTERVAL),
+            seed: None,
+            labels: Vec::new(),
+            counters: Some(COUNTERS),
+            max_size: None,
+        }
+    }
+
+    /// One sample for so many bytes, on average; 512 KiB if nothing is said. 1 samples everything, so that
+    /// the trace is exact.
+    pub fn interval(mut self, bytes: u64) -> Recording {
+        self.density = Density::Interval(bytes);
+        self
+    }
+
+    /// Likewise, as the probability that a byte is sampled; 1.0 samples everything.
+    pub fn rate(mut self, per_byte: f64) -> Recording {
+        self.density = Density::PerByte(per_byte);
+        self
+    }
+
+    /// Of the sampler's random numbers, which are others at each run if nothing is said.
+    pub fn seed(mut self, seed: u64) -> Recording {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Something that the trace says of itself.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Recording {
+        self.labels.push((key.into(), value.into()));
+        self
+    }
+
+    /// Whether a file of that name may be overwritten; not, if nothing is said.
+    pub fn overwrite(mut self, may_overwrite: bool) -> Recording {
+        self.overwrite = may_overwrite;
+        self
+    }
+
+    /// How often the process's memory is noted, `None` for never; ten times a second if nothing is said.
+    pub fn counters(mut self, every: Option<Duration>) -> Recording {
+        self.counters = every;
+        self
+    }
+
+    /// Greatest length of the trace, in bytes: one that would exceed it ends before.
+    pub fn max_size(mut self, bytes: u64) -> Recording {
+        self.max_size = Some(bytes);
+        self
+    }
+
+    /// Starts.
+    ///
+    /// # Errors
+    /// If there is a session, if the trace's file is there or can't be made, if the global allocator is not
+    /// an [`Alloc`](crate::Alloc): each [`Error`] says what to do. Then nothing is recorded.
+    pub fn start(self) -> Result<Session, Error> {
+        session::start(&self.options()?)
+    }
+
+    fn options(self) -> Result<CollectorOptions, Error> {
+        let rate = self.density.rate()?;
+        Ok(CollectorOptions {
+            format: Format::of_name(&self.output).unwrap_or_default(),
+            output: self.output,
+            overwrite: self.overwrite,
+            sources: SourceChoice::Native,
+            rates: Rates::all(rate),
+            stack_limit: lifetrace_recorder::MOST_FRAMES,
+            seed: self.seed.unwrap_or_else(random_seed),
+            follow_children: false,
+            schedule: Schedule::default(),
+            max_size: self.max_size,
+            counters: self.counters,
+            labels: self.labels,
+            introduction: Introduction::default(),
+        })
+    }
+}
+
+impl Density {
+    fn rate(self) -> Result<Rate, Error> {
+        match self {
+            Density::Interval(bytes) => Rate::from_interval(bytes)
+                .ok_or_else(|| Error::Rate(format!("an interval of {bytes} bytes"))),
+            Density::PerByte(rate) => Rate::from_probability_per_byte(rate)
+                .ok_or_else(|| Error::Rate(format!("a rate of {rate}"))),
+        }
+    }
+}
+
+/// Different at each call.
+fn random_seed() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_rate_is_refused() {
+        for recording in [
+            Recording::new("x").interval(0),
+            Recording::new("x").rate(0.0),
+            Recording::new("x").rate(1.5),
+            Recording::new("x").rate(f64::NAN),
+        ] {
+            let error = recording.options().unwrap_err();
+            assert!(error.to_string().contains("at least 1 byte"), "{error}");
+        }
+    }
+
+    #[test]
+    fn rates_and_intervals_are_the_same_thing() {
+        let rate = |recording: Recording| recording.options().unwrap().rates.malloc;
+        assert_eq!(rate(Recording::new("x").interval(1)), Rate::EXACT);
+        assert_eq!(rate(Recording::new("x").rate(1.0)), Rate::EXACT);
+        let default = rate(Recording::new("x"));
+        assert_eq!(default, rate(Recording::new("x").rate(1.0 / (512 << 10) as f64)));
+    }
+
+    #[test]
+    fn the_name_says_the_format() {
+        let format = |name: &str| Recording::new(name).options().unwrap().format;
+        assert_eq!(
+            (format("x.lt"), format("x"), format("x.ctf")),
+            (Format::Lt, Format::Lt, Format::Memtrace)
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! The one session of this process.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lifetrace_inside::place::{Occupancy, Place};
+use lifetrace_inside::preload;
+use lifetrace_inside::process::Occasions;
+use lifetrace_inside::running::Running;
+use lifetrace_native::linked;
+use lifetrace_recorder::CollectorOptions;
+
+use crate::error::Error;
+use crate::hooks;
+use crate::summary::Summary;
+
+/// A session under way. It ends when it is [stopped](Session::stop) or dropped, or with the process.
+#[derive(Debug)]
+#[must_use = "the session ends when this is dropped"]
+pub struct Session {
+    /// `None` if it is elsewhere.
+    number: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Current {
+    number: u64,
+    output: PathBuf,
+    running: Running,
+}
+
+static CURRENT: Place<Current> = Place::new();
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+const OCCASIONS: Occasions = Occasions { at_exit, in_child: hooks::reset_after_fork };
+
+pub(crate) fn start(options: &CollectorOptions) -> Result<Session, Error> {
+    if preload::records() {
+        return Ok(Session { number: None });
+    }
+    let mut current = CURRENT.enter();
+    if let Some(active) = current.get() {
+        return Err(Error::Active(active.output.clone()));
+    }
+    current.forget_parents();
+    if !hooks::find_global() {
+        return Err(Error::NoAllocator);
+    }
+    if !linked::prepare() {
+        return Err(Error::NoMemory);
+    }
+    hooks::know();
+    let running = Running::start(options, OCCASIONS).inspect_err(|_| hooks::let_go())?;
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    current.put(Current { number, output: options.output.clone().into(), running });
+    hooks::count();
+    Ok(Session { number: Some(number) })
+}
+
+impl Session {
+    /// Ends the session, and returns when its trace is written.
+    ///
+    /// # Errors
+    /// If the trace could not be written to its end, or if the session is not of this process: a forked
+    /// child has its parent's sessions, but not their recorder.
+    pub fn stop(mut self) -> Result<Summary, Error> {
+        match self.number.take() {
+            Some(number) => end(number),
+            None => Ok(Summary::default()),
+        }
+    }
+
+    /// Whether it is `lifetrace record` that records this process. Then that writes the trace, of all that
+    /// it was told to, and this session does nothing.
+    pub fn is_elsewhere(&self) -> bool {
+        self.number.is_none()
+    }
+
+    /// From now on nothing is sampled; what was sampled before is followed to its end. It takes up to 20 ms
+    /// until all threads know.
+    pub fn pause(&self) {
+        self.with(|current| current.running.collector().pause());
+    }
+
+    /// Undoes [`pause`](Session::pause).
+    pub fn resume(&self) {
+        self.with(|current| current.running.collector().resume());
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&Current) -> T) -> Option<T> {
+        let current = CURRENT.enter();
+        current.get().filter(|current| Some(current.number) == self.number).map(work)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(number) = self.number.take() {
+            tell(end(number));
+        }
+    }
+}
+
+fn end(number: u64) -> Result<Summary, Error> {
+    let mut current = CURRENT.enter();
+    match current.get() {
+        Some(active) if active.number == number => take(&mut current),
+        _ => Err(Error::Over),
+    }
+}
+
+/// No other session starts before this one has ended.
+fn take(current: &mut Occupancy<'_, Current>) -> Result<Summary, Error> {
+    current.take().ok_or(Error::Over).and_then(Current::end)
+}
+
+impl Current {
+    fn end(self) -> Result<Summary, Error> {
+        hooks::count_no_more();
+        let outcome = self.running.end();
+        hooks::let_go();
+        Summary::of(outcome)
+    }
+}
+
+/// If the program exits in the middle of a start or an end, that is not waited for.
+extern "C" fn at_exit() {
+    if let Some(current) = CURRENT.take_at_exit() {
+        tell(current.end());
+    }
+}
+
+/// Nothing more can be done about a trace that was not written; nor if nobody can be told.
+fn tell(end: Result<Summary, Error>) {
+    if let Err(error @ Error::Write { .. }) = end {
+        let _ = writeln!(std::io::stderr(), "lifetrace: {error}");
+    }
+}

@@ -1,0 +1,54 @@
+//! What has come of a session.
+
+use std::path::PathBuf;
+
+use lifetrace_recorder::{Outcome, SessionReport};
+
+use crate::error::Error;
+
+/// What a session has written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The trace; none of a session [elsewhere](crate::Session::is_elsewhere).
+    pub path: Option<PathBuf>,
+    /// Its length, in bytes.
+    pub bytes: u64,
+    /// Sampled allocations in it.
+    pub samples: u64,
+    /// Events that should be in it and are not.
+    pub lost: Vec<Loss>,
+    /// Whether it has the greatest size that it may have, and so does not go on to the end.
+    pub is_full: bool,
+}
+
+/// Lost events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// How many.
+    pub events: u64,
+    /// Why, in words.
+    pub reason: &'static str,
+}
+
+impl Summary {
+    pub(crate) fn of(outcome: Outcome) -> Result<Summary, Error> {
+        // There is one process, and it had one session.
+        let report = outcome.sessions.into_iter().next();
+        report.map_or(Ok(Summary::default()), Summary::of_report)
+    }
+
+    fn of_report(report: SessionReport) -> Result<Summary, Error> {
+        let SessionReport { path, samples, bytes, is_full, lost, error, .. } = report;
+        if let Some(error) = error {
+            return Err(Error::Write { path, error });
+        }
+        let loss = |(reason, events): (lifetrace_recorder::LostReason, u64)| Loss {
+            events,
+            reason: reason.description(),
+        };
+        let lost = lost.into_iter().map(loss).collect();
+        Ok(Summary { path: Some(path), bytes, samples, lost, is_full })
+    }
+}
