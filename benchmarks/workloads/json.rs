@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 /// A document of megabytes would fragment glibc's heap by chance, which costs more than recording.
 const RECORDS: u64 = 500;
 
-fn main() {
+/// Does so.
+pub fn main() {
     let rounds: u64 = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(1);
     let mut text = document().to_string();
     for round in 0..rounds {

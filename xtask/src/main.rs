@@ -31,6 +31,9 @@ usage: cargo xtask COMMAND
   bench ocaml [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of Memtrace where ocamlfind knows it, on OCaml programs;
                   appends to benchmarks/record/ocaml
+  bench inside [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
+                  cost of the crate `lifetrace` to Rust programs, idle and recording, and of other
+                  allocators that record; appends to benchmarks/record/inside
   bench table     write the README's table again from that record
   bench instructions
                   what `record` adds to whole programs, in instructions, and where; appends to
@@ -66,6 +69,7 @@ fn main() -> Result<()> {
         ["clippy"] => ci::clippy(),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
+        ["bench", "inside", ref options @ ..] => bench::inside::run(options),
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),
         ["bench", "arena"] => bench::arena::run(),

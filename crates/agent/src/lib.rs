@@ -38,6 +38,7 @@ extern crate std;
 pub mod announcer;
 pub mod backtrace;
 pub mod buffer;
+pub mod chain;
 pub mod frames;
 pub mod guard;
 pub mod lock;

@@ -8,13 +8,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Entered, Entry};
 use lifetrace_agent::phase::{self, Phase};
+use lifetrace_agent::thread::Thread;
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::codec::MAX_FRAMES;
 use lifetrace_transport::message::{Body, Manner, NoticeKind, SourceKind};
 
 use crate::blocks::{self, NONE, Value};
 use crate::runtime::{self, Runtime};
-use crate::{linked, stack, start, state, yielding};
+use crate::{callstacks, linked, stack, start, state, yielding};
 
 /// Who is told of OCaml's samples.
 pub(crate) const TRACKER: Announcer = Announcer;
@@ -24,6 +25,14 @@ pub(crate) const WORD_BYTES: u64 = 8;
 /// `allocation_source`, as the runtime numbers it: 0 is the normal one; custom blocks' is 2, and 5.5 has
 /// a fourth, mapped files'.
 const DESERIALISED: u64 = 1;
+
+/// A backtrace, innermost frame first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Captured<'a> {
+    Frames(&'a [u64]),
+    /// The thread's last walk.
+    Walk,
+}
 
 /// Fewer frames say nothing.
 const LEAST_LIMIT: usize = 16;
@@ -59,9 +68,6 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
         }
         return NONE;
     };
-    if entered.session().header.paused() {
-        return NONE;
-    }
     // SAFETY: the runtime's record { n_samples; size; source; callstack }; nothing runs that would move
     // or change its blocks before we return.
     let (samples, words, source, frames) = unsafe {
@@ -71,10 +77,14 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
     if linked::is_own(frames) {
         return NONE;
     }
+    if entered.session().header.paused() {
+        callstacks::drop_ticket(frames);
+        return NONE;
+    }
     if runtime.version.misreports_domains() {
         watch_domains(&mut entered, runtime);
     }
-    if !capture(&mut entered, runtime, frames) {
+    if !callstacks::redeem(&mut entered, runtime, frames) {
         return NONE;
     }
     let allocation = Allocation {
@@ -100,10 +110,21 @@ fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
 }
 
 /// Makes the runtime's backtrace the thread's, in words that the recorder knows; whether that worked.
-pub(crate) fn capture(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -> bool {
+/// `frames` are the runtime's, or what the thread has walked.
+pub(crate) fn capture(
+    entered: &mut Entered,
+    runtime: &Runtime,
+    frames: Captured<'_>,
+    is_whole: bool,
+) -> bool {
     let limit = entered.session().header.settings().stack_limit as usize;
-    let is_whole = frames.len() < start::depth();
-    entered.managed.update(frames, limit.clamp(LEAST_LIMIT, MAX_FRAMES), !is_whole);
+    let limit = limit.clamp(LEAST_LIMIT, MAX_FRAMES);
+    let Thread { managed, chain, .. } = &mut **entered;
+    let frames = match frames {
+        Captured::Frames(frames) => frames,
+        Captured::Walk => chain.frames(),
+    };
+    managed.update(frames, limit, !is_whole);
     let is_known = translate(entered, runtime).is_some();
     if !is_known {
         entered.managed.forget();

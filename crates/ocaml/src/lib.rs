@@ -11,9 +11,10 @@
 //! readlink("/proc/self/exe")     once, by the runtime: initialised, and before any OCaml code
 //!   └─ start ─ runtime (symbols, version) ─ caml_memprof_start(rate, depth, tracker)
 //!
-//! allocation hit ─ runtime ─ thunk ─ callbacks ─ Tracker::allocated ─▶ ring
-//!                            │         └─ slots: each distinct frame is named once (debug_info)
-//!                            └─ on a stack of our own
+//! allocation hit ─ runtime ─┬─ callstacks: walks the stack in the runtime's place (OCaml 4)
+//!                           └─ thunk ─ callbacks ─ Tracker::allocated ─▶ ring
+//!                              │         └─ slots: each distinct frame is named once (debug_info)
+//!                              └─ on a stack of our own
 //! ```
 //!
 //! # Rules
@@ -30,8 +31,8 @@
 //! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later. Of
 //! these 4.13 is tested; the layouts of the others are those of their sources.
 //!
-//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `linked`, `runtime`, `stack`, `start`, `state`,
-//! `thunks/*`, `totals`, `yielding`.
+//! \[UNSAFE\] files: `blocks`, `callbacks`, `callstacks`, `debug_info`, `descriptors`, `linked`, `patch`,
+//! `runtime`, `stack`, `start`, `state`, `thunks/*`, `totals`, `yielding`.
 //!
 //! [`Gc.Memprof`]: https://ocaml.org/manual/5.3/api/Gc.Memprof.html
 
@@ -42,9 +43,12 @@ extern crate std;
 
 mod blocks;
 mod callbacks;
+mod callstacks;
 mod debug_info;
+mod descriptors;
 pub mod linked;
 mod names;
+mod patch;
 mod runtime;
 mod slots;
 mod stack;
@@ -53,4 +57,5 @@ mod state;
 mod thunks;
 mod totals;
 mod version;
+mod waiting;
 mod yielding;

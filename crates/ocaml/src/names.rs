@@ -10,9 +10,12 @@ macro_rules! for_runtime_names {
             "caml_allocated_words"
             "caml_c_call"
             "caml_cleanup_on_exit"
+            "caml_collect_current_callstack"
             "caml_debuginfo_extract"
             "caml_debuginfo_location"
             "caml_debuginfo_next"
+            "caml_frame_descriptors"
+            "caml_frame_descriptors_mask"
             "caml_frametable"
             "caml_gc_minor_words_unboxed"
             "caml_memprof_enter_thread"
@@ -23,6 +26,8 @@ macro_rules! for_runtime_names {
             "caml_plat_mutex_reinit"
             "caml_process_pending_actions_res"
             "caml_record_backtraces"
+            "caml_stat_alloc_noexc"
+            "caml_stat_resize_noexc"
             "caml_terminate_signals"
         }
     };

@@ -7,10 +7,13 @@ use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use lifetrace_agent::chain::State;
 use lifetrace_agent::sys;
 
 use crate::blocks::{NONE, Value};
+use crate::callstacks::Collecting;
 use crate::debug_info::{Extract, Locate, Next};
+use crate::descriptors::Descriptors;
 use crate::version::Version;
 
 /// `caml_memprof_start(rate, callstack size, tracker)`.
@@ -42,6 +45,8 @@ pub(crate) struct Runtime {
     /// The number of this thread's domain, in OCaml 5.
     domain: Option<unsafe extern "C" fn(Value) -> Value>,
     cleanup_on_exit: *const i32,
+    /// What is needed to walk stacks in its place, in OCaml 4.
+    pub(crate) collecting: Option<Collecting>,
 }
 
 /// Why there is none.
@@ -114,10 +119,28 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
             domain: typed(symbol, c"caml_ml_domain_id").ok(),
             minor_end_hook: typed(symbol, c"caml_minor_gc_end_hook").ok(),
             cleanup_on_exit: typed(symbol, c"caml_cleanup_on_exit").unwrap_or(null).cast(),
+            collecting: collecting(symbol).ok(),
         }
     };
     let is_ready = runtime.version.has_fibers() || runtime.domain_state().is_some();
     if is_ready { Ok(runtime) } else { Err(Absent::NotHere) }
+}
+
+fn collecting(symbol: &Symbols<'_>) -> Result<Collecting, Absent> {
+    // SAFETY: of these types in OCaml 4.11 to 4.14.
+    unsafe {
+        let function = typed(symbol, c"caml_collect_current_callstack");
+        let table = typed(symbol, c"caml_frame_descriptors");
+        let mask = typed(symbol, c"caml_frame_descriptors_mask");
+        let allocate = typed(symbol, c"caml_stat_alloc_noexc");
+        let resize = typed(symbol, c"caml_stat_resize_noexc");
+        Ok(Collecting {
+            function: function?,
+            descriptors: Descriptors { table: table?, mask: mask? },
+            allocate: allocate?,
+            resize: resize?,
+        })
+    }
 }
 
 /// Keeps it for [`get`]; `None` when there is no memory.
@@ -144,6 +167,12 @@ impl Runtime {
         let state = self.domain_state()?;
         // SAFETY: the version has so many words there (`Version::counters`).
         Some(unsafe { state.add(index).read_volatile() })
+    }
+
+    /// Where the OCaml code has come to that has called C, in OCaml 4.
+    pub(crate) fn stack_state(&self) -> Option<State> {
+        let index = self.version.stack_state()?;
+        Some(State { stack: self.state_word(index)?, code: self.state_word(index + 1)? })
     }
 
     /// The number of this thread's domain.

@@ -16,7 +16,7 @@ use lifetrace_transport::segment::{Settings, Sources};
 
 use crate::blocks::{Value, static_header};
 use crate::runtime::{self, Absent, Runtime};
-use crate::{callbacks, stack, state, thunks, totals, yielding};
+use crate::{callbacks, callstacks, stack, state, thunks, totals, yielding};
 
 /// What the agent asks of the library that it is part of.
 #[derive(Clone, Copy, Debug)]
@@ -175,9 +175,10 @@ fn sample(runtime: &'static Runtime, settings: &Settings) {
     if !prepare_callbacks(runtime, settings) {
         return;
     }
+    let depth = if callstacks::take_over(runtime) { callstacks::MARK } else { depth() };
     // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
     // it raises nothing; the blocks are static, and made as it expects them.
-    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth()), tracker.tracker()) };
+    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth), tracker.tracker()) };
     if !yielding::prepare(runtime) {
         notice(NoticeKind::MemprofUnguarded);
     }
@@ -198,9 +199,9 @@ pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings) -> bool 
     true
 }
 
-/// How deep the runtime is to walk: as deep as it gets where samples are rare, and never so deep that
-/// walking, and the array that it makes of the frames, cost more than about a quarter of a microsecond for
-/// each word allocated. Both ends of a stack that is deeper than the limit are wanted, so not less than
+/// How deep stacks are to be walked: as deep as they get where samples are rare, and never so deep that
+/// the runtime's walk, and the array that it makes of the frames, cost more than about a quarter of a
+/// microsecond for each word allocated. Both ends of a stack that is deeper than the limit are wanted, so not less than
 /// the limit.
 fn depth_at(rate: f64, limit: usize) -> usize {
     const FRAMES_PER_WORD: f64 = 10.0;

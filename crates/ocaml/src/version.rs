@@ -83,6 +83,13 @@ impl Version {
             Version::V5_3 | Version::V5_4 => None,
         }
     }
+
+    /// Where the domain's state has the stack pointer of the OCaml code that has called C, and after it
+    /// the address to which that returns, as an index of words. `None` where stacks are not the system's.
+    pub(crate) fn stack_state(self) -> Option<usize> {
+        const BEFORE_COUNTERS: usize = 11;
+        self.counters().map(|counters| counters.first - BEFORE_COUNTERS)
+    }
 }
 
 #[cfg(test)]

@@ -41,6 +41,15 @@ pub fn of_heaptrack(folder: &Path) -> Result<Left> {
     Ok(Left { events: Some(heaptrack::events(folder)?), ..profile(folder)? })
 }
 
+/// Whether all that was left are traces of ours, and there are some.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn has_traces(folder: &Path) -> Result<bool> {
+    let files = files(folder)?;
+    Ok(!files.is_empty() && files.iter().all(|file| file.extension().is_some_and(|it| it == "lt")))
+}
+
 /// Traces, which `lifetrace` reads; it may have `said` something while it recorded.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ mod callgrind;
 pub mod draws;
 mod heaptrack;
 mod inputs;
+pub mod inside;
 pub mod instructions;
 mod latest;
 mod launch;

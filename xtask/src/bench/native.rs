@@ -28,7 +28,7 @@ const SLOW_EVERY: usize = 3;
 pub fn run(words: &[&str]) -> Result<()> {
     let options = Options::parse(words)?;
     options.check_names(PLANS.iter().map(|one| one.name), VARIANTS.iter().map(|one| one.name))?;
-    let variants = variants(&options);
+    let variants = wanted(VARIANTS, &options);
     let mut record = options.recorded.then(|| Record::open(RECORD, COLUMNS)).transpose()?;
     let folder = program::folder()?;
     let runner = Runner::build(&folder)?;
@@ -51,11 +51,11 @@ fn plans(options: &Options) -> Vec<&'static Plan> {
 }
 
 /// Those that are wanted, and what they are compared with.
-fn variants(options: &Options) -> Vec<&'static Variant> {
+pub fn wanted(variants: &'static [Variant], options: &Options) -> Vec<&'static Variant> {
     let wanted: Vec<&Variant> =
-        VARIANTS.iter().filter(|variant| options.wants_variant(variant.name)).collect();
+        variants.iter().filter(|variant| options.wants_variant(variant.name)).collect();
     let needed = |name| wanted.iter().any(|one| one.name == name || one.needs_run_of(name));
-    let needed = VARIANTS.iter().filter(|variant| needed(variant.name));
+    let needed = variants.iter().filter(|variant| needed(variant.name));
     needed.filter(|variant| variant.is_usable()).collect()
 }
 

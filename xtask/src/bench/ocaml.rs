@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 
-use super::native::measure;
+use super::native::{measure, wanted};
 use super::ocaml_workload::PLANS;
 use super::options::Options;
 use super::record::Record;
@@ -49,8 +49,7 @@ const fn memtrace(name: &'static str, rate: &'static str) -> Variant {
 pub fn run(words: &[&str]) -> Result<()> {
     let options = Options::parse(words)?;
     options.check_names(PLANS.iter().map(|one| one.name), VARIANTS.iter().map(|one| one.name))?;
-    let variants: Vec<&'static Variant> =
-        VARIANTS.iter().filter(|it| is_wanted(&options, it)).collect();
+    let variants = wanted(VARIANTS, &options);
     let columns = format!("{COLUMNS},{PROMOTED_COLUMNS}");
     let mut record = options.recorded.then(|| Record::open(RECORD, &columns)).transpose()?;
     let folder = program::folder()?;
@@ -78,11 +77,6 @@ fn tell(workload: &str, rounds: &Rounds, mut record: Option<&mut Record>) -> Res
         judge(workload, variant, ratio);
     }
     Ok(())
-}
-
-/// What others are compared with is always measured.
-fn is_wanted(options: &Options, variant: &Variant) -> bool {
-    variant.name == BARE || options.wants_variant(variant.name)
 }
 
 /// Says whether a ratio is within its limit, if it has one.

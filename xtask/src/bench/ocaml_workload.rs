@@ -12,6 +12,7 @@ use anyhow::Result;
 
 use super::need::Need;
 use super::program;
+use super::variant::MEMTRACE;
 use super::workload::{Workload, workload};
 use crate::shell;
 
@@ -55,7 +56,7 @@ fn written(folder: &Path, name: &'static str, amount: &str) -> Result<Workload> 
     let words = |program: PathBuf| vec![program.into(), amount.into()];
     let bare = words(build(folder, name, &[], &[name])?);
     let with_memtrace = with_memtrace(folder, name, &[], name)?.map(words);
-    Ok(Workload { with_memtrace, ..workload(name, bare) })
+    Ok(Workload { builds: builds(with_memtrace), ..workload(name, bare) })
 }
 
 /// The compiler on modules of the standard library, as often as makes a second of work. It ends before the assembler
@@ -77,8 +78,12 @@ fn ocamlopt(folder: &Path) -> Result<Workload> {
     )?;
     let words = |program: OsString| [vec![program], arguments.clone()].concat();
     let linked = with_memtrace(folder, "ocamlopt", &["compiler-libs.optcomp"], "driver")?;
-    let with_memtrace = linked.map(|program| words(program.into()));
-    Ok(Workload { with_memtrace, ..workload("ocamlopt", words("ocamlopt.opt".into())) })
+    let builds = builds(linked.map(|program| words(program.into())));
+    Ok(Workload { builds, ..workload("ocamlopt", words("ocamlopt.opt".into())) })
+}
+
+fn builds(with_memtrace: Option<Vec<OsString>>) -> Vec<(&'static str, Vec<OsString>)> {
+    with_memtrace.map(|command| (MEMTRACE, command)).into_iter().collect()
 }
 
 /// Where the standard library is.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::launch::{self, Launcher, Usage};
 use super::left::{self, Left};
-use super::variant::{Means, Variant};
+use super::variant::{MEMTRACE, Means, Variant};
 use super::workload::Workload;
 use super::{heaptrack, program};
 
@@ -77,8 +77,12 @@ impl Runner {
             Means::Memtrace(rate) => {
                 let file = format!("MEMTRACE={}", output.join("memtrace.ctf").display());
                 let settings = [&*file, &format!("MEMTRACE_RATE={rate}")];
-                let command = workload.with_memtrace.as_ref().unwrap_or(command);
+                let command = workload.built_with(MEMTRACE).unwrap_or(command);
                 self.launcher.words(&self.inner(), &settings, command)
+            }
+            Means::Built(what, settings) => {
+                let command = workload.built_with(what).unwrap_or(command);
+                self.launcher.words(&self.inner(), settings, command)
             }
             Means::Lifetrace(arguments) => {
                 let target = self.launcher.words(&self.inner(), &[], command);
@@ -152,7 +156,8 @@ impl Runner {
         let said = self.said()?;
         let left = match variant.means {
             Means::Settings(_) | Means::Floor => left::profile(output),
-            Means::Lifetrace(_) | Means::Memtrace(_) => {
+            Means::Built(..) if !left::has_traces(output)? => left::profile(output),
+            Means::Lifetrace(_) | Means::Memtrace(_) | Means::Built(..) => {
                 left::traces(&self.lifetrace, output, &said)
             }
             Means::Heaptrack => left::of_heaptrack(output),

@@ -11,6 +11,9 @@ use super::workload::Workload;
 /// The variant that all others are compared with in the end.
 pub const BARE: &str = "bare";
 
+/// What OCaml programs are built with to be measured with it.
+pub const MEMTRACE: &str = "memtrace";
+
 /// A way to run a workload.
 pub struct Variant {
     /// In the record.
@@ -36,6 +39,8 @@ pub enum Means {
     Heaptrack,
     /// By the program that has Memtrace linked in, at this rate per word.
     Memtrace(&'static str),
+    /// By the program that was built with this, with these settings.
+    Built(&'static str, &'static [&'static str]),
     /// With a preloaded library that does nothing: the least that any can cost.
     Floor,
 }
@@ -98,8 +103,11 @@ impl Variant {
     pub fn refuses(&self, workload: &Workload) -> Option<&'static str> {
         match self.means {
             Means::Heaptrack if workload.in_child => Some("heaptrack does not follow children"),
-            Means::Memtrace(_) if workload.with_memtrace.is_none() => {
+            Means::Memtrace(_) if workload.built_with(MEMTRACE).is_none() => {
                 Some("ocamlfind does not know memtrace: opam install memtrace")
+            }
+            Means::Built(what, _) if workload.built_with(what).is_none() => {
+                Some("it is not built so")
             }
             _ => None,
         }

@@ -23,8 +23,8 @@ pub struct Workload {
     pub client: Option<Client>,
     /// Whether the work is done in a process that the command starts.
     pub in_child: bool,
-    /// The same program with Memtrace linked in, if there is one.
-    pub with_memtrace: Option<Vec<OsString>>,
+    /// The same program built otherwise, by what it was built with.
+    pub builds: Vec<(&'static str, Vec<OsString>)>,
 }
 
 /// How much of the full work to do, in percent; compilers do all of it always.
@@ -72,9 +72,17 @@ impl Plan {
     }
 }
 
+impl Workload {
+    /// The command of the program that was built with `what`.
+    pub fn built_with(&self, what: &str) -> Option<&[OsString]> {
+        let mut builds = self.builds.iter();
+        builds.find(|(name, _)| *name == what).map(|(_, command)| &command[..])
+    }
+}
+
 /// A workload that needs nothing but its command.
 pub fn workload(name: &'static str, command: Vec<OsString>) -> Workload {
-    Workload { name, command, environment: &[], client: None, in_child: false, with_memtrace: None }
+    Workload { name, command, environment: &[], client: None, in_child: false, builds: Vec::new() }
 }
 
 fn sqlite(folder: &Path, share: Share) -> Result<Workload> {

@@ -1,4 +1,5 @@
-//! From OCaml's calling convention to C's: the code of the five closures. \[UNSAFE\]
+//! From OCaml's calling convention to C's: the code of the five closures; and from C to C on a stack of our
+//! own. \[UNSAFE\]
 //!
 //! Under OCaml 4 a thunk moves to the agent's [`stack`](crate::stack) and calls. The runtime's state stays
 //! in registers that C preserves; OCaml expects nothing else of a call. Under OCaml 5 it leaves the
@@ -8,6 +9,7 @@
 use core::sync::atomic::AtomicUsize;
 
 use crate::callbacks::{allocated_major, allocated_minor, freed, promoted};
+use crate::callstacks::collect;
 use crate::version::Version;
 
 #[cfg(target_arch = "aarch64")]
@@ -16,9 +18,9 @@ mod aarch64;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
-use aarch64::{thunk_4, thunk_5};
+use aarch64::{thunk_4, thunk_5, thunk_c};
 #[cfg(target_arch = "x86_64")]
-use x86_64::{thunk_4, thunk_5};
+use x86_64::{thunk_4, thunk_5, thunk_c};
 
 /// The address of `caml_c_call`, for OCaml 5.
 pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
@@ -30,10 +32,14 @@ thunk_4!(minor_4, allocated_minor);
 thunk_4!(major_4, allocated_major);
 thunk_4!(promoted_4, promoted);
 thunk_4!(freed_4, freed);
+thunk_c!(collect_4, collect);
 thunk_5!(minor_5, allocated_minor);
 thunk_5!(major_5, allocated_major);
 thunk_5!(promoted_5, promoted);
 thunk_5!(freed_5, freed);
+
+/// The code in the place of the runtime's walk, under OCaml 4.
+pub(crate) const COLLECT: Code = collect_4;
 
 /// The code for a tracker's callbacks, in its order: minor and major allocation, promotion, death in
 /// the minor and in the major heap. `None` where there is none yet.

@@ -27,6 +27,35 @@ macro_rules! thunk_4 {
     };
 }
 
+/// A function of C's with four arguments, to which the stack pointer is added as the fifth. rbx is the
+/// caller's.
+macro_rules! thunk_c {
+    ($name:ident, $function:path) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "push rbx",
+                "mov r8, rsp",
+                "xor ebx, ebx",
+                "xchg rbx, qword ptr [rip + {top}]",
+                "test rbx, rbx",
+                "cmovnz rsp, rbx",
+                "and rsp, -16",
+                "call {function}",
+                "mov qword ptr [rip + {top}], rbx",
+                "mov rbx, qword ptr [rbp - 8]",
+                "mov rsp, rbp",
+                "pop rbp",
+                "ret",
+                top = sym crate::stack::TOP,
+                function = sym $function,
+            )
+        }
+    };
+}
+
 /// `caml_c_call` wants the function in rax, and C's arguments where C has them.
 macro_rules! thunk_5 {
     ($name:ident, $callback:path) => {
@@ -43,4 +72,4 @@ macro_rules! thunk_5 {
     };
 }
 
-pub(super) use {thunk_4, thunk_5};
+pub(super) use {thunk_4, thunk_5, thunk_c};

@@ -1,0 +1,207 @@
+//! The frame tables of OCaml 4, and stacks as they explain them. \[UNSAFE\]
+//!
+//! The compiler leaves a descriptor for each address of code to which a call returns: how large the frame
+//! is, and what is known of the place. The runtime finds them by a hash table. A descriptor of a special
+//! size marks where C code has called OCaml code back: what the code before had come to is written there.
+//! (`runtime/caml/stack.h`, `runtime/backtrace_nat.c` of OCaml 4.11 to 4.14, for amd64 and arm64.)
+
+use lifetrace_agent::chain::{Frames, State};
+
+/// A frame of this size is none.
+const CALLED_BACK: u16 = 0xffff;
+
+/// Bits of a frame's size that are not its size.
+const HAS_DEBUG_INFO: u16 = 1;
+const HAS_ALLOCATIONS: u16 = 2;
+
+/// From the stack pointer at a callback to where the state before it is.
+const CONTEXT: u64 = 16;
+
+/// The runtime's table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descriptors {
+    /// The variable with the table's address.
+    pub(crate) table: *const *const *const Descriptor,
+    /// The variable with the greatest index, a power of two less one.
+    pub(crate) mask: *const u64,
+}
+
+/// The beginning of one; offsets of live values follow, and what the size's bits say.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Descriptor {
+    return_address: u64,
+    size: u16,
+    live_count: u16,
+}
+
+/// What C code leaves on the stack when it calls back.
+#[repr(C)]
+struct Context {
+    stack: u64,
+    code: u64,
+}
+
+impl Descriptors {
+    fn find(&self, code: u64) -> Option<*const Descriptor> {
+        // SAFETY: the runtime's variables. The table has an empty place; descriptors stay while their code
+        // does.
+        unsafe {
+            let (table, mask) = (self.table.read_volatile(), self.mask.read_volatile());
+            let mut at = code >> 3 & mask;
+            loop {
+                let descriptor = table.add(at as usize).read();
+                if descriptor.is_null() {
+                    return None;
+                }
+                if (*descriptor).return_address == code {
+                    return Some(descriptor);
+                }
+                at = (at + 1) & mask;
+            }
+        }
+    }
+}
+
+/// Frames are named as the runtime does in callstacks: a descriptor's address as an immediate.
+impl Frames for Descriptors {
+    fn frame(&self, state: &mut State) -> Option<u64> {
+        loop {
+            let descriptor = self.find(state.code)?;
+            // SAFETY: it is one; where it says so, there is a context.
+            unsafe {
+                if (*descriptor).size != CALLED_BACK {
+                    return Some(descriptor as u64 | 1);
+                }
+                let context = &*((state.stack + CONTEXT) as *const Context);
+                *state = State { stack: context.stack, code: context.code };
+            }
+            if state.stack == 0 {
+                return None;
+            }
+        }
+    }
+
+    fn caller(&self, frame: u64, state: State) -> u64 {
+        // SAFETY: a name that `frame` has given.
+        let size = unsafe { (*((frame & !1) as *const Descriptor)).size };
+        state.stack + u64::from(size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS))
+    }
+
+    fn return_address(&self, stack: u64) -> u64 {
+        // SAFETY: a frame ends there, whose return address is its last word.
+        unsafe { ((stack - 8) as *const u64).read() }
+    }
+}
+
+/// How the runtime names the frame in which blocks were allocated together, of which this is the block of
+/// `index`: by the debug information of that alone, if there is any.
+///
+/// # Safety
+/// `frame` is a frame's name, whose code has come to allocate that many blocks at least.
+pub(crate) unsafe fn of_allocation(frame: u64, index: usize) -> u64 {
+    const ALIGNMENT: u64 = size_of::<u32>() as u64;
+    /// Bit of a name that is an address of debug information.
+    const IS_DEBUG_INFO: u64 = 2;
+    let descriptor = (frame & !1) as *const Descriptor;
+    // SAFETY: by contract, and as descriptors are laid out.
+    unsafe {
+        let size = (*descriptor).size;
+        if size & HAS_DEBUG_INFO == 0 {
+            return frame;
+        }
+        let live = descriptor.add(1).cast::<u16>().byte_sub(PADDING);
+        let mut info = live.add((*descriptor).live_count.into()) as u64;
+        let mut index = index as u64;
+        if size & HAS_ALLOCATIONS != 0 {
+            info += 1 + u64::from((info as *const u8).read());
+        } else {
+            index = 0;
+        }
+        let place = info.next_multiple_of(ALIGNMENT) + index * ALIGNMENT;
+        match (place as *const u32).read() {
+            0 => frame,
+            offset => (place + u64::from(offset) + IS_DEBUG_INFO) | 1,
+        }
+    }
+}
+
+/// Rust's descriptor is as long as its alignment wants; the runtime's offsets begin before that.
+const PADDING: usize = size_of::<Descriptor>() - 12;
+
+#[cfg(test)]
+mod tests {
+    use core::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn a_descriptor_is_laid_out_as_the_runtimes() {
+        assert_eq!(offset_of!(Descriptor, size), 8);
+        assert_eq!(offset_of!(Descriptor, live_count), 10);
+        assert_eq!(size_of::<Descriptor>() - PADDING, 12);
+    }
+
+    /// return address, size, live count, 3 live offsets, 2 allocations, padding, their offsets.
+    #[repr(C, align(8))]
+    struct Bytes([u8; 40]);
+
+    fn descriptor(flags: u16) -> Bytes {
+        let mut bytes = [0u8; 40];
+        bytes[8..10].copy_from_slice(&(32 | flags).to_le_bytes());
+        bytes[10] = 3;
+        // Lengths of two allocations, after the live offsets.
+        (bytes[18], bytes[19], bytes[20]) = (2, 1, 3);
+        bytes[24] = 100;
+        bytes[28] = 0;
+        Bytes(bytes)
+    }
+
+    #[test]
+    fn blocks_that_were_allocated_together_have_names_of_their_own() {
+        let bytes = descriptor(HAS_DEBUG_INFO | HAS_ALLOCATIONS);
+        let at = &raw const bytes as u64;
+        // SAFETY: a descriptor.
+        unsafe {
+            assert_eq!(of_allocation(at | 1, 0), (at + 24 + 100 + 2) | 1);
+            assert_eq!(of_allocation(at | 1, 1), at | 1);
+        }
+        let bytes = descriptor(0);
+        let at = &raw const bytes as u64;
+        // SAFETY: as above.
+        assert_eq!(unsafe { of_allocation(at | 1, 0) }, at | 1);
+    }
+
+    #[test]
+    fn a_stack_is_explained_by_its_table() {
+        let plain = Descriptor { return_address: 0x1008, size: 16, live_count: 0 };
+        let special = Descriptor { return_address: 0x2000, size: CALLED_BACK, live_count: 0 };
+        let outer = Descriptor { return_address: 0x3010, size: 32 | 3, live_count: 0 };
+        let mut table = [core::ptr::null::<Descriptor>(); 8];
+        for one in [&plain, &special, &outer] {
+            let mut at = (one.return_address >> 3 & 7) as usize;
+            while !table[at].is_null() {
+                at = (at + 1) & 7;
+            }
+            table[at] = one;
+        }
+        let (table, mask) = (table.as_ptr(), 7u64);
+        let descriptors = Descriptors { table: &raw const table, mask: &raw const mask };
+        let mut words = std::vec![0u64; 16];
+        let base = words.as_ptr() as u64;
+        // The callback's context, two words above the stack pointer there; then a frame of four words.
+        words[1] = 0x2000;
+        (words[4], words[5], words[11]) = (base + 64, 0x3010, 0x9999);
+        let mut state = State { stack: base, code: 0x1008 };
+        let frame = descriptors.frame(&mut state).unwrap();
+        assert_eq!(frame, &raw const plain as u64 | 1);
+        let caller = descriptors.caller(frame, state);
+        assert_eq!((caller, descriptors.return_address(caller)), (base + 16, 0x2000));
+        let mut state = State { stack: caller, code: 0x2000 };
+        assert_eq!(descriptors.frame(&mut state), Some(&raw const outer as u64 | 1));
+        assert_eq!(state, State { stack: base + 64, code: 0x3010 });
+        let caller = descriptors.caller(&raw const outer as u64 | 1, state);
+        assert_eq!((caller, descriptors.return_address(caller)), (base + 96, 0x9999));
+        assert_eq!(descriptors.frame(&mut State { stack: caller, code: 0x9999 }), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! The first bytes of a function of the program's, which become a jump to one of ours. \[UNSAFE\]
+//!
+//! Calls between functions of an executable are bound when it is linked, so they cannot be heard by name.
+
+use core::cell::UnsafeCell;
+
+const PAGE: usize = 4096;
+
+#[cfg(target_arch = "x86_64")]
+const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0]; // jmp [rip]; the address follows
+
+#[cfg(target_arch = "aarch64")]
+const JUMP: [u8; 8] = [0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6]; // ldr x16, .+8; br x16; the address follows
+
+const BYTES: usize = JUMP.len() + size_of::<usize>();
+
+/// The bytes that were there before.
+#[derive(Debug)]
+pub(crate) struct Patch(UnsafeCell<[u8; BYTES]>);
+
+// SAFETY: used by one thread at a time, as both functions ask for.
+unsafe impl Sync for Patch {}
+
+impl Patch {
+    /// Not in place.
+    pub(crate) const fn new() -> Patch {
+        Patch(UnsafeCell::new([0; BYTES]))
+    }
+
+    /// Puts a jump to `way` at the beginning of `function`; false if the kernel does not let the program's
+    /// code be changed, which is then as it was.
+    ///
+    /// # Safety
+    /// `function` is one, and longer than the jump; nobody runs it now, nor uses this patch.
+    pub(crate) unsafe fn put(&self, function: *mut u8, way: usize) -> bool {
+        let mut code = [0; BYTES];
+        code[..JUMP.len()].copy_from_slice(&JUMP);
+        code[JUMP.len()..].copy_from_slice(&way.to_ne_bytes());
+        // SAFETY: by contract.
+        unsafe {
+            *self.0.get() = function.cast::<[u8; BYTES]>().read();
+            write(function, &code)
+        }
+    }
+
+    /// Puts back what was there.
+    ///
+    /// # Safety
+    /// The patch is in place at `function`; nobody runs its first bytes now, nor uses this patch.
+    pub(crate) unsafe fn take_back(&self, function: *mut u8) {
+        // SAFETY: by contract; it has been writable.
+        unsafe { write(function, &*self.0.get()) };
+    }
+}
+
+/// Changes code. Other threads may run other functions of the same page meanwhile, so it stays executable.
+///
+/// # Safety
+/// Nobody runs these bytes, and they are code.
+unsafe fn write(place: *mut u8, code: &[u8; BYTES]) -> bool {
+    let start = place as usize & !(PAGE - 1);
+    let length = place as usize + BYTES - start;
+    let protect = |access| {
+        // SAFETY: pages of the program's code, which keep being readable and executable.
+        unsafe { libc::mprotect(start as *mut _, length, access) == 0 }
+    };
+    if !protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
+        return false;
+    }
+    // SAFETY: writable now, and nobody runs it.
+    unsafe { place.cast::<[u8; BYTES]>().write_volatile(*code) };
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: makes the new code seen.
+    unsafe {
+        core::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) place)
+    };
+    protect(libc::PROT_READ | libc::PROT_EXEC)
+}
