@@ -29,20 +29,22 @@ fn sessions_start_and_stop_a_thousand_times_while_threads_allocate() {
             let (give, take, is_over, rounds) = (give.clone(), &take, &is_over, &rounds);
             scope.spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    workload_of_all_kinds(20);
+                    workload_of_all_kinds(10);
                     // Blocks die in other threads, and often in a later session.
-                    give.send(workload_kept(20)).unwrap();
+                    give.send(workload_kept(10)).unwrap();
                     drop(take.lock().unwrap().recv().unwrap());
                     rounds.fetch_add(1, Ordering::Relaxed);
-                    std::thread::yield_now();
+                    std::thread::sleep(Duration::from_millis(20));
                 }
             });
         }
         for number in 0..SESSIONS {
-            let interval = [64, 4096, 1 << 20][number as usize % 3];
+            // Few have much to write, which takes its time.
+            let is_dense = number.is_multiple_of(20);
+            let interval = if is_dense { 64 } else { 4 << 20 };
             let recording = Recording::new(&path).interval(interval).overwrite(true);
             let session = recording.counters(None).start().unwrap();
-            std::thread::sleep(Duration::from_millis(number % 5));
+            std::thread::sleep(Duration::from_millis(if is_dense { 20 } else { number % 3 }));
             samples += session.stop().unwrap().samples;
         }
         is_over.store(true, Ordering::Relaxed);

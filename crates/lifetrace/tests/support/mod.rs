@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub mod inside;
 pub mod workload;
 
 use std::collections::HashMap;
