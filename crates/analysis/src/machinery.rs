@@ -171,6 +171,8 @@ const PREFIXES: &[&str] = &[
     "core::option::",
     "core::result::",
     "core::slice::",
+    // Our own allocator in Rust programs
+    "lifetrace::alloc::",
     // C++: names beginning with an underscore are the library's own
     "__gnu_cxx::",
     "std::_",
@@ -228,7 +230,13 @@ pub fn is_machinery(location: &Location) -> bool {
 }
 
 fn is_machinery_file(path: &str) -> bool {
-    FOLDERS.iter().any(|folder| path.contains(folder))
+    FOLDERS.iter().any(|folder| path.contains(folder)) || is_our_allocator(path)
+}
+
+/// In a source tree, or by name and version in a registry's.
+fn is_our_allocator(path: &str) -> bool {
+    let folder = path.strip_suffix("/src/alloc.rs").and_then(|path| path.rsplit('/').next());
+    folder.is_some_and(|folder| folder == "lifetrace" || folder.starts_with("lifetrace-0"))
 }
 
 fn is_machinery_function(function: &str) -> bool {
@@ -260,6 +268,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn machinery_is_known_by_its_files() {
+        for path in [
+            "/rustc/abc/library/alloc/src/slice.rs",
+            "/home/x/.cargo/registry/src/index-1/hashbrown-0.15.0/src/raw.rs",
+            "/home/x/.cargo/registry/src/index-1/lifetrace-0.1.0/src/alloc.rs",
+            "/home/x/crates/lifetrace/src/alloc.rs",
+        ] {
+            assert!(is_machinery_file(path), "{path}");
+        }
+        for path in ["/home/x/mine/src/alloc.rs", "/home/x/lifetrace/src/main.rs", "alloc.rs", ""] {
+            assert!(!is_machinery_file(path), "{path}");
+        }
+    }
+
+    #[test]
     fn machinery() {
         let names = [
             "malloc",
@@ -276,6 +299,8 @@ mod tests {
             "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int*, int&&)",
             "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create",
             "std::__1::vector<int, std::__1::allocator<int>>::push_back(int const&)",
+            "lifetrace::alloc::Alloc<A>::counting_alloc",
+            "<lifetrace::alloc::Alloc<A> as core::alloc::global::GlobalAlloc>::alloc",
             "__rust_alloc",
             "__rustc::__rust_alloc",
             "__rustc[4794b31dd7191200]::__rust_alloc",

@@ -13,6 +13,7 @@ use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Parent;
 use lifetrace_trace::ids::{DomainId, Timestamp};
 use lifetrace_transport::segment::{Settings, segment_bytes};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::UCred;
 use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
@@ -147,7 +148,13 @@ impl Admission {
     }
 }
 
+/// What is readable when the process has ended. Its own end nobody sees; and a sandbox may know no such
+/// descriptors.
 fn handle_of(pid: Pid) -> Result<OwnedFd, BeginError> {
+    if pid == getpid() {
+        let never = eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?;
+        return Ok(never);
+    }
     pidfd_open(pid, PidfdFlags::empty()).map_err(|error| match error {
         Errno::SRCH => BeginError::Gone,
         error => BeginError::System(error.into()),

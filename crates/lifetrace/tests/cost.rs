@@ -1,0 +1,99 @@
+//! What an allocator costs in instructions, a pair of an allocation and a release: counted by callgrind,
+//! so the same whatever else the machine does. Only optimised code is counted.
+
+#[path = "programs/pairs.rs"]
+mod pairs;
+mod support;
+
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+
+use lifetrace::{Alloc, Recording};
+use pairs::{PAIRS, lifetrace_test_pairs};
+use support::in_folder;
+
+#[global_allocator]
+static ALLOC: Alloc = Alloc::system();
+
+#[test]
+#[ignore = "run by its parent"]
+fn child_before() {
+    lifetrace_test_pairs();
+}
+
+#[test]
+#[ignore = "run by its parent"]
+fn child_during() {
+    let session = Recording::new(in_folder("during.lt")).interval(1 << 40).start().unwrap();
+    lifetrace_test_pairs();
+    session.stop().unwrap();
+}
+
+#[test]
+#[ignore = "run by its parent"]
+fn child_after() {
+    let session = Recording::new(in_folder("after.lt")).interval(1).start().unwrap();
+    drop(black_box(vec![1u8; 1000]));
+    session.stop().unwrap();
+    lifetrace_test_pairs();
+}
+
+#[test]
+#[ignore = "run by its parent"]
+fn child_after_a_leak() {
+    let session = Recording::new(in_folder("leak.lt")).interval(1).start().unwrap();
+    std::mem::forget(black_box(vec![1u8; 1000]));
+    session.stop().unwrap();
+    lifetrace_test_pairs();
+}
+
+/// The same work with the system's allocator alone.
+fn bare(folder: &Path) -> Command {
+    let program = folder.join("pairs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/pairs.rs");
+    let compiler = std::env::var_os("RUSTC").unwrap_or("rustc".into());
+    let status = Command::new(compiler)
+        .args(["--edition=2024", "-Copt-level=3", "-o"])
+        .args([&program, &source])
+        .status();
+    assert!(status.expect("rustc can be run").success());
+    Command::new(program)
+}
+
+/// Instructions of a pair.
+fn count(program: &Command, folder: &Path) -> f64 {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=lifetrace_test_pairs")
+        .arg(program.get_program())
+        .args(program.get_args())
+        .env(support::FOLDER, folder)
+        .output()
+        .expect("valgrind can be run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let collected = said.lines().find_map(|line| line.split_once("Collected : "));
+    let (_, count) = collected.unwrap_or_else(|| panic!("no count in:\n{said}"));
+    count.trim().parse::<f64>().unwrap() / PAIRS as f64
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "counts optimised code")]
+fn an_allocator_without_a_session_costs_next_to_nothing() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("skipped: no valgrind");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let bare = count(&bare(folder), folder);
+    let more = |name| count(&support::child(name, folder), folder) - bare;
+    let (before, after) = (more("child_before"), more("child_after"));
+    let (leak, during) = (more("child_after_a_leak"), more("child_during"));
+    println!(
+        "bare {bare}: before {before:+}, after {after:+}, with a leak {leak:+}, during {during:+}"
+    );
+    assert!(before <= 3.0 && after <= 3.0, "before {before:+}, after {after:+}");
+    assert!(leak <= 7.0 && during <= 20.0, "with a leak {leak:+}, during {during:+}");
+}
