@@ -13,7 +13,7 @@ use std::fmt;
 use std::mem::{MaybeUninit, transmute};
 use std::ptr::NonNull;
 
-use lifetrace_agent::sampler::{WORD, footprint, words};
+use lifetrace_agent::sampler::{WORD, words};
 use lifetrace_agent::tls;
 use lifetrace_native::region;
 
@@ -112,6 +112,7 @@ impl<A: GlobalAlloc> Alloc<A> {
 /// Functions without a session, or for blocks that are no samples. Arguments are those of
 /// [`GlobalAlloc`]'s.
 impl<A: GlobalAlloc> Alloc<A> {
+    #[inline(never)]
     unsafe fn plain_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
         // SAFETY: the caller's contract is the inner allocator's.
         unsafe {
@@ -152,10 +153,10 @@ impl<A: GlobalAlloc> Alloc<A> {
     unsafe fn counting_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
         // SAFETY: the caller's contract, which is the inner allocator's.
         unsafe {
-            if tls::take_of(hooks::epoch(), footprint(size)) {
+            if tls::take_of(hooks::epoch(), bytes_of_words(size)) {
                 return Self::hit_alloc(size, align, place);
             }
-            Self::inner(place).alloc(layout(size, align))
+            Self::plain_alloc(size, align, place)
         }
     }
 
@@ -188,7 +189,7 @@ impl<A: GlobalAlloc> Alloc<A> {
     }
 
     unsafe fn counting_zeroed(size: usize, align: usize, this: &Self) -> *mut u8 {
-        if tls::take_of(hooks::epoch(), footprint(size)) {
+        if tls::take_of(hooks::epoch(), bytes_of_words(size)) {
             // SAFETY: of a layout.
             return this.hit_zeroed(unsafe { layout(size, align) });
         }
@@ -305,6 +306,12 @@ impl<A: fmt::Debug> fmt::Debug for Alloc<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Alloc").field("inner", &self.inner).finish_non_exhaustive()
     }
+}
+
+/// The words of a block, which has some, in bytes.
+#[inline(always)]
+const fn bytes_of_words(size: usize) -> usize {
+    (size + 7) & !7
 }
 
 /// # Safety

@@ -95,5 +95,5 @@ fn an_allocator_without_a_session_costs_next_to_nothing() {
         "bare {bare}: before {before:+}, after {after:+}, with a leak {leak:+}, during {during:+}"
     );
     assert!(before <= 3.0 && after <= 3.0, "before {before:+}, after {after:+}");
-    assert!(leak <= 7.0 && during <= 20.0, "with a leak {leak:+}, during {during:+}");
+    assert!(leak <= 4.0 && during <= 14.0, "with a leak {leak:+}, during {during:+}");
 }
