@@ -335,8 +335,8 @@ pub fn connect(address: Address<'_>, patience_millis: u64) -> Option<Descriptor>
     let socket = unsafe { libc::syscall(libc::SYS_socket, libc::AF_UNIX, kind, 0) };
     let socket = (socket >= 0).then_some(Descriptor(socket as c_int))?;
     let patience = libc::timeval {
-        tv_sec: (patience_millis / 1000) as libc::time_t,
-        tv_usec: (patience_millis % 1000 * 1000) as libc::suseconds_t,
+        tv_sec: (patience_millis / 1000) as _,
+        tv_usec: (patience_millis % 1000 * 1000) as _,
     };
     // SAFETY: each call reads one struct of the length given with it.
     let connected = unsafe {

@@ -1,4 +1,89 @@
 //! A statistical memory profiler inside your program.
+//!
+//! Sampled blocks are followed from birth to death: who allocated them (the whole backtrace), how large
+//! they are, when they died or that they live. What comes of it is one small file that opens anywhere,
+//! without the program. It shows who leaks, who allocates too much, and what filled the memory at its
+//! peak, and how far each number is to be trusted.
+//!
+//! ```no_run
+//! #[global_allocator]
+//! static ALLOC: lifetrace::Alloc = lifetrace::Alloc::system(); // or ::new(MiMalloc), any GlobalAlloc
+//!
+//! fn main() -> Result<(), lifetrace::Error> {
+//!     let session = lifetrace::record("run.lt")?;
+//!     let numbers: Vec<String> = (0..1_000_000).map(|number| number.to_string()).collect();
+//!     println!("{} numbers", numbers.len());
+//!     let summary = session.stop()?; // or let it go out of scope, or just exit
+//!     println!("{} samples", summary.samples);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Then `lifetrace report run.lt`, `lifetrace report --view leaks run.lt`, `lifetrace export -F pprof run.lt`.
+//! [`Recording`] is for those who want to say more: how densely to sample, labels, a limit of the trace's
+//! size. `examples/cli.rs` is a program with an option `--trace`.
+//!
+//! # This, or `lifetrace record`?
+//!
+//! `lifetrace record -- ./program` needs no change of the program, sees what its C and C++ libraries
+//! allocate, and follows its children. It needs a dynamically linked program and somebody who starts it
+//! so. This crate is for the other cases: static and musl executables, services that are to be looked at
+//! while they run, spans of a program's life (a request, a test), programs without any command beside them.
+//! It hears what Rust code allocates by the global allocator, and nothing else. Where both meet, `lifetrace
+//! record` records, and the session [says so](Session::is_elsewhere).
+//!
+//! # Cost
+//!
+//! Counted in instructions by a test (`tests/cost.rs`), x86-64, a pair of an allocation and a release:
+//!
+//! | | more than the inner allocator alone |
+//! |---|---|
+//! | before a session, and after it | 4 for the detour; around the system's allocator this is regained |
+//! | after a session, as long as blocks that it has sampled live | 4 more |
+//! | during a session, a pair that is not sampled | about 14 |
+//!
+//! A sampled block costs some microseconds, for its backtrace above all, and a few bytes in the trace: one
+//! for each 512 KiB, unless more are [asked for](Recording::interval). The recorder's threads take some
+//! memory and, where there are samples, time to look names up; they are never sampled themselves. The cost
+//! of a session's start and end is in milliseconds. Blocks that are sampled live in a place of their own,
+//! where they may take up to a page more than they would elsewhere.
+//!
+//! # How true it is
+//!
+//! Each 8-byte word has the same chance to be hit, and a block with a hit is a sample; so estimates of any
+//! sum are unbiased, and reports say how far off they may be. With [`interval`](Recording::interval)`(1)`
+//! everything is sampled and all is exact. Nothing gets lost then, as threads wait for the recorder; in
+//! other sessions the program goes first, and what was lost is told ([`Summary::lost`]).
+//!
+//! # What is left when a program ends
+//!
+//! | end | trace |
+//! |---|---|
+//! | [`Session::stop`], drop, return from `main`, `process::exit`, a panic that unwinds out of `main` | complete |
+//! | `abort`, a panic with `panic = "abort"`, a signal, SIGKILL, the OOM killer | readable, up to some time before the end: 2.1 seconds at most as long as the recorder's threads get to run, 0.3 in a trace that is younger than a second |
+//! | `_exit`, `exec` | as with a signal |
+//!
+//! Who wants every sample until the very end of a program that is killed runs it by `lifetrace record`, whose
+//! recorder is another process and holds what the program has said.
+//!
+//! # Processes and threads
+//!
+//! One session at a time, which may be followed by others. Any thread may start, stop and drop it; all
+//! threads are heard. A forked child is not recorded, its parent's trace goes on untouched, and it may
+//! start a session of its own. The recorder's threads block all signals.
+//!
+//! # Limits
+//!
+//! - Linux, on x86-64 and aarch64; glibc and musl, dynamic and static. musl's start code has no unwind
+//!   information, so its backtraces are said to lack their outermost frames: those before `main`.
+//! - Functions have names if the executable that is on disk has symbols, and lines if it has debug
+//!   information (`debug = "line-tables-only"`). It must not be replaced while the session runs.
+//! - Memory that does not come from the global allocator is not heard.
+//! - A shared library in Rust (cdylib) with a copy of this crate of its own has a session of its own, of its
+//!   own blocks, and must not be unloaded after that.
+//! - An allocation in a signal handler, which Rust does not allow anyway, is not sampled.
+//!
+//! \[UNSAFE\] files: `alloc`, `hooks`, `sampled`.
 
 mod alloc;
 mod error;
