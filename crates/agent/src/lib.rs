@@ -44,6 +44,7 @@ pub mod guard;
 pub mod lock;
 pub mod managed;
 pub mod phase;
+pub mod placed;
 pub mod room;
 pub mod sender;
 pub mod session;

@@ -12,10 +12,7 @@
 //!
 //! - *Who frees a sampled block knows it.* All pointers that take blocks know before the first one counts,
 //!   and whoever places a sample has seen that ([`Claim::new`]).
-//! - *Nobody places a sample once nobody knows any more.* Who is about to place one says so first, in
-//!   [`LIVE`], and looks then whether the process is recorded; who ends the recording does these in the
-//!   opposite order. So one of them sees the other. Meanwhile, and as long as a session is about to start,
-//!   [`WANTED`] keeps everybody from forgetting.
+//! - *Nobody places a sample once nobody knows any more*: see [`Placed`].
 //!
 //! All of this is of the program's global allocator. It is found by a call that it answers
 //! ([`find_global`]), since an allocator cannot know that it is one.
@@ -23,9 +20,10 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::hint::black_box;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 use lifetrace_agent::lock::{Lock, Patience};
+use lifetrace_agent::placed::Placed;
 use lifetrace_agent::tls;
 
 /// Where calls lead, and where they could.
@@ -66,14 +64,11 @@ static CALLER: AtomicUsize = AtomicUsize::new(0);
 /// Held by whoever changes where calls lead.
 static CHANGE: Lock = Lock::new();
 
-/// There is a session, or about to be one, or one that has not quite ended. Changed under [`CHANGE`].
-static WANTED: AtomicBool = AtomicBool::new(false);
-
 /// Countdowns are of this epoch; see [`tls`].
 static EPOCH: AtomicUsize = AtomicUsize::new(0);
 
-/// Sampled blocks that there are, and threads that may be placing one.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// Sampled blocks; asked under [`CHANGE`] whether they may be forgotten.
+static PLACED: Placed = Placed::new(AtomicUsize::new(0), AtomicUsize::new(0));
 
 impl Hooks {
     pub(crate) const fn new(tables: &'static Tables) -> Hooks {
@@ -159,7 +154,7 @@ fn global() -> Option<&'static Hooks> {
 /// A session is about to start: from now on sampled blocks are known.
 pub(crate) fn know() {
     change(Patience::Long, |hooks| {
-        WANTED.store(true, Ordering::Relaxed);
+        PLACED.want();
         hooks.lead_to(&hooks.tables.knowing);
     });
 }
@@ -179,15 +174,14 @@ pub(crate) fn count_no_more() {
 
 /// The process is not recorded any more, or not after all.
 pub(crate) fn let_go() {
-    WANTED.store(false, Ordering::Relaxed);
-    fence(Ordering::SeqCst);
+    PLACED.want_no_more();
     rest_if_possible();
 }
 
 /// If there are no sampled blocks, and are not going to be, calls lead straight to the inner allocator.
 fn rest_if_possible() {
     change(Patience::Short, |hooks| {
-        if !WANTED.load(Ordering::Relaxed) && LIVE.load(Ordering::Relaxed) == 0 {
+        if PLACED.may_be_forgotten() {
             hooks.lead_to(&hooks.tables.plain);
         }
     });
@@ -208,7 +202,7 @@ fn change(patience: Patience, work: impl FnOnce(&Hooks)) {
     }
 }
 
-/// A sampled block's part in [`LIVE`], from before it is placed until it is freed.
+/// A sampled block's part in [`PLACED`], from before it is placed until it is freed.
 #[derive(Debug)]
 pub(crate) struct Claim;
 
@@ -217,8 +211,7 @@ impl Claim {
     pub(crate) fn new() -> Claim {
         // What led here may be of a session that this thread has seen nothing else of.
         fence(Ordering::Acquire);
-        LIVE.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        PLACED.claim();
         Claim
     }
 
@@ -235,8 +228,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let is_last = LIVE.fetch_sub(1, Ordering::AcqRel) == 1;
-        if is_last && !WANTED.load(Ordering::Relaxed) {
+        if PLACED.release() {
             rest_if_possible();
         }
     }
