@@ -71,21 +71,19 @@ impl Program {
         self.rest_if_possible();
     }
 
-    /// Allocates and frees; whether that was a sampled block.
-    fn pair(&self) -> bool {
+    /// Allocates a block, a sampled one if it is to be, and frees it.
+    fn pair(&self) {
         if self.alloc.load(Ordering::Relaxed) == 0 {
-            return false;
+            return;
         }
         fence(Ordering::Acquire);
         self.placed.claim();
-        let is_sampled = self.machine.phase() == Phase::Recording;
-        if is_sampled {
+        if self.machine.phase() == Phase::Recording {
             assert_eq!(self.dealloc.load(Ordering::Relaxed), 1, "freed by who does not know it");
         }
         if self.placed.release() {
             self.rest_if_possible();
         }
-        is_sampled
     }
 
     fn rest_if_possible(&self) {
@@ -102,8 +100,8 @@ impl Program {
     }
 }
 
-/// Tries all orders of a thread of sessions and others that allocate.
-fn check(sessions: usize, allocators: usize) {
+/// Tries all orders of a thread of sessions and others that allocate so many pairs each.
+fn check(sessions: usize, allocators: usize, pairs: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
@@ -111,7 +109,9 @@ fn check(sessions: usize, allocators: usize) {
         let threads: Vec<_> = (0..allocators)
             .map(|_| {
                 let program = Arc::clone(&program);
-                thread::spawn(move || program.pair())
+                thread::spawn(move || {
+                    (0..pairs).for_each(|_| program.pair());
+                })
             })
             .collect();
         (0..sessions).for_each(|_| program.session());
@@ -126,15 +126,15 @@ fn check(sessions: usize, allocators: usize) {
 
 #[test]
 fn one_who_places_and_one_who_ends_see_each_other() {
-    check(1, 1);
+    check(1, 1, 2);
 }
 
 #[test]
 fn who_was_late_for_a_session_does_not_harm_the_next() {
-    check(2, 1);
+    check(2, 1, 2);
 }
 
 #[test]
 fn several_threads_allocate() {
-    check(1, 2);
+    check(1, 2, 1);
 }
