@@ -25,7 +25,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-ocaml-library", &["lifetrace-ocaml", "lifetrace-inside"]),
     ("lifetrace", &["lifetrace-inside"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
-    ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-recorder"]),
+    ("lifetrace-pprof", &["lifetrace-trace"]),
+    ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-pprof", "lifetrace-recorder"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

@@ -3,10 +3,10 @@
 //! The format has neither comments nor escapes: in names, `;` becomes `:`, and the space before a
 //! number at their end `_`, since two numbers at the end of a line are a comparison of two profiles.
 
+use lifetrace_pprof::whole::apportion;
 use std::io::{BufWriter, Write};
 
 use super::Options;
-use super::apportion::apportion;
 use super::stacks::{Sameness, Stacks};
 use crate::study::Study;
 

@@ -5,14 +5,13 @@
 //!          │               by frame ───────────→ pprof
 //!          └─ replay() ──→ each block ─────────→ firefox, dhat, heaptrack, tables
 //!
-//!   Metric, apportion: which numbers, and whole ones that add up
+//!   Metric, lifetrace_pprof::whole: which numbers, and whole ones that add up
 //!   notes: what every file says of where its numbers come from
 //! ```
 //!
 //! All amounts are estimates (see `lifetrace_analysis::estimate`), rounded so that they still add up.
 //! docs/exports.md says what each format keeps and loses.
 
-mod apportion;
 mod collapsed;
 mod dhat;
 mod firefox;

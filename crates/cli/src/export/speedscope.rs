@@ -4,12 +4,12 @@
 //! sorted, and each lasts as long as it has bytes. So a frame that many stacks have in common is written
 //! once for all of them, where a `sampled` profile would have it in each.
 
+use lifetrace_pprof::whole::apportion;
 use std::io::{self, BufWriter, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::apportion::apportion;
 use super::metric::Unit;
 use super::notes::{program, trust};
 use super::stacks::{Line, LineId, Sameness, Stacks};

@@ -14,11 +14,11 @@ use lifetrace_analysis::estimate::Tally;
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::{Death, since};
 use lifetrace_analysis::{Observer, Shaped};
+use lifetrace_pprof::whole::apportion;
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
-use super::apportion::apportion;
 use super::notes::annotated_command;
 use crate::import;
 use crate::study::Study;

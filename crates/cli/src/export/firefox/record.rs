@@ -5,6 +5,7 @@ use fxprof_processed_profile::{
 };
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::{Death, Observer};
+use lifetrace_pprof::whole::Carry;
 use lifetrace_trace::fact::{Counters, Fact};
 use lifetrace_trace::ids::{Bytes, Timestamp};
 use rustc_hash::FxHashMap;
@@ -12,7 +13,6 @@ use rustc_hash::FxHashMap;
 use super::frames::Stacks;
 use super::marker::note;
 use super::thinning::Thinning;
-use crate::export::apportion::Carry;
 
 /// What the profiler draws as a memory track.
 const MEMORY: &str = "Memory";

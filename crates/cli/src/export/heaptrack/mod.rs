@@ -12,11 +12,11 @@ use std::io::{self, BufWriter, Write};
 use lifetrace_analysis::Observer;
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::Death;
+use lifetrace_pprof::whole::Carry;
 use lifetrace_trace::fact::{Counters, Fact};
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 
-use super::apportion::Carry;
 use super::notes::annotated_command;
 use crate::study::Study;
 use tables::Tables;

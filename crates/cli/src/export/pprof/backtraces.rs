@@ -2,8 +2,9 @@
 
 use lifetrace_analysis::Shaped;
 use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_pprof::tables::Strings;
 
-use super::tables::{Frames, Strings};
+use super::frames::Frames;
 use crate::export::lines::Codes;
 use crate::study::Study;
 

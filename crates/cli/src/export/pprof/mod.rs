@@ -5,37 +5,31 @@
 //! lines. Readers find everything in the file and need no object files.
 
 mod backtraces;
+mod frames;
 mod labels;
-mod proto;
-mod tables;
 mod values;
 
 use std::io::Write;
 
-use flate2::{Compression, GzBuilder};
 use lifetrace_analysis::account::Balance;
 use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_pprof::proto::{Label, Profile, Sample};
+use lifetrace_pprof::tables::{Code, Strings, mappings};
 use lifetrace_trace::event::Source;
-use prost::Message;
 
 use super::Options;
 use super::notes::notes;
 use crate::study::Study;
 use crate::summary::Reading;
 use backtraces::Backtraces;
+use frames::Frames;
 use labels::{Kind, Kinds};
-use proto::{Label, Profile, Sample, ValueType};
-use tables::{Frames, Strings, mappings};
 use values::{rows, shown_first};
 
 pub use values::Types;
 
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
-    let profile = profile(study, options)?;
-    let mut output = GzBuilder::new().mtime(0).write(output, Compression::default());
-    output.write_all(&profile.encode_to_vec())?;
-    output.finish()?.flush()?;
-    Ok(())
+    Ok(lifetrace_pprof::write(&profile(study, options)?, output)?)
 }
 
 fn profile(study: &Study, options: &Options) -> anyhow::Result<Profile> {
@@ -45,14 +39,13 @@ fn profile(study: &Study, options: &Options) -> anyhow::Result<Profile> {
     let visible = groups.filter(|(group, _)| !backtraces.leaves_out(group.backtrace));
     let (groups, balances): (Vec<_>, Vec<_>) = visible.unzip();
     let columns = options.pprof_types.columns(&balances);
-    let mut value_type =
-        |kind, unit| ValueType { kind: strings.index(kind), unit: strings.index(unit) };
-    let sample_type = columns.iter().map(|column| value_type(column.name, column.unit)).collect();
-    let period_type = Some(value_type("space", "bytes"));
+    let sample_type =
+        columns.iter().map(|column| strings.value_type(column.name, column.unit)).collect();
+    let period_type = Some(strings.value_type("space", "bytes"));
     let default_sample_type = strings.index(shown_first(&columns, options.metric));
     let comment = notes(study).iter().map(|note| strings.index(note)).collect();
     let executable = &reading.trace.info().executable_name;
-    let mapping = mappings(&reading.facts.modules, executable, &mut strings);
+    let mapping = mappings(reading.facts.modules.values(), executable, &mut strings);
     let mut frames = Frames::new(&reading.trace, &reading.facts.modules);
     let mut sample = |(Group { backtrace, label }, value)| {
         let location_id = backtraces.locations(backtrace, &mut frames, &mut strings);
@@ -61,7 +54,7 @@ fn profile(study: &Study, options: &Options) -> anyhow::Result<Profile> {
     let rows = groups.into_iter().zip(rows(&columns, &balances)?);
     let used = rows.filter(|(_, row)| row.iter().any(|&value| value != 0));
     let sample = used.map(&mut sample).collect();
-    let Frames { locations, functions, .. } = frames;
+    let Code { locations, functions, .. } = frames.code;
     let summary = reading.profile.summary();
     Ok(Profile {
         sample_type,

@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 use lifetrace_analysis::account::Balance;
+use lifetrace_pprof::whole::apportion;
 
 use crate::export::Metric;
-use crate::export::apportion::apportion;
 
 /// Whose names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -7,23 +7,29 @@
 
 use std::cmp::Reverse;
 
-use anyhow::{Context, bail};
-
 /// Readers have signed numbers. From 2^53 on a double has no fractions, and sums are rounded themselves.
 const GREATEST: f64 = i64::MAX as f64;
+
+/// A sum that no reader takes.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{what}: {sum:e} is too large a number for this format")]
+pub struct TooLarge {
+    what: String,
+    sum: f64,
+}
 
 /// Whole numbers whose sum is that of `values`, rounded; `what` they are is for the message.
 ///
 /// # Errors
-/// If they are too large.
-pub fn apportion(what: &str, values: &[f64]) -> anyhow::Result<Vec<u64>> {
+/// [`TooLarge`].
+pub fn apportion(what: &str, values: &[f64]) -> Result<Vec<u64>, TooLarge> {
     let sum: f64 = values.iter().sum();
     if sum.is_nan() || sum >= GREATEST {
-        bail!("{what}: {sum:e} is too large a number for this format");
+        return Err(TooLarge { what: what.to_owned(), sum });
     }
     let mut whole: Vec<u64> = values.iter().map(|value| value.floor() as u64).collect();
     let missing = (sum.round() as u64).saturating_sub(whole.iter().sum());
-    let missing = usize::try_from(missing).context("too many values")?.min(whole.len());
+    let missing = missing.min(whole.len() as u64) as usize;
     for &index in &by_loss(values)[..missing] {
         whole[index] += 1;
     }
