@@ -46,6 +46,6 @@ fn explain(error: &OutputError) -> String {
                 path.display()
             )
         }
-        OutputError::Io { .. } => error.to_string(),
+        OutputError::NoFile | OutputError::Io { .. } => error.to_string(),
     }
 }

@@ -114,7 +114,7 @@ impl Recording {
         let rate = self.density.rate()?;
         Ok(CollectorOptions {
             format: Format::of_name(&self.output).unwrap_or_default(),
-            output: self.output,
+            output: self.output.into(),
             overwrite: self.overwrite,
             sources: SourceChoice::Native,
             rates: Rates::all(rate),

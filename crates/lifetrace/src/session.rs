@@ -53,7 +53,11 @@ pub(crate) fn start(options: &CollectorOptions) -> Result<Session, Error> {
     hooks::know();
     let running = Running::start(options, OCCASIONS).inspect_err(|_| hooks::let_go())?;
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    current.put(Current { number, output: options.output.clone().into(), running });
+    current.put(Current {
+        number,
+        output: options.output.template().unwrap_or_default().into(),
+        running,
+    });
     hooks::count();
     Ok(Session { number: Some(number) })
 }

@@ -50,7 +50,7 @@ impl Request<'_> {
             }
         };
         Ok(CollectorOptions {
-            output,
+            output: output.into(),
             format,
             overwrite,
             sources: SourceChoice::Linked,
@@ -107,7 +107,10 @@ mod tests {
         assert_eq!(of(file("50%".as_ref())), (Format::Memtrace, true, Ok(())));
         let (_, _, refused) = of(template("50%".as_ref()));
         assert!(refused.unwrap_err().contains("'%' means nothing"));
-        assert_eq!(options(file("a%b%%p".as_ref()), 1.0).unwrap().output, "a%%b%%%%p");
+        assert_eq!(
+            options(file("a%b%%p".as_ref()), 1.0).unwrap().output.template(),
+            Some("a%%b%%%%p".as_ref())
+        );
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub(crate) struct Admission {
     /// Of all sessions, but for what is sampled.
     pub(crate) settings: Settings,
     pub(crate) programs: Arc<Programs>,
-    pub(crate) names: Names,
+    /// None if there are to be no files.
+    pub(crate) names: Option<Names>,
     /// The only process to be traced, if not all are.
     pub(crate) only: Option<Pid>,
     pub(crate) anchor: Anchor,
@@ -105,11 +106,13 @@ impl Admission {
         let (settings, notice) = self.settle(&process);
         let (segment, descriptor) = Segment::create(settings)?;
         let name = pid.as_raw_nonzero().to_string();
-        let (path, file) = self.names.create(&process.executable, &name)?;
+        let create = |names: &mut Names| names.create(&process.executable, &name);
+        let (path, file) = self.names.as_mut().map(create).transpose()?.unzip();
         let failed = Arc::new(AtomicBool::new(false));
         let (queue, inbox) = queue();
         let samplers = Samplers::of(&settings);
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
+        let path = path.unwrap_or_default();
         let seat = self.progress.enter(pid, &path);
         let assignment = Assignment {
             file,

@@ -19,7 +19,7 @@ use crate::format::Format;
 use crate::observe::ObserverHandle;
 use crate::ocaml::SourceChoice;
 use crate::outcome::{Figures, Outcome};
-use crate::output::{Names, OutputError, Template};
+use crate::output::{Names, Output, OutputError, Template};
 use crate::plan::{Introduction, Plan};
 use crate::progress::Progress;
 use crate::rate::Rates;
@@ -42,13 +42,12 @@ pub(crate) const EXACT_RING_BYTES: u32 = 4 << 20;
 /// Most frames that a backtrace can have.
 pub const MOST_FRAMES: u32 = MAX_FRAMES as u32;
 
-/// How to trace, and where to.
+/// How to trace.
 #[derive(Clone, Debug)]
 pub struct CollectorOptions {
-    /// Template of the traces' names: `%p` is the process id, `%e` the program's base name, `%%` a
-    /// percent sign.
-    pub output: std::ffi::OsString,
-    /// What the traces are written in.
+    /// Where to.
+    pub output: Output,
+    /// What trace files are written in.
     pub format: Format,
     /// Whether existing files may be overwritten.
     pub overwrite: bool,
@@ -85,16 +84,18 @@ pub struct Collector {
 }
 
 impl CollectorOptions {
-    /// Checks the template, and whether a trace of `executable` could be written.
+    /// Checks the template, if there is one, and whether a trace of `executable` could be written.
     ///
     /// # Errors
     /// [`OutputError`].
     pub fn check(&self, executable: &Path) -> Result<(), OutputError> {
-        self.names()?.check(executable)
+        self.names()?.map_or(Ok(()), |names| names.check(executable))
     }
 
-    pub(crate) fn names(&self) -> Result<Names, OutputError> {
-        Ok(Names::new(Template::parse(&self.output)?, self.overwrite))
+    /// None if there are to be no files.
+    pub(crate) fn names(&self) -> Result<Option<Names>, OutputError> {
+        let template = self.output.template().map(Template::parse).transpose()?;
+        Ok(template.map(|template| Names::new(template, self.overwrite)))
     }
 
     fn plan(&self, anchor: Anchor) -> Plan {
@@ -108,6 +109,7 @@ impl CollectorOptions {
             sampling_from,
             max_size: self.max_size,
             format: self.format,
+            heap: self.output.heap().cloned(),
             labels: labels.collect(),
             introduction: self.introduction.clone(),
         }
@@ -281,6 +283,8 @@ impl Drop for Collector {
     }
 }
 
+#[cfg(test)]
+mod heap_tests;
 #[cfg(test)]
 mod lt_tests;
 #[cfg(test)]

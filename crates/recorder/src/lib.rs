@@ -6,7 +6,7 @@
 //! targets          door thread            receiver thread            a thread per session
 //! connect ───────> hello, /proc/<pid>
 //!         <─────── welcome + segment ───> session
-//! rings ════════════════════════════════> drain, order by time ════> assemble ─> sink ─> trace file
+//! rings ════════════════════════════════> drain, order by time ════> assemble ─> sink ─> trace file, heap
 //! /proc ─> observer thread ─ notes ─────> put among them by time          │
 //!                                                        symbolizer thread ┘ (one for all)
 //! ```
@@ -29,6 +29,7 @@
 //!   (`stacks`), the places that have codes (`places`) and the names of places (`symbolizer`). What
 //!   grows is the table of live samples, 17 to 39 bytes each, and with the program's code the names of
 //!   a managed runtime's frames (`managed`).
+//! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
 //! - `unsafe` is in `shm.rs` and `launch/inherited.rs` alone.
@@ -46,6 +47,7 @@ mod exports;
 #[cfg(test)]
 mod fake;
 mod format;
+pub mod heap;
 mod launch;
 mod leftovers;
 mod losses;
@@ -94,7 +96,7 @@ pub use memtrace::{MemtraceControl, MemtraceRun};
 pub use notice::Notice;
 pub use ocaml::SourceChoice;
 pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport};
-pub use output::OutputError;
+pub use output::{Output, OutputError};
 pub use plan::Introduction;
 pub use rate::{Rate, Rates};
 pub use recording::{CommandEnd, Config, Control, Recording, StartError};

@@ -51,7 +51,7 @@ impl MemtraceRun {
             let (path, reason) = (program.image, Untraceable::NoMemtrace);
             return Err(LaunchError::Untraceable { path, reason }.into());
         }
-        let names = options.names()?;
+        let names = options.names()?.ok_or(OutputError::NoFile)?;
         names.check(&program.image)?;
         let additions = Additions::Memtrace { trace, rate: options.rates.ocaml.per_word() };
         let pid = spawn(&program, command, &additions)?;

@@ -43,7 +43,7 @@ impl Others {
 /// One trace.
 #[derive(Debug)]
 pub struct SessionReport {
-    /// The trace file.
+    /// The trace file; empty if there is none.
     pub path: PathBuf,
     /// Process id.
     pub pid: u32,

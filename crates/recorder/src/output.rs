@@ -15,6 +15,43 @@ use std::path::{Path, PathBuf};
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use rustix::fs::{Access, access};
 
+use crate::heap::Heap;
+
+/// Where what is recorded goes.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Into trace files of these names: `%p` is the process id, `%e` the program's base name, `%%` a
+    /// percent sign.
+    Files(OsString),
+    /// Into memory: what is live now can be looked at, and there are no files.
+    Heap(Heap),
+    /// Into files of these names, and into memory.
+    Both(OsString, Heap),
+}
+
+impl Output {
+    /// As given.
+    pub fn template(&self) -> Option<&OsStr> {
+        match self {
+            Output::Files(template) | Output::Both(template, _) => Some(template),
+            Output::Heap(_) => None,
+        }
+    }
+
+    pub(crate) fn heap(&self) -> Option<&Heap> {
+        match self {
+            Output::Files(_) => None,
+            Output::Heap(heap) | Output::Both(_, heap) => Some(heap),
+        }
+    }
+}
+
+impl From<OsString> for Output {
+    fn from(template: OsString) -> Output {
+        Output::Files(template)
+    }
+}
+
 /// Why no trace can be written under a name.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
@@ -32,6 +69,9 @@ pub enum OutputError {
     /// The file is there, and the user has not said `-f`.
     #[error("{} exists: give another name with -o, or -f to overwrite it", .0.display())]
     Exists(PathBuf),
+    /// Memtrace knows nothing else.
+    #[error("Memtrace writes a file, and none is wanted")]
+    NoFile,
     /// The kernel refused.
     #[error("{}: {error}", path.display())]
     Io {

@@ -42,8 +42,9 @@ const FULL: &str = "the trace has its greatest size";
 
 /// What a trace is to be about, and where it goes.
 pub(crate) struct Assignment {
+    /// Empty if there is no file.
     pub(crate) path: PathBuf,
-    pub(crate) file: File,
+    pub(crate) file: Option<File>,
     pub(crate) info: TraceInfo,
     pub(crate) samplers: Samplers,
     pub(crate) notice: Option<Notice>,
@@ -114,10 +115,10 @@ impl Scribe {
         let now = anchor.wall(monotonic_now());
         let facts = preface::facts(&process, parent, &plan.labels, &info, &samplers, now);
         plan.announce(&mut info);
-        let file = TraceFile::new(file, plan.max_size);
+        let file = file.map(|file| TraceFile::new(file, plan.max_size));
         let mut scribe = Scribe {
             trace: None,
-            length: file.length(),
+            length: file.as_ref().map(TraceFile::length).unwrap_or_default(),
             failed,
             begun: Instant::now(),
             flushed: Instant::now(),
@@ -127,7 +128,7 @@ impl Scribe {
             lost: Losses::default(),
             report: blank_report(path, &process, &info),
         };
-        match sink::open(plan.format, file, &info) {
+        match sink::open(plan, file, &info) {
             Ok(sink) => {
                 let assembler = Assembler::new(sink, anchor, samplers, symbolizer, process);
                 scribe.trace = Some(assembler);

@@ -7,13 +7,10 @@
 //!
 //! `LIFETRACE_FLOOD` is the number of samples, 1 million if it is not set.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::VecDeque;
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lifetrace_recorder::{
-    Collector, CollectorOptions, Format, Rate, Rates, Schedule, Socket, SourceChoice,
+    Collector, CollectorOptions, Format, Output, Rate, Rates, Schedule, Socket, SourceChoice,
 };
 use lifetrace_transport::message::{
     BacktraceDelta, Body, Frames, Manner, Module, SampleId, SourceKind, ThreadId,
@@ -24,6 +21,8 @@ use fake::FakeAgent;
 #[allow(dead_code, reason = "shared with the library's own tests")]
 #[path = "../src/clock.rs"]
 mod clock;
+#[allow(dead_code, reason = "shared with another test")]
+mod counting;
 #[allow(dead_code, reason = "shared with the library's own tests")]
 #[path = "../src/fake.rs"]
 mod fake;
@@ -41,39 +40,6 @@ const GENERATION: u64 = 100_000;
 /// Blocks that are alive at a time, as in a heap of 100 GB at the default interval.
 const LIVE: usize = 200_000;
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: all is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: the caller's contract is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    /// Large blocks grow where they are, or move by their pages: the system has no second one meanwhile.
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let now = NOW.fetch_add(size, Ordering::Relaxed) + size - layout.size();
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[test]
 fn days_of_recording_fit_into_64_mib() {
     let samples = std::env::var("LIFETRACE_FLOOD").map_or(1_000_000, |text| text.parse().unwrap());
@@ -84,14 +50,14 @@ fn days_of_recording_fit_into_64_mib() {
     Flood::new(&agent).run(samples);
     let outcome = collector.finish();
     assert_eq!(outcome.sessions[0].samples, samples);
-    let peak = PEAK.load(Ordering::Relaxed);
+    let peak = counting::peak();
     println!("{samples} samples, peak {:.1} MiB", peak as f64 / (1 << 20) as f64);
     assert!(peak < MOST, "{peak} bytes");
 }
 
 fn options() -> CollectorOptions {
     CollectorOptions {
-        output: Path::new("/dev/null").into(),
+        output: Output::Files("/dev/null".into()),
         format: Format::Lt,
         labels: Vec::new(),
         introduction: lifetrace_recorder::Introduction::default(),

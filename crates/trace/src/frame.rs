@@ -3,7 +3,7 @@
 use crate::event::Location;
 
 /// A frame: a function, and the functions that were inlined into it at that place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The function's own first; every other one was inlined into the one before it. Empty when
     /// nothing is known.

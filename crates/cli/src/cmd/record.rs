@@ -180,7 +180,7 @@ impl Args {
         }
         let density = Density { interval: self.interval, rate: self.rate };
         let options = CollectorOptions {
-            output: self.output.unwrap_or_else(|| format.default_template().into()),
+            output: self.output.unwrap_or_else(|| format.default_template().into()).into(),
             format,
             labels: self.labels,
             introduction: Introduction::default(),

@@ -122,7 +122,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
         command: vec![program, "60000".into()],
         preload: include_bytes!(env!("LIFETRACE_PRELOAD_LIBRARY")),
         options: CollectorOptions {
-            output: folder.path().join("x.lt").into_os_string(),
+            output: folder.path().join("x.lt").into_os_string().into(),
             overwrite: false,
             sources: SourceChoice::Native,
             rates: Rates::all(Rate::EXACT),

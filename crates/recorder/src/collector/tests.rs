@@ -25,9 +25,9 @@ pub(super) struct Scene {
 }
 
 /// What most tests want; the output is a name that none should use.
-fn defaults() -> CollectorOptions {
+pub(super) fn defaults() -> CollectorOptions {
     CollectorOptions {
-        output: "/no/such/folder/t.ctf".into(),
+        output: Output::Files("/no/such/folder/t.ctf".into()),
         format: Format::Memtrace,
         overwrite: false,
         sources: SourceChoice::Native,
@@ -51,7 +51,7 @@ impl Scene {
     pub(super) fn with_output(output: &str, change: impl FnOnce(&mut CollectorOptions)) -> Scene {
         let directory = tempfile::tempdir().unwrap();
         let mut options = CollectorOptions {
-            output: directory.path().join(output).into_os_string(),
+            output: directory.path().join(output).into_os_string().into(),
             overwrite: false,
             rates: Rates::all(Rate::from_interval(4096).unwrap()),
             seed: 1,
@@ -71,6 +71,11 @@ impl Scene {
 
     pub(super) fn agent(&self) -> FakeAgent {
         FakeAgent::connect(&self.socket).expect("the agent is welcome")
+    }
+
+    /// Number of files that the collector has made.
+    pub(super) fn files(&self) -> usize {
+        std::fs::read_dir(self.directory.path()).unwrap().count()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -212,7 +217,7 @@ fn a_message_that_is_none_is_damage() {
 #[test]
 fn a_full_disk_stops_the_agent_and_nothing_else() {
     let scene =
-        Scene::with_output("unused", |options| options.output = OsString::from("/dev/full"));
+        Scene::with_output("unused", |options| options.output = OsString::from("/dev/full").into());
     let agent = scene.agent();
     while !agent.segment.header().stopped() {
         std::thread::yield_now();
@@ -238,7 +243,7 @@ fn a_file_that_exists_is_a_refusal() {
 fn strangers_are_not_traced_when_children_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let options = CollectorOptions {
-        output: directory.path().join("t.ctf").into_os_string(),
+        output: directory.path().join("t.ctf").into_os_string().into(),
         overwrite: false,
         rates: Rates::all(Rate::EXACT),
         seed: 1,

@@ -8,7 +8,7 @@ use crate::schedule::Schedule;
 
 fn options(directory: &tempfile::TempDir) -> CollectorOptions {
     CollectorOptions {
-        output: directory.path().join("t.ctf").into_os_string(),
+        output: directory.path().join("t.ctf").into_os_string().into(),
         format: Format::Lt,
         labels: Vec::new(),
         introduction: crate::plan::Introduction::default(),
@@ -109,7 +109,7 @@ fn what_is_refused_before_the_command_runs() {
     let error = refuse(&["no-such-command"], options(&directory));
     assert!(matches!(error, StartError::Launch(LaunchError::NotFound(_))));
     let output = directory.path().join("no/t.ctf").into_os_string();
-    let error = refuse(&["sh"], CollectorOptions { output, ..options(&directory) });
+    let error = refuse(&["sh"], CollectorOptions { output: output.into(), ..options(&directory) });
     assert!(matches!(error, StartError::Output(OutputError::Io { .. })));
     std::fs::write(directory.path().join("t.ctf"), "precious").unwrap();
     let error = refuse(&["sh"], options(&directory));

@@ -1,7 +1,8 @@
 //! Where a trace goes: the seam between what happened and a format for it.
 //!
-//! [`open`] is the one place that chooses a format; everybody else knows a [`Sink`].
+//! [`open`] is the one place that chooses a format, or memory, or both; everybody else knows a [`Sink`].
 
+mod heap;
 mod lt;
 mod memtrace;
 
@@ -13,7 +14,9 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, ThreadId, Timestamp};
 
 use crate::format::Format;
+use crate::plan::Plan;
 use crate::trace_file::TraceFile;
+use heap::HeapSink;
 pub(crate) use lt::Lt;
 pub(crate) use memtrace::Memtrace;
 
@@ -74,11 +77,26 @@ pub(crate) trait Sink {
     fn finish(self: Box<Self>, time: Timestamp) -> io::Result<()>;
 }
 
-/// Begins a trace.
+/// Begins a trace in a file, if there is one, and in the plan's heap, if it has one.
 ///
 /// # Errors
 /// The file's.
-pub(crate) fn open(format: Format, file: TraceFile, info: &TraceInfo) -> io::Result<Box<dyn Sink>> {
+pub(crate) fn open(
+    plan: &Plan,
+    file: Option<TraceFile>,
+    info: &TraceInfo,
+) -> io::Result<Box<dyn Sink>> {
+    let trace = file.map(|file| begin(plan.format, file, info)).transpose()?;
+    Ok(match (&plan.heap, trace) {
+        (None, Some(trace)) => trace,
+        (heap, trace) => {
+            let heap = heap.clone().unwrap_or_default();
+            Box::new(HeapSink::new(heap.enter(info), trace))
+        }
+    })
+}
+
+fn begin(format: Format, file: TraceFile, info: &TraceInfo) -> io::Result<Box<dyn Sink>> {
     Ok(match format {
         Format::Lt => {
             let limit = file.limit();

@@ -1,0 +1,82 @@
+//! No file, or a file beside: what is live now.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::frame::Frame;
+use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
+
+use super::{Birth, Sink};
+use crate::heap::{State, lock};
+
+/// Tells a heap what it hears, and a trace, if there is one. When that cannot be written any more, the heap
+/// ends with it.
+pub(crate) struct HeapSink {
+    heap: Arc<Mutex<State>>,
+    trace: Option<Box<dyn Sink>>,
+    /// Of the next block, where no trace has names for them.
+    next: u64,
+}
+
+impl HeapSink {
+    pub(crate) fn new(heap: Arc<Mutex<State>>, trace: Option<Box<dyn Sink>>) -> Self {
+        HeapSink { heap, trace, next: 0 }
+    }
+
+    fn trace(&mut self, tell: impl FnOnce(&mut Box<dyn Sink>) -> io::Result<()>) -> io::Result<()> {
+        self.trace.as_mut().map_or(Ok(()), tell)
+    }
+}
+
+impl Sink for HeapSink {
+    fn switch(&mut self, thread: ThreadId) {
+        if let Some(trace) = &mut self.trace {
+            trace.switch(thread);
+        }
+    }
+
+    fn allocation(
+        &mut self,
+        time: Timestamp,
+        birth: &Birth<'_>,
+        locate: &mut dyn FnMut(LocationCode) -> Frame,
+    ) -> io::Result<AllocationId> {
+        let id = match &mut self.trace {
+            Some(trace) => trace.allocation(time, birth, locate)?,
+            None => {
+                self.next += 1;
+                AllocationId(self.next)
+            }
+        };
+        lock(&self.heap).allocate(id, birth, locate);
+        Ok(id)
+    }
+
+    /// A promoted block is live as before.
+    fn promotion(&mut self, time: Timestamp, id: AllocationId) -> io::Result<()> {
+        self.trace(|trace| trace.promotion(time, id))
+    }
+
+    fn collection(&mut self, time: Timestamp, id: AllocationId) -> io::Result<()> {
+        lock(&self.heap).free(id);
+        self.trace(|trace| trace.collection(time, id))
+    }
+
+    fn fact(&mut self, time: Timestamp, fact: &Fact) -> io::Result<()> {
+        lock(&self.heap).note(fact);
+        self.trace(|trace| trace.fact(time, fact))
+    }
+
+    fn flush(&mut self, time: Timestamp) -> io::Result<()> {
+        self.trace(|trace| trace.flush(time))
+    }
+
+    fn conclude(&mut self) -> io::Result<()> {
+        self.trace(|trace| trace.conclude())
+    }
+
+    fn finish(self: Box<Self>, time: Timestamp) -> io::Result<()> {
+        self.trace.map_or(Ok(()), |trace| trace.finish(time))
+    }
+}
