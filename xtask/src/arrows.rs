@@ -25,8 +25,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-ocaml-library", &["lifetrace-ocaml", "lifetrace-inside"]),
     ("lifetrace", &["lifetrace-inside"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
-    ("lifetrace-pprof", &["lifetrace-trace"]),
-    ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-pprof", "lifetrace-recorder"]),
+    ("lifetrace-pprof", &["lifetrace-sampler", "lifetrace-recorder"]),
+    ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-pprof"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

@@ -2,12 +2,14 @@
 //! backtrace with its numbers.
 //!
 //! [`proto`] has the messages, [`tables`] what they refer to by number, [`whole`] makes whole numbers of
-//! estimates; [`write()`] packs. What a profile is about is up to the user.
+//! estimates; [`write()`] packs. What a profile is about is up to the user; of a heap as it is now, [`heap`]
+//! knows it.
 //! The same profile has the same bytes: no time of writing, and tables in the order in which they were
 //! filled.
 
 #![forbid(unsafe_code)]
 
+pub mod heap;
 #[expect(missing_docs, reason = "most fields say what they are")]
 pub mod proto;
 pub mod tables;

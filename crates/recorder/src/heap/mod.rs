@@ -24,7 +24,7 @@ mod snapshot;
 mod tree;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
@@ -33,7 +33,7 @@ use lifetrace_trace::event::{GROWTH, TraceInfo};
 use lifetrace_trace::fact::{Fact, Module, Sampler};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::samplers::WORD_BITS;
 use crate::sink::Birth;
@@ -57,13 +57,13 @@ pub struct Heap(Arc<Mutex<Vec<Weak<Mutex<State>>>>>);
 pub(crate) struct State {
     session: u64,
     pid: u32,
-    executable: PathBuf,
+    executable: Arc<Path>,
     from: SystemTime,
     tree: Tree,
     kinds: Kinds,
     live: FxHashMap<AllocationId, Live>,
     samplers: Vec<Sampler>,
-    modules: BTreeMap<u32, Module>,
+    modules: BTreeMap<u32, Arc<Module>>,
     lost: u64,
 }
 
@@ -81,18 +81,14 @@ impl Heap {
 
     /// All processes that are being recorded, in the order in which that began.
     pub fn snapshots(&self) -> Vec<Snapshot> {
-        self.states().iter().map(|state| lock(state).snapshot()).collect()
+        self.states().iter().map(|state| snapshot(state)).collect()
     }
 
     /// The process with that id, if it is being recorded.
     pub fn snapshot(&self, pid: u32) -> Option<Snapshot> {
-        self.states()
-            .iter()
-            .rev()
-            .map(|state| lock(state))
-            .find(|it| it.pid == pid)?
-            .snapshot()
-            .into()
+        let states = self.states();
+        let state = states.iter().rev().find(|state| lock(state).pid == pid)?;
+        Some(snapshot(state))
     }
 
     /// Those whose sessions go on, without holding up whoever begins one.
@@ -122,7 +118,7 @@ impl State {
         State {
             session: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
             pid: u32::try_from(info.pid).unwrap_or_default(),
-            executable: info.executable_name.clone().into(),
+            executable: Path::new(&info.executable_name).into(),
             from: SystemTime::UNIX_EPOCH + Duration::from_micros(info.start_time.0),
             tree: Tree::default(),
             kinds: Kinds::default(),
@@ -160,10 +156,10 @@ impl State {
             Fact::Lost(lost) => self.lost = self.lost.saturating_add(lost.count),
             Fact::Module(module) => {
                 if self.modules.len() >= MOST_MODULES {
-                    let used = self.used_modules();
+                    let used = snapshot::modules(&self.tree.frames);
                     self.modules.retain(|number, _| used.contains(number));
                 }
-                self.modules.insert(module.number, module.clone());
+                self.modules.insert(module.number, Arc::new(module.clone()));
             }
             _ => {}
         }
@@ -175,38 +171,47 @@ impl State {
         u8::try_from(place.unwrap_or(0)).unwrap_or(u8::MAX)
     }
 
-    fn used_modules(&self) -> FxHashSet<u32> {
-        self.tree.frames.iter().filter_map(|frame| frame.module).collect()
+    fn outline(&self) -> (Arc<Path>, [usize; 5]) {
+        (Arc::clone(&self.executable), self.lengths())
     }
 
-    fn snapshot(&self) -> Snapshot {
-        let used = self.used_modules();
-        let blocks = self.kinds.all.iter().map(|(kind, balance)| Blocks {
-            backtrace: Backtrace(kind.node),
-            source: kind.source,
-            is_growth: kind.is_growth,
-            sampler: kind.sampler.into(),
-            mean_bytes: balance.allocated.bytes / balance.allocated.blocks.max(1),
-            allocated: balance.allocated,
-            freed: balance.freed,
-        });
-        Snapshot {
-            pid: self.pid,
-            executable: self.executable.clone(),
-            from: self.from,
-            until: SystemTime::now(),
-            samplers: self.samplers.clone(),
-            modules: self
-                .modules
-                .values()
-                .filter(|it| used.contains(&it.number))
-                .cloned()
-                .collect(),
-            lost: self.lost,
-            blocks: blocks.collect(),
-            nodes: self.tree.nodes.clone(),
-            frames: self.tree.frames.clone(),
-            session: self.session,
+    fn lengths(&self) -> [usize; 5] {
+        [
+            self.kinds.all.len(),
+            self.tree.nodes.len(),
+            self.tree.frames.len(),
+            self.modules.len(),
+            self.samplers.len(),
+        ]
+    }
+
+    /// Copies all that there is, if there is room for it.
+    fn copy_to(&self, room: &mut Snapshot) -> bool {
+        let fits = self.lengths().into_iter().zip(room.capacities()).all(|(len, room)| len <= room);
+        if fits {
+            room.blocks
+                .extend(self.kinds.all.iter().map(|(kind, balance)| Blocks::of(kind, balance)));
+            room.nodes.extend_from_slice(&self.tree.nodes);
+            room.frames.extend(self.tree.frames.iter().cloned());
+            room.modules.extend(self.modules.values().cloned());
+            room.samplers.extend(self.samplers.iter().cloned());
+            (room.pid, room.session, room.lost) = (self.pid, self.session, self.lost);
+            (room.from, room.until) = (self.from, SystemTime::now());
+        }
+        fits
+    }
+}
+
+/// Nothing is allocated or freed while the state is locked: whoever looks may be a thread that is being
+/// recorded, whose own allocation waits for the session's thread, which would wait for the lock.
+fn snapshot(state: &Mutex<State>) -> Snapshot {
+    loop {
+        let (executable, lengths) = lock(state).outline();
+        let lengths = lengths.map(|length| length + length / 8 + 64);
+        let mut room = Snapshot::with_room(executable, lengths);
+        if lock(state).copy_to(&mut room) {
+            room.forget_unused_modules();
+            return room;
         }
     }
 }

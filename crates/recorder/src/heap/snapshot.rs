@@ -1,14 +1,15 @@
 //! A heap at one moment, for whoever wants to make estimates of it.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use lifetrace_trace::event::Source;
 use lifetrace_trace::fact::{Module, Sampler};
 use lifetrace_trace::frame::Frame;
+use rustc_hash::FxHashSet;
 
-use super::blocks::Sum;
+use super::blocks::{Balance, Kind, Sum};
 use super::tree::{NOWHERE, Node};
 
 /// What had been sampled of a process, and how much of it was live, at one moment: all of it, or
@@ -18,15 +19,17 @@ pub struct Snapshot {
     /// Process id.
     pub pid: u32,
     /// The program.
-    pub executable: PathBuf,
-    /// From here on things were counted.
+    pub executable: Arc<Path>,
+    /// From here on things were counted: since sampling began, or since another snapshot.
     pub from: SystemTime,
+    /// Whether it is since another one.
+    pub is_delta: bool,
     /// When it was taken. What was sampled within the last twentieth of a second may be missing.
     pub until: SystemTime,
     /// How blocks were sampled; the rate is that of a word.
     pub samplers: Vec<Sampler>,
     /// The object files that frames are in, by number.
-    pub modules: Vec<Module>,
+    pub modules: Vec<Arc<Module>>,
     /// Events that were lost before they were counted, allocations or deaths.
     pub lost: u64,
     /// By backtrace, size and sampler, in the order in which they were met first.
@@ -63,7 +66,63 @@ pub struct Blocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Backtrace(pub(crate) u32);
 
+/// The object files that frames are in.
+pub(crate) fn modules(frames: &[Arc<Frame>]) -> FxHashSet<u32> {
+    frames.iter().filter_map(|frame| frame.module).collect()
+}
+
+impl Blocks {
+    pub(crate) fn of(kind: &Kind, balance: &Balance) -> Blocks {
+        Blocks {
+            backtrace: Backtrace(kind.node),
+            source: kind.source,
+            is_growth: kind.is_growth,
+            sampler: kind.sampler.into(),
+            mean_bytes: balance.allocated.bytes / balance.allocated.blocks.max(1),
+            allocated: balance.allocated,
+            freed: balance.freed,
+        }
+    }
+}
+
 impl Snapshot {
+    /// An empty one of a program, with room for blocks, nodes, frames, modules and samplers.
+    pub(crate) fn with_room(
+        executable: Arc<Path>,
+        [blocks, nodes, frames, modules, samplers]: [usize; 5],
+    ) -> Snapshot {
+        Snapshot {
+            pid: 0,
+            executable,
+            from: SystemTime::UNIX_EPOCH,
+            is_delta: false,
+            until: SystemTime::UNIX_EPOCH,
+            samplers: Vec::with_capacity(samplers),
+            modules: Vec::with_capacity(modules),
+            lost: 0,
+            blocks: Vec::with_capacity(blocks),
+            nodes: Vec::with_capacity(nodes),
+            frames: Vec::with_capacity(frames),
+            session: 0,
+        }
+    }
+
+    /// In the same order.
+    pub(crate) fn capacities(&self) -> [usize; 5] {
+        [
+            self.blocks.capacity(),
+            self.nodes.capacity(),
+            self.frames.capacity(),
+            self.modules.capacity(),
+            self.samplers.capacity(),
+        ]
+    }
+
+    pub(crate) fn forget_unused_modules(&mut self) {
+        let used = modules(&self.frames);
+        self.modules.retain(|module| used.contains(&module.number));
+    }
+
     /// The frames of a backtrace, innermost first, each with a number that is its own.
     pub fn frames(&self, backtrace: Backtrace) -> impl Iterator<Item = (u32, &Frame)> {
         let node = |number: u32| (number != NOWHERE).then(|| self.nodes[number as usize]);
@@ -95,7 +154,7 @@ impl Snapshot {
                 blocks.freed = blocks.freed.since(before.freed);
             }
             rest.lost = self.lost.saturating_sub(earlier.lost);
-            rest.from = earlier.until;
+            (rest.from, rest.is_delta) = (earlier.until, true);
             rest
         })
     }
