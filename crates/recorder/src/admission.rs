@@ -21,8 +21,9 @@ use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
 use crate::collector::EXACT_RING_BYTES;
+use crate::heap::Heap;
 use crate::notice::Notice;
-use crate::ocaml::{Heap, Programs, SourceChoice};
+use crate::ocaml::{self, Programs, SourceChoice};
 use crate::outcome::Refusal;
 use crate::output::{Names, OutputError};
 use crate::preface;
@@ -48,6 +49,8 @@ pub(crate) struct Admission {
     pub(crate) programs: Arc<Programs>,
     /// None if there are to be no files.
     pub(crate) names: Option<Names>,
+    /// Told of each session, if there is one.
+    pub(crate) heap: Option<Heap>,
     /// The only process to be traced, if not all are.
     pub(crate) only: Option<Pid>,
     pub(crate) anchor: Anchor,
@@ -114,8 +117,10 @@ impl Admission {
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let path = path.unwrap_or_default();
         let seat = self.progress.enter(pid, &path);
+        let heap = self.heap.as_ref().map(|heap| heap.enter(&info));
         let assignment = Assignment {
             file,
+            heap,
             parent: self.parent_of(&process),
             info,
             samplers,
@@ -136,7 +141,7 @@ impl Admission {
     /// What is sampled of a process, and what is to be told about that.
     fn settle(&self, process: &ProcessImage) -> (Settings, Option<Notice>) {
         let program = process.executable_file.as_ref();
-        let heap = program.map_or(Heap::None, |program| self.programs.heap(program));
+        let heap = program.map_or(ocaml::Heap::None, |program| self.programs.heap(program));
         let (sources, notice) = self.sources.settle(heap);
         let mut settings = Settings { sources, ..self.settings };
         if settings.exact() {

@@ -109,7 +109,6 @@ impl CollectorOptions {
             sampling_from,
             max_size: self.max_size,
             format: self.format,
-            heap: self.output.heap().cloned(),
             labels: labels.collect(),
             introduction: self.introduction.clone(),
         }
@@ -165,6 +164,7 @@ impl Collector {
             settings: options.settings(),
             programs: Arc::default(),
             names: options.names()?,
+            heap: options.output.heap().cloned(),
             only: only.filter(|_| !options.follow_children),
             anchor,
             symbolizer: Arc::new(Symbolizer::start()?),

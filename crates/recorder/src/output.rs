@@ -38,7 +38,8 @@ impl Output {
         }
     }
 
-    pub(crate) fn heap(&self) -> Option<&Heap> {
+    /// The one to be filled.
+    pub fn heap(&self) -> Option<&Heap> {
         match self {
             Output::Files(_) => None,
             Output::Heap(heap) | Output::Both(_, heap) => Some(heap),

@@ -5,7 +5,6 @@ use lifetrace_trace::fact::Label;
 use lifetrace_trace::ids::Timestamp;
 
 use crate::format::Format;
-use crate::heap::Heap;
 
 /// What a program says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,8 +23,6 @@ pub(crate) struct Plan {
     /// Greatest length of each trace, in bytes.
     pub(crate) max_size: Option<u64>,
     pub(crate) format: Format,
-    /// Told of each session, too.
-    pub(crate) heap: Option<Heap>,
     /// Said in each trace.
     pub(crate) labels: Vec<Label>,
     pub(crate) introduction: Introduction,

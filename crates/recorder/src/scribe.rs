@@ -3,9 +3,9 @@
 use std::fs::{File, remove_file};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
@@ -14,6 +14,7 @@ use lifetrace_transport::message::MonotonicNanos;
 
 use crate::assemble::Assembler;
 use crate::clock::{Anchor, WallClock, monotonic_now};
+use crate::heap;
 use crate::losses::Losses;
 use crate::notes::Note;
 use crate::notice::Notice;
@@ -45,6 +46,8 @@ pub(crate) struct Assignment {
     /// Empty if there is no file.
     pub(crate) path: PathBuf,
     pub(crate) file: Option<File>,
+    /// What is told beside.
+    pub(crate) heap: Option<Arc<Mutex<heap::State>>>,
     pub(crate) info: TraceInfo,
     pub(crate) samplers: Samplers,
     pub(crate) notice: Option<Notice>,
@@ -103,6 +106,7 @@ impl Scribe {
         let Assignment {
             path,
             file,
+            heap,
             mut info,
             samplers,
             process,
@@ -128,7 +132,7 @@ impl Scribe {
             lost: Losses::default(),
             report: blank_report(path, &process, &info),
         };
-        match sink::open(plan, file, &info) {
+        match sink::open(plan.format, file, heap, &info) {
             Ok(sink) => {
                 let assembler = Assembler::new(sink, anchor, samplers, symbolizer, process);
                 scribe.trace = Some(assembler);

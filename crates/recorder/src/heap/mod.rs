@@ -32,7 +32,7 @@ use std::time::{Duration, SystemTime};
 use lifetrace_trace::event::{GROWTH, TraceInfo};
 use lifetrace_trace::fact::{Fact, Module, Sampler};
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId};
+use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Timestamp};
 use rustc_hash::FxHashMap;
 
 use crate::samplers::WORD_BITS;
@@ -108,6 +108,10 @@ impl Heap {
     }
 }
 
+fn wall(time: Timestamp) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_micros(time.0)
+}
+
 /// A panic while it was held is the session's, and has left whole numbers.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -119,7 +123,7 @@ impl State {
             session: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
             pid: u32::try_from(info.pid).unwrap_or_default(),
             executable: Path::new(&info.executable_name).into(),
-            from: SystemTime::UNIX_EPOCH + Duration::from_micros(info.start_time.0),
+            from: wall(info.start_time),
             tree: Tree::default(),
             kinds: Kinds::default(),
             live: FxHashMap::default(),
@@ -127,6 +131,11 @@ impl State {
             modules: BTreeMap::new(),
             lost: 0,
         }
+    }
+
+    /// Sampling begins.
+    pub(crate) fn begin(&mut self, time: Timestamp) {
+        self.from = wall(time);
     }
 
     pub(crate) fn allocate(

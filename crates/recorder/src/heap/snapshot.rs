@@ -145,7 +145,7 @@ impl Snapshot {
     /// `None` if they are not of the same session, or in another order.
     pub fn since(&self, earlier: &Snapshot) -> Option<Snapshot> {
         let is_later = earlier.session == self.session
-            && earlier.from == self.from
+            && !(earlier.is_delta || self.is_delta)
             && earlier.blocks.len() <= self.blocks.len();
         is_later.then(|| {
             let mut rest = self.clone();

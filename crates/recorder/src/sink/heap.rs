@@ -3,12 +3,13 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
 
 use super::{Birth, Sink};
-use crate::heap::{State, lock};
+use crate::heap::{Heap, State, lock};
 
 /// Tells a heap what it hears, and a trace, if there is one. When that cannot be written any more, the heap
 /// ends with it.
@@ -20,7 +21,14 @@ pub(crate) struct HeapSink {
 }
 
 impl HeapSink {
-    pub(crate) fn new(heap: Arc<Mutex<State>>, trace: Option<Box<dyn Sink>>) -> Self {
+    /// Without a heap it tells nobody but the trace.
+    pub(crate) fn new(
+        heap: Option<Arc<Mutex<State>>>,
+        trace: Option<Box<dyn Sink>>,
+        info: &TraceInfo,
+    ) -> Self {
+        let heap = heap.unwrap_or_else(|| Heap::new().enter(info));
+        lock(&heap).begin(info.start_time);
         HeapSink { heap, trace, next: 0 }
     }
 

@@ -7,6 +7,7 @@ mod lt;
 mod memtrace;
 
 use std::io;
+use std::sync::{Arc, Mutex};
 
 use lifetrace_trace::event::{Source, TraceInfo};
 use lifetrace_trace::fact::Fact;
@@ -14,7 +15,7 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, ThreadId, Timestamp};
 
 use crate::format::Format;
-use crate::plan::Plan;
+use crate::heap::State;
 use crate::trace_file::TraceFile;
 use heap::HeapSink;
 pub(crate) use lt::Lt;
@@ -77,22 +78,20 @@ pub(crate) trait Sink {
     fn finish(self: Box<Self>, time: Timestamp) -> io::Result<()>;
 }
 
-/// Begins a trace in a file, if there is one, and in the plan's heap, if it has one.
+/// Begins a trace in a file, or a heap, or both.
 ///
 /// # Errors
 /// The file's.
 pub(crate) fn open(
-    plan: &Plan,
+    format: Format,
     file: Option<TraceFile>,
+    heap: Option<Arc<Mutex<State>>>,
     info: &TraceInfo,
 ) -> io::Result<Box<dyn Sink>> {
-    let trace = file.map(|file| begin(plan.format, file, info)).transpose()?;
-    Ok(match (&plan.heap, trace) {
+    let trace = file.map(|file| begin(format, file, info)).transpose()?;
+    Ok(match (heap, trace) {
         (None, Some(trace)) => trace,
-        (heap, trace) => {
-            let heap = heap.clone().unwrap_or_default();
-            Box::new(HeapSink::new(heap.enter(info), trace))
-        }
+        (heap, trace) => Box::new(HeapSink::new(heap, trace, info)),
     })
 }
 
