@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-recorder", &["lifetrace-transport", "lifetrace-trace"]),
     ("lifetrace-inside", &["lifetrace-native", "lifetrace-recorder"]),
     ("lifetrace-ocaml-library", &["lifetrace-ocaml", "lifetrace-inside"]),
-    ("lifetrace", &["lifetrace-inside"]),
+    ("lifetrace", &["lifetrace-inside", "lifetrace-pprof"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
     ("lifetrace-pprof", &["lifetrace-sampler", "lifetrace-recorder"]),
     ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-pprof"]),

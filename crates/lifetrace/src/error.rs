@@ -1,7 +1,7 @@
 //! What can go wrong, for people to read.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lifetrace_inside::error::StartError;
 
@@ -15,8 +15,8 @@ pub enum Error {
          `#[global_allocator] static ALLOC: lifetrace::Alloc = lifetrace::Alloc::system();`"
     )]
     NoAllocator,
-    /// Sessions come one after the other.
-    #[error("there is a session already, which writes {}: stop it first", .0.display())]
+    /// Sessions come one after the other. Its file; empty if it has none.
+    #[error("there is a session already{}: stop it first", writes(.0))]
     Active(PathBuf),
     /// Neither an interval of at least a byte, nor a rate above 0 and up to 1.
     #[error("{0}: the interval is at least 1 byte, and a rate is above 0 and at most 1")]
@@ -35,8 +35,21 @@ pub enum Error {
         /// Why.
         error: io::Error,
     },
+    /// There is nothing to look at.
+    #[error("no session is under way: start one, with `lifetrace::Recording::live().start()`")]
+    NoSession,
+    /// An estimate that a profile has no room for.
+    #[error(transparent)]
+    TooLarge(#[from] lifetrace_pprof::whole::TooLarge),
     /// The session is over: its process has stopped it elsewhere, or is another one, from which this one
     /// was forked.
     #[error("the session is not one of this process, or has ended already")]
     Over,
+}
+
+fn writes(path: &Path) -> String {
+    match path.as_os_str().is_empty() {
+        true => String::new(),
+        false => format!(", which writes {}", path.display()),
+    }
 }

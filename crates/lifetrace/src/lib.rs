@@ -88,9 +88,11 @@
 mod alloc;
 mod error;
 mod hooks;
+pub mod pprof;
 mod recording;
 mod sampled;
 mod session;
+mod snapshot;
 mod summary;
 
 use std::path::PathBuf;
@@ -99,7 +101,8 @@ pub use alloc::Alloc;
 pub use error::Error;
 pub use lifetrace_inside::error::StartError;
 pub use recording::Recording;
-pub use session::Session;
+pub use session::{Session, snapshot};
+pub use snapshot::{Amount, Snapshot};
 pub use summary::{Loss, Summary};
 
 /// Starts a session that writes its trace to `output`, and samples once for 512 KiB:

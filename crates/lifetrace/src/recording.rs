@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lifetrace_recorder::heap::Heap;
 use lifetrace_recorder::{
-    CollectorOptions, Format, Introduction, Rate, Rates, Schedule, SourceChoice,
+    CollectorOptions, Format, Introduction, Output, Rate, Rates, Schedule, SourceChoice,
 };
 
 use crate::error::Error;
@@ -28,7 +29,8 @@ const COUNTERS: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 #[must_use = "nothing is recorded before `start`"]
 pub struct Recording {
-    output: OsString,
+    /// None: in memory alone.
+    output: Option<OsString>,
     overwrite: bool,
     density: Density,
     seed: Option<u64>,
@@ -47,8 +49,14 @@ impl Recording {
     /// A session that writes its trace to `output`. In the name, `%p` is the process id, `%e` the program's
     /// base name, and `%%` a percent sign. It is our own format, unless the name ends in `.ctf`, Memtrace's.
     pub fn new(output: impl Into<PathBuf>) -> Recording {
+        Recording { output: Some(output.into().into_os_string()), ..Recording::live() }
+    }
+
+    /// A session without a file: what is live can be looked at ([`Session::snapshot`]), for as long as the
+    /// program runs. Its memory is bounded by what is live and by the distinct backtraces.
+    pub fn live() -> Recording {
         Recording {
-            output: output.into().into_os_string(),
+            output: None,
             overwrite: false,
             density: Density::Interval(INTERVAL),
             seed: None,
@@ -113,8 +121,11 @@ impl Recording {
     fn options(self) -> Result<CollectorOptions, Error> {
         let rate = self.density.rate()?;
         Ok(CollectorOptions {
-            format: Format::of_name(&self.output).unwrap_or_default(),
-            output: self.output.into(),
+            format: self.output.as_deref().and_then(Format::of_name).unwrap_or_default(),
+            output: match self.output {
+                Some(template) => Output::Both(template, Heap::new()),
+                None => Output::Heap(Heap::new()),
+            },
             overwrite: self.overwrite,
             sources: SourceChoice::Native,
             rates: Rates::all(rate),

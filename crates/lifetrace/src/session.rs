@@ -10,9 +10,11 @@ use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::linked;
 use lifetrace_recorder::CollectorOptions;
+use lifetrace_recorder::heap::Heap;
 
 use crate::error::Error;
 use crate::hooks;
+use crate::snapshot::Snapshot;
 use crate::summary::Summary;
 
 /// A session under way. It ends when it is [stopped](Session::stop) or dropped, or with the process.
@@ -26,7 +28,9 @@ pub struct Session {
 #[derive(Debug)]
 struct Current {
     number: u64,
+    /// Empty if there is no file.
     output: PathBuf,
+    heap: Heap,
     running: Running,
 }
 
@@ -53,11 +57,9 @@ pub(crate) fn start(options: &CollectorOptions) -> Result<Session, Error> {
     hooks::know();
     let running = Running::start(options, OCCASIONS).inspect_err(|_| hooks::let_go())?;
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    current.put(Current {
-        number,
-        output: options.output.template().unwrap_or_default().into(),
-        running,
-    });
+    let output = options.output.template().unwrap_or_default().into();
+    let heap = options.output.heap().cloned().unwrap_or_default();
+    current.put(Current { number, output, heap, running });
     hooks::count();
     Ok(Session { number: Some(number) })
 }
@@ -92,10 +94,24 @@ impl Session {
         self.with(|current| current.running.collector().resume());
     }
 
+    /// What is live now, and what was allocated since the session began, but for what was sampled in the last
+    /// twentieth of a second. The program goes on meanwhile. `None` if the session has ended, or is
+    /// [elsewhere](Session::is_elsewhere).
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let heap = self.with(|current| current.heap.clone())?;
+        Snapshot::take(&heap)
+    }
+
     fn with<T>(&self, work: impl FnOnce(&Current) -> T) -> Option<T> {
         let current = CURRENT.enter();
         current.get().filter(|current| Some(current.number) == self.number).map(work)
     }
+}
+
+/// What is live now, as the session that is under way has it; see [`Session::snapshot`].
+pub fn snapshot() -> Option<Snapshot> {
+    let heap = CURRENT.enter().get().map(|current| current.heap.clone())?;
+    Snapshot::take(&heap)
 }
 
 impl Drop for Session {

@@ -10,7 +10,8 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The trace; none of a session [elsewhere](crate::Session::is_elsewhere).
+    /// The trace; none of a session [elsewhere](crate::Session::is_elsewhere) or
+    /// [without a file](crate::Recording::live).
     pub path: Option<PathBuf>,
     /// Its length, in bytes.
     pub bytes: u64,
@@ -49,6 +50,7 @@ impl Summary {
             reason: reason.description(),
         };
         let lost = lost.into_iter().map(loss).collect();
-        Ok(Summary { path: Some(path), bytes, samples, lost, is_full })
+        let path = Some(path).filter(|path| !path.as_os_str().is_empty());
+        Ok(Summary { path, bytes, samples, lost, is_full })
     }
 }

@@ -108,9 +108,19 @@ pub fn encode(snapshot: &Snapshot, first: First) -> Result<Vec<u8>, TooLarge> {
     Ok(bytes)
 }
 
+/// What all blocks of a snapshot amount to: allocated objects and bytes, objects and bytes in use.
+pub fn totals(snapshot: &Snapshot) -> [f64; COLUMNS.len()] {
+    let rates = rates(snapshot);
+    snapshot.blocks.iter().fold([0.0; COLUMNS.len()], |mut sums, blocks| {
+        let values = estimates(blocks, &rates);
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        sums
+    })
+}
+
 /// For each of the snapshot's blocks its numbers, whole ones that add up.
 fn rows(snapshot: &Snapshot) -> Result<Vec<[i64; COLUMNS.len()]>, TooLarge> {
-    let rates: Vec<Rate> = snapshot.samplers.iter().map(|it| Rate::per_word(it.rate)).collect();
+    let rates = rates(snapshot);
     let estimates: Vec<_> = snapshot.blocks.iter().map(|it| estimates(it, &rates)).collect();
     let mut rows = vec![[0; COLUMNS.len()]; estimates.len()];
     for (column, (name, _)) in COLUMNS.into_iter().enumerate() {
@@ -120,6 +130,10 @@ fn rows(snapshot: &Snapshot) -> Result<Vec<[i64; COLUMNS.len()]>, TooLarge> {
         }
     }
     Ok(rows)
+}
+
+fn rates(snapshot: &Snapshot) -> Vec<Rate> {
+    snapshot.samplers.iter().map(|it| Rate::per_word(it.rate)).collect()
 }
 
 /// In the order of the columns.

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub mod inside;
+pub mod profile;
 pub mod workload;
 
 use std::collections::HashMap;
