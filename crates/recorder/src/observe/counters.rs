@@ -130,7 +130,8 @@ mod tests {
         let (resident, proportional) = (counters.resident.unwrap(), counters.proportional.unwrap());
         assert!(moved && resident.0 > 1 << 16 && counters.minor_faults.unwrap() > 0);
         assert!(proportional.0 > 0 && proportional.0 <= 2 * resident.0);
-        let _touched = std::hint::black_box(vec![1u8; 8 << 20]);
+        // So large that it is fresh from the kernel, whatever other tests have freed.
+        let _touched = std::hint::black_box(vec![1u8; 40 << 20]);
         let (later, _) = figures.read().unwrap();
         assert!(later.minor_faults > counters.minor_faults);
         assert_eq!(later.proportional, None);
