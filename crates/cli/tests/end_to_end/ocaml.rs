@@ -52,6 +52,11 @@ fn exceptions() {
 }
 
 #[test]
+fn callstacks_that_the_program_asks_for() {
+    check(&ocaml::native("callstacks"), &[], 1);
+}
+
+#[test]
 fn stack_overflows_that_are_caught() {
     let program = ocaml::native("stack_overflow");
     check(&program, &["20000"], 1);
