@@ -26,7 +26,8 @@ pub(super) struct Recorded {
 /// written then stays.
 pub(super) fn record(config: &Config) -> anyhow::Result<Recorded> {
     let signals = Signals::catch()?;
-    let own = own_trace(&config.options.output)?;
+    let output = config.options.output.template().context("Memtrace writes to a file")?;
+    let own = own_trace(output)?;
     let mut run = MemtraceRun::start(&config.command, &config.options, own.clone())?;
     let control = run.control();
     signals.pass_on(move |signal| control.forward(signal))?;
