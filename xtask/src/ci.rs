@@ -25,6 +25,7 @@ pub fn ci() -> Result<()> {
     checkers::loom()?;
     test()?;
     bench::arena::check()?;
+    package()?;
     readers::run_if_possible()
 }
 
@@ -58,14 +59,25 @@ fn no_std() -> Result<()> {
     ))
 }
 
+/// The crates that can be published, built from what would be. Nothing is.
+pub fn package() -> Result<()> {
+    shell::cargo("publish --dry-run --workspace --allow-dirty")
+}
+
 /// They are a workspace of their own, and must not be left behind.
 fn fuzzers() -> Result<()> {
     shell::cargo("check --release --bins --examples --manifest-path fuzz/Cargo.toml")
 }
 
-/// With private items, since the comments that explain a design speak of them.
+/// With private items, since the comments that explain a design speak of them. The command has the name of
+/// the crate that is a library, whose documentation is to be what is left.
 fn documentation() -> Result<()> {
-    let what = format!("doc --release --no-deps --document-private-items {ALL_BUT_PRELOAD}");
+    document("--package lifetrace-cli")?;
+    document(&format!("{ALL_BUT_PRELOAD} --exclude lifetrace-cli"))
+}
+
+fn document(packages: &str) -> Result<()> {
+    let what = format!("doc --release --no-deps --document-private-items {packages}");
     let mut command = shell::cargo_command(&what);
     command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links");
     shell::run(command)

@@ -25,6 +25,7 @@ usage: cargo xtask COMMAND
                   where npm and pip are, readers
   fmt             format all code
   clippy          lint all code, warnings being errors
+  package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
                   benchmarks/record/native-2 and writes the README's table
@@ -67,6 +68,7 @@ fn main() -> Result<()> {
         ["ci"] => ci::ci(),
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
+        ["package"] => ci::package(),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
         ["bench", "inside", ref options @ ..] => bench::inside::run(options),

@@ -3,7 +3,7 @@
 //!
 //! Both have Go's four numbers (objects and bytes, allocated since the session began and in use now), in
 //! gzipped protocol buffers: answer with the content type `application/octet-stream`. They differ in what
-//! readers show first. For `?seconds=N` take a [`snapshot`](crate::snapshot), wait, and answer with what
+//! readers show first. For `?seconds=N` take a [`snapshot`](crate::snapshot()), wait, and answer with what
 //! happened [since](crate::Snapshot::since). The example `server` has handlers for axum.
 
 use crate::error::Error;
