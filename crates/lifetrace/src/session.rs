@@ -94,8 +94,9 @@ impl Session {
         self.with(|current| current.running.collector().resume());
     }
 
-    /// What is live now, and what was allocated since the session began, but for what was sampled in the last
-    /// twentieth of a second. The program goes on meanwhile. `None` if the session has ended, or is
+    /// What is live now, and what was allocated since the session began, as far as the recorder has come: it
+    /// hears of a sample within a twentieth of a second, and is further behind where it looks up the names of
+    /// much code for the first time. The program goes on meanwhile. `None` if the session has ended, or is
     /// [elsewhere](Session::is_elsewhere).
     pub fn snapshot(&self) -> Option<Snapshot> {
         let heap = self.with(|current| current.heap.clone())?;

@@ -24,7 +24,8 @@ pub struct Snapshot {
     pub from: SystemTime,
     /// Whether it is since another one.
     pub is_delta: bool,
-    /// When it was taken. What was sampled within the last twentieth of a second may be missing.
+    /// When it was taken. What was sampled right before may be missing: within a twentieth of a second, but
+    /// for the first time that names of code are looked up, which takes as long as that takes.
     pub until: SystemTime,
     /// How blocks were sampled; the rate is that of a word.
     pub samplers: Vec<Sampler>,
