@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::hint::black_box;
 use std::process::Output;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -68,8 +69,10 @@ fn exit_leaves_a_complete_trace() {
 #[ignore = "run by its parent"]
 fn child_exits() {
     start();
-    let allocate = || while workload_short_lived(10).blocks > 0 {};
-    // Other threads go on while the program exits.
+    // Other threads go on while the program exits, in a function of their own.
+    let allocate = || loop {
+        drop(black_box(Box::new([0u8; 40])));
+    };
     let _threads = [std::thread::spawn(allocate), std::thread::spawn(allocate)];
     std::process::exit(7);
 }
