@@ -138,6 +138,17 @@ pub fn exclude_thread() {
     tls::set_countdown(FAR);
 }
 
+/// Malloc's blocks are sampled at another rate from now on, by each thread from its next epoch on; whether
+/// the recorder could be told.
+pub fn change_rate(per_word: f64) -> bool {
+    let Entry::Recording(mut entered) = enter() else { return false };
+    let is_told = entered.send(Body::Rate { bits: per_word.to_bits() });
+    if is_told {
+        entered.session().change_rate(per_word, phase::samples());
+    }
+    is_told
+}
+
 fn is_excluded() -> bool {
     tls::state() == EXCLUDED
 }
@@ -190,7 +201,7 @@ fn first_countdown(words: u64) -> bool {
 
 /// Words before the first hit of a fresh thread.
 fn first_gap(session: &Session) -> i64 {
-    session.rate.gap(&mut stream(session)) as i64
+    session.rate().gap(&mut stream(session)) as i64
 }
 
 /// Restarts the countdown while recording is paused, or for ever if malloc is not to be heard. The
@@ -204,11 +215,11 @@ fn pass_over(session: &Session) {
     let settings = session.header.settings();
     let gap = if !settings.sources.has(Sources::NATIVE) {
         FAR_WORDS
-    } else if settings.rate_per_word >= 1.0 {
+    } else if session.rate().probability() >= 1.0 {
         0
     } else {
         let stream = FIRST_PAUSED_STREAM + PASSED_OVER.fetch_add(1, Ordering::Relaxed);
-        session.rate.gap(&mut Random::new(settings.seed, stream))
+        session.rate().gap(&mut Random::new(settings.seed, stream))
     };
     tls::set_countdown((gap * WORD) as i64);
 }
@@ -220,7 +231,7 @@ fn rest() {
     tls::set_countdown(match phase::current() {
         Phase::Off => FAR,
         Phase::Recording => phase::recording()
-            .map_or(FAR, |session| (session.rate.gap(&mut stream(session)) * WORD) as i64),
+            .map_or(FAR, |session| (session.rate().gap(&mut stream(session)) * WORD) as i64),
         Phase::Unborn | Phase::Starting | Phase::Forked => AT_ONCE,
     });
 }
@@ -334,7 +345,7 @@ impl Entered {
     /// Draws the hits of the block that took the countdown below zero, and restarts it.
     fn draw(&mut self) -> Hits {
         let after = tls::countdown().wrapping_neg().max(WORD as i64) as u64 / WORD - 1;
-        let rate = self.session.rate;
+        let rate = self.session.rate();
         let hits = rate.hits(&mut self.random, after);
         tls::set_countdown((hits.gap * WORD) as i64);
         hits

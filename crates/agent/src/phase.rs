@@ -106,6 +106,11 @@ pub fn next_sample() -> u64 {
     NEXT_SAMPLE.fetch_add(1, Ordering::Relaxed)
 }
 
+/// How many numbers for samples have been given.
+pub fn samples() -> u64 {
+    NEXT_SAMPLE.load(Ordering::Relaxed)
+}
+
 /// Whether a sample was announced in this session: not if it is inherited from a parent.
 pub fn of_this_session(sample: u64) -> bool {
     sample >= FIRST_SAMPLE.load(Ordering::Relaxed)

@@ -4,7 +4,7 @@
 //! be inside; a forked child replaces it, being a single thread then.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use lifetrace_transport::handshake::{self, Hello, Origin, SOCKET_VARIABLE, Welcome};
 use lifetrace_transport::ring::{Ring, RingHeader};
@@ -24,8 +24,11 @@ const HANDSHAKE_MILLIS: u64 = 5_000;
 pub struct Session {
     /// Settings, heartbeat, counters.
     pub header: &'static SegmentHeader,
-    /// The probability of a word.
-    pub rate: Rate,
+    /// The probability of a word, as it was first.
+    rate: Rate,
+    /// As it is now, and the first sample that may be of it; bits of 0.0 if it is as it was.
+    changed: AtomicU64,
+    changed_at: AtomicU64,
     /// Different for each session of this process and those that it was forked from.
     pub number: u32,
     base: NonNull<u8>,
@@ -93,6 +96,8 @@ fn install(memory: &sys::Descriptor, bytes: usize) -> Option<&'static Session> {
     let session = Session {
         header,
         rate: Rate::per_word(settings.rate_per_word),
+        changed: AtomicU64::new(0),
+        changed_at: AtomicU64::new(0),
         number: NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
         base,
         ring_count: (settings.ring_count as usize).clamp(1, MAX_RINGS),
@@ -109,6 +114,25 @@ pub(crate) fn abandon() {
 }
 
 impl Session {
+    /// The probability of a word.
+    pub fn rate(&self) -> Rate {
+        match self.changed.load(Ordering::Acquire) {
+            0 => self.rate,
+            bits => Rate::per_word(f64::from_bits(bits)),
+        }
+    }
+
+    /// Whether a sample may be of another rate than that of now.
+    pub fn is_of_earlier_rate(&self, sample: u64) -> bool {
+        sample < self.changed_at.load(Ordering::Relaxed)
+    }
+
+    /// Samples from `first` on are of this rate.
+    pub(crate) fn change_rate(&self, per_word: f64, first: u64) {
+        self.changed_at.store(first, Ordering::Relaxed);
+        self.changed.store(per_word.to_bits(), Ordering::Release);
+    }
+
     /// Number of rings in use.
     pub fn ring_count(&self) -> usize {
         self.ring_count

@@ -21,6 +21,11 @@ pub enum Error {
     /// Neither an interval of at least a byte, nor a rate above 0 and up to 1.
     #[error("{0}: the interval is at least 1 byte, and a rate is above 0 and at most 1")]
     Rate(String),
+    /// Memtrace's format has no word for a rate that changes.
+    #[error(
+        "a trace in Memtrace's format has one rate: record to a file that does not end in .ctf"
+    )]
+    OneRate,
     /// No memory for sampled blocks.
     #[error("there is no memory for sampled blocks: is the address space limited (ulimit -v)?")]
     NoMemory,

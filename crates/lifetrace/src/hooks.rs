@@ -159,7 +159,7 @@ pub(crate) fn know() {
     });
 }
 
-/// From now on blocks are counted. The process is recorded already.
+/// From now on blocks are counted, at the rate of now. The process is recorded already.
 pub(crate) fn count() {
     change(Patience::Long, |hooks| {
         EPOCH.fetch_add(1, Ordering::Release);

@@ -68,7 +68,8 @@
 //!
 //! # Processes and threads
 //!
-//! One session at a time, which may be followed by others. Any thread may start, stop and drop it; all
+//! One session at a time, which may be [paused](Session::pause), [change its rate](Session::set_interval),
+//! and be followed by others. Any thread may start, stop and drop it; all
 //! threads are heard. A forked child is not recorded, its parent's trace goes on untouched, and it may
 //! start a session of its own. The recorder's threads block all signals.
 //!

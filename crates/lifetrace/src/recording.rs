@@ -39,8 +39,9 @@ pub struct Recording {
     max_size: Option<u64>,
 }
 
+/// How densely to sample, as it is said.
 #[derive(Clone, Copy, Debug)]
-enum Density {
+pub(crate) enum Density {
     Interval(u64),
     PerByte(f64),
 }
@@ -142,7 +143,7 @@ impl Recording {
 }
 
 impl Density {
-    fn rate(self) -> Result<Rate, Error> {
+    pub(crate) fn rate(self) -> Result<Rate, Error> {
         match self {
             Density::Interval(bytes) => Rate::from_interval(bytes)
                 .ok_or_else(|| Error::Rate(format!("an interval of {bytes} bytes"))),

@@ -4,16 +4,18 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lifetrace_agent::guard;
 use lifetrace_inside::place::{Occupancy, Place};
 use lifetrace_inside::preload;
 use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::linked;
-use lifetrace_recorder::CollectorOptions;
 use lifetrace_recorder::heap::Heap;
+use lifetrace_recorder::{CollectorOptions, Format};
 
 use crate::error::Error;
 use crate::hooks;
+use crate::recording::Density;
 use crate::snapshot::Snapshot;
 use crate::summary::Summary;
 
@@ -30,6 +32,7 @@ struct Current {
     number: u64,
     /// Empty if there is no file.
     output: PathBuf,
+    format: Format,
     heap: Heap,
     running: Running,
 }
@@ -59,7 +62,7 @@ pub(crate) fn start(options: &CollectorOptions) -> Result<Session, Error> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let output = options.output.template().unwrap_or_default().into();
     let heap = options.output.heap().cloned().unwrap_or_default();
-    current.put(Current { number, output, heap, running });
+    current.put(Current { number, output, format: options.format, heap, running });
     hooks::count();
     Ok(Session { number: Some(number) })
 }
@@ -92,6 +95,38 @@ impl Session {
     /// Undoes [`pause`](Session::pause).
     pub fn resume(&self) {
         self.with(|current| current.running.collector().resume());
+    }
+
+    /// From now on one sample is taken for so many bytes, on average. What the trace tells of earlier samples
+    /// stays true, as it tells when the rate has changed. A session that is to be exact has to begin with an
+    /// interval of 1: in another one threads do not wait for the recorder, and samples may get lost.
+    ///
+    /// # Errors
+    /// If that is no interval; if the trace is in Memtrace's format, which has one rate; if the session has
+    /// ended, or is [elsewhere](Session::is_elsewhere). Then the rate stays as it was.
+    pub fn set_interval(&self, bytes: u64) -> Result<(), Error> {
+        self.change_rate(Density::Interval(bytes))
+    }
+
+    /// Likewise, as the probability that a byte is sampled.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn set_rate(&self, per_byte: f64) -> Result<(), Error> {
+        self.change_rate(Density::PerByte(per_byte))
+    }
+
+    fn change_rate(&self, density: Density) -> Result<(), Error> {
+        let rate = density.rate()?;
+        self.with(|current| match current.format {
+            Format::Memtrace => Err(Error::OneRate),
+            Format::Lt if guard::change_rate(rate.per_word()) => {
+                hooks::count();
+                Ok(())
+            }
+            Format::Lt => Err(Error::Over),
+        })
+        .unwrap_or(Err(Error::Over))
     }
 
     /// What is live now, and what was allocated since the session began, as far as the recorder has come: it

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::sync::mpsc::{TryRecvError, channel};
+
 use lifetrace::{Alloc, Error, Recording};
 use support::workload::{workload_kept, workload_of_all_kinds, workload_short_lived};
 use support::{Trace, turn};
@@ -103,4 +105,37 @@ fn paused_sessions_hear_nothing() {
     let trace = Trace::read(&path);
     assert_eq!(trace.by("workload_short_lived").count(), 0);
     assert_eq!(trace.by("workload_one_kept").count(), kept.len());
+}
+
+#[test]
+fn a_rate_that_changes_keeps_estimates_true() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changing.lt");
+    let session = Recording::new(&path).interval(1 << 16).seed(11).start().unwrap();
+    let mut bytes = 0;
+    let (others, wait) = channel::<()>();
+    let other = std::thread::spawn(move || {
+        let mut bytes = 0;
+        while wait.try_recv() == Err(TryRecvError::Empty) {
+            bytes += workload_short_lived(1000).bytes;
+        }
+        bytes
+    });
+    for interval in [1024, 1 << 20, 4096, 256, 1 << 14] {
+        session.set_interval(interval).unwrap();
+        bytes += workload_short_lived(40_000).bytes;
+    }
+    assert!(matches!(session.set_rate(2.0), Err(Error::Rate(_))));
+    drop(others);
+    bytes += other.join().unwrap();
+    let summary = session.stop().unwrap();
+    assert_eq!(summary.lost, []);
+    let trace = Trace::read(&path);
+    let rates: std::collections::BTreeSet<u64> =
+        trace.blocks.iter().map(|block| block.rate.to_bits()).collect();
+    assert!(rates.len() >= 5, "{} rates", rates.len());
+    let (estimate, deviation) = trace.estimate("workload_short_lived");
+    let off = (estimate - bytes as f64).abs() / deviation;
+    assert!(off < 4.0, "{estimate} of {bytes} bytes, {off} standard deviations");
 }

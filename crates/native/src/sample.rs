@@ -239,7 +239,9 @@ fn shrink(host: &impl Host, block: Block, kept: u64, size: usize) {
     let Entry::Recording(mut entered) = enter_started(host) else { return };
     let mut cut = None;
     block.retain(|extent| {
-        let stays = extent.first + extent.words <= kept;
+        // What was sampled at another rate stays as it is: nothing that is announced now counts by that.
+        let is_old = entered.session().is_of_earlier_rate(extent.sample) && extent.first < kept;
+        let stays = is_old || extent.first + extent.words <= kept;
         if !stays {
             release(&mut entered, extent.sample);
             cut = (extent.first < kept).then_some(*extent).or(cut);
@@ -248,7 +250,7 @@ fn shrink(host: &impl Host, block: Block, kept: u64, size: usize) {
     });
     let Some(cut) = cut else { return };
     let words = kept - cut.first;
-    let rate = entered.session().rate;
+    let rate = entered.session().rate();
     let hits = rate.thin(&mut entered.random, cut.hits, words, cut.words);
     if hits > 0 {
         let bytes = if cut.first == 0 { size as u64 } else { words * WORD };
@@ -329,6 +331,6 @@ fn hit(host: &impl Host, size: usize) -> Option<(Entered, Hits)> {
 
 /// What the program has allocated for so many hits, on average.
 fn bytes_for(entered: &Entered, hits: Hits) -> usize {
-    let rate = entered.session().header.settings().rate_per_word;
+    let rate = entered.session().rate().probability();
     ((hits.count * WORD) as f64 / rate) as usize
 }

@@ -140,6 +140,10 @@ impl Assembler {
                 cycles.try_for_each(|cycle| self.fact(message.time, &cycle))?;
             }
             Body::Exiting => {}
+            Body::Rate { bits } => {
+                let told = self.samplers.change_rate(f64::from_bits(bits));
+                told.map_or(Ok(()), |sampler| self.fact(message.time, &Fact::Sampler(sampler)))?;
+            }
         }
         Ok(())
     }

@@ -38,6 +38,14 @@ impl Samplers {
         self.malloc.or(self.ocaml).unwrap_or(1.0)
     }
 
+    /// Malloc's rate is another one from now on; as the trace tells of it, unless malloc is not sampled, or
+    /// that is no rate.
+    pub(crate) fn change_rate(&mut self, per_word: f64) -> Option<Sampler> {
+        let is_rate = per_word > 0.0 && per_word <= 1.0;
+        self.malloc = Some(per_word).filter(|_| is_rate && self.malloc.is_some()).or(self.malloc);
+        self.facts().next().filter(|_| is_rate && self.malloc.is_some())
+    }
+
     /// As the trace tells of them.
     pub(crate) fn facts(&self) -> impl Iterator<Item = Sampler> {
         let of = |name: &str, rate, source| {
@@ -86,6 +94,18 @@ pub(crate) mod tests {
     fn the_first_that_is_on_has_number_0() {
         check(Sources::OCAML, 0.25, &[(0, "ocaml", 0.25)]);
         check(Sources::NATIVE.and(Sources::OCAML), 0.5, &[(0, "malloc", 0.5), (1, "ocaml", 0.25)]);
+    }
+
+    #[test]
+    fn mallocs_rate_changes() {
+        let mut both = samplers(Sources::NATIVE.and(Sources::OCAML));
+        let told = both.change_rate(0.125).unwrap();
+        assert_eq!((told.id, &*told.name, told.rate), (SamplerId(0), "malloc", 0.125));
+        for nonsense in [0.0, -1.0, 1.5, f64::NAN] {
+            assert_eq!(both.change_rate(nonsense), None);
+        }
+        assert_eq!(both.first_rate(), 0.125);
+        assert_eq!(samplers(Sources::OCAML).change_rate(0.125), None);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! FrameName       number  line:32|start:32  end:32  function bytes:32|file bytes:32  bytes…
 //! Runtime         version bytes  bytes…
 //! CollectorTotals the eight of them
+//! Rate            bits of the probability
 //! ```
 //!
 //! An encoded message comes in two parts, a fixed head and a borrowed tail (frames, or nothing), so
@@ -62,6 +63,7 @@ const ALLOCATOR_TOTALS: u8 = 10;
 const FRAME_NAME: u8 = 11;
 const RUNTIME: u8 = 12;
 const COLLECTOR_TOTALS: u8 = 13;
+const RATE: u8 = 14;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +143,10 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
             words_of(&totals).into_iter().for_each(|word| head.word(word));
             (COLLECTOR_TOTALS, 0, 0)
         }
+        Body::Rate { bits } => {
+            head.word(bits);
+            (RATE, 0, 0)
+        }
     };
     let first =
         u64::from(tag) | u64::from(detail) << 8 | flags << 16 | u64::from(message.thread.0) << 32;
@@ -191,6 +197,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
             Body::Runtime { version: fields.take(usize::try_from(length).unwrap_or(usize::MAX))? }
         }
         COLLECTOR_TOTALS => Body::CollectorTotals(fields.collector_totals()?),
+        RATE => Body::Rate { bits: fields.word()? },
         other => return Err(DecodeError::Tag(other)),
     };
     if fields.bytes.is_empty() {

@@ -220,6 +220,11 @@ pub enum Body<'a> {
     },
     /// The process is leaving by way of its exit handlers. More may follow, from later handlers.
     Exiting,
+    /// Malloc's blocks are sampled at another rate from now on.
+    Rate {
+        /// Probability that a word is hit, in (0, 1], as the bits of an `f64`.
+        bits: u64,
+    },
 }
 
 /// One location of a managed frame. A frame has as many as functions were inlined into one another

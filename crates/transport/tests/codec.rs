@@ -40,6 +40,7 @@ enum Kind {
     Notice(NoticeKind),
     Exiting,
     AllocatorTotals(u64, u64),
+    Rate(u64),
     FrameName {
         frame: u64,
         places: [u32; 3],
@@ -83,6 +84,7 @@ impl Owned {
             Kind::ThreadEnded => Body::ThreadEnded,
             Kind::Notice(kind) => Body::Notice { kind: *kind },
             Kind::Exiting => Body::Exiting,
+            Kind::Rate(bits) => Body::Rate { bits: *bits },
             Kind::AllocatorTotals(in_use, held) => {
                 Body::AllocatorTotals { in_use: *in_use, held: *held }
             }
@@ -147,6 +149,7 @@ impl Owned {
                 }
                 Kind::Runtime(version) => (12, 0, 0, vec![version.len() as u64], version.clone()),
                 Kind::CollectorTotals(words) => (13, 0, 0, words.to_vec(), vec![]),
+                Kind::Rate(bits) => (14, 0, 0, vec![*bits], vec![]),
             };
         let first = tag | detail << 8 | flags << 16 | u64::from(self.thread) << 32;
         let words = [first, self.time].into_iter().chain(words);
@@ -198,6 +201,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         }),
         build_id.prop_map(Kind::Runtime),
         any::<[u64; 8]>().prop_map(Kind::CollectorTotals),
+        any::<u64>().prop_map(Kind::Rate),
     ]
 }
 
@@ -277,7 +281,7 @@ fn what_is_too_long_is_cut() {
 
 #[test]
 fn tags_that_do_not_exist() {
-    for tag in [0u8, 14, 255] {
+    for tag in [0u8, 15, 255] {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
     }

@@ -22,6 +22,8 @@ use lifetrace_trace::lt::{Item, Reader};
 #[derive(Clone, Debug)]
 pub struct Block {
     pub bytes: u64,
+    /// At which its words were hit.
+    pub rate: f64,
     /// How many of its words were hit.
     pub hits: u64,
     pub is_growth: bool,
@@ -85,12 +87,16 @@ impl Trace {
             facts: vec![],
             is_complete: false,
         };
+        let mut rate = trace.rate;
         let mut positions: HashMap<AllocationId, usize> = HashMap::new();
         loop {
             let item = reader.next().unwrap_or_else(|error| panic!("{name}: {error}"));
             let allocation = match item {
                 None => break,
                 Some((_, Item::Fact(fact))) => {
+                    if let Fact::Sampler(sampler) = &fact {
+                        rate = sampler.rate;
+                    }
                     trace.facts.push(fact);
                     continue;
                 }
@@ -110,6 +116,7 @@ impl Trace {
             positions.insert(id, trace.blocks.len());
             trace.blocks.push(Block {
                 bytes: bytes.0,
+                rate,
                 hits,
                 is_growth: details.is_growth,
                 is_live: true,
@@ -132,7 +139,7 @@ impl Trace {
         let (mut sum, mut variance) = (0.0, 0.0);
         for block in self.by(function) {
             let (bytes, words) = (block.bytes as f64, block.bytes.div_ceil(8) as f64);
-            let caught = -(words * (-self.rate).ln_1p()).exp_m1();
+            let caught = -(words * (-block.rate).ln_1p()).exp_m1();
             sum += bytes / caught;
             variance += (1.0 - caught) / (caught * caught) * bytes * bytes;
         }
