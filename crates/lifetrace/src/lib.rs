@@ -23,6 +23,25 @@
 //! [`Recording`] is for those who want to say more: how densely to sample, labels, a limit of the trace's
 //! size. `examples/cli.rs` is a program with an option `--trace`.
 //!
+//! # What is live now
+//!
+//! A service has no end at which to look at a trace. [`Recording::live`] starts a session without a file, and
+//! any session says at any time what is live, and what was allocated, by backtrace:
+//!
+//! ```no_run
+//! let session = lifetrace::Recording::live().start()?;
+//! // ... later, on any thread, while the program runs on:
+//! if let Some(now) = session.snapshot() {
+//!     println!("{:.0} MB are live", now.live().bytes / 1e6);
+//!     std::fs::write("heap.pb.gz", now.to_pprof()?)?;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`pprof::heap`] and [`pprof::allocs`] answer `/debug/pprof/heap` and `/debug/pprof/allocs` as Go's programs do,
+//! for `go tool pprof`, Parca and Pyroscope; [`Snapshot::since`] is for `?seconds=`. `examples/server.rs` does it
+//! with axum. Memory is bounded by what is live and by the distinct backtraces.
+//!
 //! # This, or `lifetrace record`?
 //!
 //! `lifetrace record -- ./program` needs no change of the program, sees what its C and C++ libraries
