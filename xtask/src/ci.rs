@@ -24,6 +24,7 @@ pub fn ci() -> Result<()> {
     fuzzers()?;
     checkers::loom()?;
     test()?;
+    musl()?;
     bench::arena::check()?;
     package()?;
     readers::run_if_possible()
@@ -44,6 +45,11 @@ pub fn clippy() -> Result<()> {
 pub fn test() -> Result<()> {
     tools::ensure()?;
     shell::cargo(&format!("test --release --no-fail-fast {ALL_BUT_PRELOAD}"))
+}
+
+/// What takes a build of its own.
+fn musl() -> Result<()> {
+    shell::cargo("test --release --package lifetrace --test elsewhere -- --ignored")
 }
 
 fn no_std() -> Result<()> {
