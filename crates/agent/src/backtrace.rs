@@ -190,7 +190,17 @@ impl Backtraces {
 
     /// The settled backtrace, innermost frame first; `None` if it is cut off.
     pub fn whole(&self) -> Option<&[u64]> {
-        (!self.truncated).then(|| &self.store.stack()[self.store.capacity() - self.length..])
+        (!self.truncated).then(|| self.frames())
+    }
+
+    /// The settled backtrace, innermost frame first, as far as it goes.
+    pub fn frames(&self) -> &[u64] {
+        &self.store.stack()[self.store.capacity() - self.length..]
+    }
+
+    /// Whether it is cut off.
+    pub fn is_truncated(&self) -> bool {
+        self.truncated
     }
 
     /// The recorder has the settled backtrace. If this is not said, the next one is whole.

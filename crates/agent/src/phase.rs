@@ -40,7 +40,7 @@ pub fn current() -> Phase {
 }
 
 /// The open session, unless the recorder has ended it.
-pub(crate) fn recording() -> Option<&'static Session> {
+pub fn recording() -> Option<&'static Session> {
     let session = session::current()?;
     if session.header.stopped() {
         MACHINE.end();

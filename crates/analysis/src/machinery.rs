@@ -8,7 +8,7 @@
 //! slices and strings have no path, by its source files. To add an allocator, add a line to one of the
 //! lists.
 
-use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location};
+use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location, is_remark};
 
 use crate::plain_name::plain_name;
 
@@ -222,9 +222,10 @@ const CPP_STANDARD: &[&str] = &[
     "vector",
 ];
 
-/// Whether a place is in allocation machinery.
+/// Whether a place is in allocation machinery, or a remark on the block.
 pub fn is_machinery(location: &Location) -> bool {
     [GROWTH_NAME, DESERIALISED_NAME].contains(&&*location.defname)
+        || is_remark(location)
         || is_machinery_file(&location.filename)
         || is_machinery_function(&location.defname)
 }
@@ -235,7 +236,9 @@ fn is_machinery_file(path: &str) -> bool {
 
 /// In a source tree, or by name and version in a registry's.
 fn is_our_allocator(path: &str) -> bool {
-    let folder = path.strip_suffix("/src/alloc.rs").and_then(|path| path.rsplit('/').next());
+    let files = ["/src/alloc.rs", "/src/external/mod.rs"];
+    let crate_path = files.iter().find_map(|file| path.strip_suffix(file));
+    let folder = crate_path.and_then(|path| path.rsplit('/').next());
     folder.is_some_and(|folder| folder == "lifetrace" || folder.starts_with("lifetrace-0"))
 }
 

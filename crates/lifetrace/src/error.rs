@@ -43,6 +43,9 @@ pub enum Error {
     /// There is nothing to look at.
     #[error("no session is under way: start one, with `lifetrace::Recording::live().start()`")]
     NoSession,
+    /// Sessions are not the tracker's.
+    #[error("a tracker can neither start nor stop a session")]
+    InTracker,
     /// An estimate that a profile has no room for.
     #[error(transparent)]
     TooLarge(#[from] lifetrace_pprof::whole::TooLarge),

@@ -106,19 +106,29 @@
 //! \[UNSAFE\] files: `alloc`, `hooks`, `sampled`.
 
 mod alloc;
+mod backtrace;
+mod context;
 mod error;
+mod external;
 mod hooks;
+mod listening;
 pub mod pprof;
 mod recording;
 mod sampled;
 mod session;
 mod snapshot;
+#[cfg(feature = "tracing")]
+pub mod spans;
 mod summary;
+pub mod testing;
+pub mod tracker;
 
 use std::path::PathBuf;
 
 pub use alloc::Alloc;
+pub use backtrace::{Backtrace, Frame};
 pub use error::Error;
+pub use external::{Token, external};
 pub use lifetrace_inside::error::StartError;
 pub use recording::Recording;
 pub use session::{Session, snapshot};

@@ -11,7 +11,9 @@ use lifetrace_recorder::{
 };
 
 use crate::error::Error;
+use crate::listening::{Audience, follow};
 use crate::session::{self, Session};
+use crate::tracker::Tracker;
 
 /// What `lifetrace record` does if nothing is said.
 const INTERVAL: u64 = 512 << 10;
@@ -37,6 +39,7 @@ pub struct Recording {
     labels: Vec<(String, String)>,
     counters: Option<Duration>,
     max_size: Option<u64>,
+    audience: Option<Audience>,
 }
 
 /// How densely to sample, as it is said.
@@ -64,7 +67,29 @@ impl Recording {
             labels: Vec::new(),
             counters: Some(COUNTERS),
             max_size: None,
+            audience: None,
         }
+    }
+
+    /// A session that tells `tracker` of samples and keeps nothing itself: no file, no snapshots.
+    pub fn only(tracker: impl Tracker) -> Recording {
+        Recording { audience: audience(tracker, false, false), ..Recording::live() }
+    }
+
+    /// Likewise, a [deferred](Recording::deferred_tracker) one.
+    pub fn only_deferred(tracker: impl Tracker) -> Recording {
+        Recording { audience: audience(tracker, true, false), ..Recording::live() }
+    }
+
+    /// Tells `tracker` of samples as well, on the thread that allocates or frees: see
+    /// [`tracker`](crate::tracker) for what it may do. There is one at a time; of several, make a pair.
+    pub fn tracker(self, tracker: impl Tracker) -> Recording {
+        Recording { audience: audience(tracker, false, true), ..self }
+    }
+
+    /// Tells `tracker` of samples as well, on a thread of its own.
+    pub fn deferred_tracker(self, tracker: impl Tracker) -> Recording {
+        Recording { audience: audience(tracker, true, true), ..self }
     }
 
     /// One sample for so many bytes, on average; 512 KiB if nothing is said. 1 samples everything, so that
@@ -116,7 +141,8 @@ impl Recording {
     /// If there is a session, if the trace's file is there or can't be made, if the global allocator is not
     /// an [`Alloc`](crate::Alloc): each [`Error`] says what to do. Then nothing is recorded.
     pub fn start(self) -> Result<Session, Error> {
-        session::start(&self.options()?)
+        let audience = self.audience.clone();
+        session::start(&self.options()?, audience)
     }
 
     fn options(self) -> Result<CollectorOptions, Error> {
@@ -140,6 +166,10 @@ impl Recording {
             introduction: Introduction::default(),
         })
     }
+}
+
+fn audience(tracker: impl Tracker, is_deferred: bool, is_recorded: bool) -> Option<Audience> {
+    Some(Audience { follower: follow(tracker), is_deferred, is_recorded })
 }
 
 impl Density {

@@ -8,11 +8,15 @@ use std::alloc::{GlobalAlloc, Layout};
 use lifetrace_agent::guard;
 use lifetrace_agent::phase::Start;
 use lifetrace_agent::sampler::words;
-use lifetrace_agent::{sys, tls};
+use lifetrace_agent::sys;
+use lifetrace_agent::tls;
+use lifetrace_agent::tracker::Tracker;
 use lifetrace_native::region::{self, Block, Fresh};
-use lifetrace_native::sample::{self, Born, Host};
+use lifetrace_native::sample::{self, Born, Ear, Host};
+use lifetrace_transport::message::SampleId;
 
 use crate::hooks::{self, Claim};
+use crate::listening::Heard;
 
 /// The inner allocator as the host of samples, for the length of a call.
 #[derive(Debug)]
@@ -22,22 +26,38 @@ pub(crate) struct Inner<'a, A> {
     layout: Layout,
     /// Frames up to here are ours.
     own_stack: u64,
+    heard: Heard,
 }
 
 impl<'a, A: GlobalAlloc> Inner<'a, A> {
     /// To be made in the outermost function that is not to be seen in backtraces.
     #[inline(always)]
     pub(crate) fn new(inner: &'a A, layout: Layout) -> Self {
-        Inner { inner, layout, own_stack: sys::stack_pointer() }
+        Inner { inner, layout, own_stack: sys::stack_pointer(), heard: Heard::default() }
     }
 }
 
-impl<A: GlobalAlloc> Host for Inner<'_, A> {
+impl<A: GlobalAlloc> Ear for Inner<'_, A> {
     /// Nothing starts by itself here.
     fn start(&self, start: Start) {
         start.finish(false);
     }
 
+    fn tracker(&self) -> impl Tracker<Metadata = SampleId> {
+        &self.heard
+    }
+
+    fn died_unheard(&self, sample: SampleId) {
+        guard::count_lost_release(sample.0);
+        self.heard.died(sample);
+    }
+
+    fn own_stack(&self) -> u64 {
+        self.own_stack
+    }
+}
+
+impl<A: GlobalAlloc> Host for Inner<'_, A> {
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
         let layout = Layout::from_size_align(size, alignment);
         layout.map_or(std::ptr::null_mut(), |layout| {
@@ -49,10 +69,6 @@ impl<A: GlobalAlloc> Host for Inner<'_, A> {
     unsafe fn give_up(&self, old: *mut u8, _old_bytes: usize) {
         // SAFETY: by contract, and the layout is the old block's.
         unsafe { self.inner.dealloc(old, self.layout) };
-    }
-
-    fn own_stack(&self) -> u64 {
-        self.own_stack
     }
 }
 
@@ -166,7 +182,7 @@ fn place<A: GlobalAlloc>(host: &Inner<'_, A>) -> Born {
 }
 
 /// Whether words are hit for which [`tls::take_of`] has said that they may be.
-fn is_hit(words: u64) -> bool {
+pub(crate) fn is_hit(words: u64) -> bool {
     let epoch = hooks::epoch();
     tls::epoch() == epoch || guard::enter_epoch(epoch, words)
 }

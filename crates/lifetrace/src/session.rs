@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_agent::guard;
+use lifetrace_inside::error::StartError;
 use lifetrace_inside::place::{Occupancy, Place};
 use lifetrace_inside::preload;
 use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::linked;
 use lifetrace_recorder::heap::Heap;
-use lifetrace_recorder::{CollectorOptions, Format};
+use lifetrace_recorder::{CollectorError, CollectorOptions, Format};
 
 use crate::error::Error;
 use crate::hooks;
+use crate::listening::{self, Audience, is_in_tracker};
 use crate::recording::Density;
 use crate::snapshot::Snapshot;
 use crate::summary::Summary;
@@ -33,16 +35,23 @@ struct Current {
     /// Empty if there is no file.
     output: PathBuf,
     format: Format,
-    heap: Heap,
+    /// `None` if nothing is recorded: there is a tracker, and that is all.
+    heap: Option<Heap>,
     running: Running,
 }
 
 static CURRENT: Place<Current> = Place::new();
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-const OCCASIONS: Occasions = Occasions { at_exit, in_child: hooks::reset_after_fork };
+const OCCASIONS: Occasions = Occasions { at_exit, in_child };
 
-pub(crate) fn start(options: &CollectorOptions) -> Result<Session, Error> {
+pub(crate) fn start(
+    options: &CollectorOptions,
+    audience: Option<Audience>,
+) -> Result<Session, Error> {
+    if is_in_tracker() {
+        return Err(Error::InTracker);
+    }
     if preload::records() {
         return Ok(Session { number: None });
     }
@@ -58,13 +67,26 @@ pub(crate) fn start(options: &CollectorOptions) -> Result<Session, Error> {
         return Err(Error::NoMemory);
     }
     hooks::know();
-    let running = Running::start(options, OCCASIONS).inspect_err(|_| hooks::let_go())?;
+    let is_recorded = audience.as_ref().is_none_or(|audience| audience.is_recorded);
+    let running = run(options, audience).inspect_err(|_| hooks::let_go())?;
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let output = options.output.template().unwrap_or_default().into();
-    let heap = options.output.heap().cloned().unwrap_or_default();
+    let heap = options.output.heap().cloned().filter(|_| is_recorded);
     current.put(Current { number, output, format: options.format, heap, running });
     hooks::count();
     Ok(Session { number: Some(number) })
+}
+
+fn run(options: &CollectorOptions, audience: Option<Audience>) -> Result<Running, Error> {
+    let running = Running::start(options, OCCASIONS)?;
+    let listens = audience.map_or(Ok(()), listening::begin);
+    match listens {
+        Ok(()) => Ok(running),
+        Err(error) => {
+            running.abandon();
+            Err(StartError::from(CollectorError::System(error)).into())
+        }
+    }
 }
 
 impl Session {
@@ -131,23 +153,28 @@ impl Session {
 
     /// What is live now, and what was allocated since the session began, as far as the recorder has come: it
     /// hears of a sample within a twentieth of a second, and is further behind where it looks up the names of
-    /// much code for the first time. The program goes on meanwhile. `None` if the session has ended, or is
-    /// [elsewhere](Session::is_elsewhere).
+    /// much code for the first time. The program goes on meanwhile. `None` if the session has ended, is
+    /// [elsewhere](Session::is_elsewhere), or keeps [nothing itself](crate::Recording::only).
     pub fn snapshot(&self) -> Option<Snapshot> {
-        let heap = self.with(|current| current.heap.clone())?;
+        let heap = self.with(|current| current.heap.clone())??;
         Snapshot::take(&heap)
     }
 
     fn with<T>(&self, work: impl FnOnce(&Current) -> T) -> Option<T> {
-        let current = CURRENT.enter();
+        let current = enter()?;
         current.get().filter(|current| Some(current.number) == self.number).map(work)
     }
 }
 
 /// What is live now, as the session that is under way has it; see [`Session::snapshot`].
 pub fn snapshot() -> Option<Snapshot> {
-    let heap = CURRENT.enter().get().map(|current| current.heap.clone())?;
+    let heap = enter()?.get()?.heap.clone()?;
     Snapshot::take(&heap)
+}
+
+/// A tracker runs while others may wait for it here.
+fn enter() -> Option<Occupancy<'static, Current>> {
+    (!is_in_tracker()).then(|| CURRENT.enter())
 }
 
 impl Drop for Session {
@@ -159,7 +186,7 @@ impl Drop for Session {
 }
 
 fn end(number: u64) -> Result<Summary, Error> {
-    let mut current = CURRENT.enter();
+    let mut current = enter().ok_or(Error::InTracker)?;
     match current.get() {
         Some(active) if active.number == number => take(&mut current),
         _ => Err(Error::Over),
@@ -168,23 +195,29 @@ fn end(number: u64) -> Result<Summary, Error> {
 
 /// No other session starts before this one has ended.
 fn take(current: &mut Occupancy<'_, Current>) -> Result<Summary, Error> {
-    current.take().ok_or(Error::Over).and_then(Current::end)
+    current.take().ok_or(Error::Over).and_then(|current| current.end(false))
 }
 
 impl Current {
-    fn end(self) -> Result<Summary, Error> {
+    fn end(self, at_exit: bool) -> Result<Summary, Error> {
         hooks::count_no_more();
         let outcome = self.running.end();
         hooks::let_go();
-        Summary::of(outcome)
+        let shortfall = listening::end(at_exit);
+        Ok(Summary::of(outcome)?.with(shortfall))
     }
 }
 
 /// If the program exits in the middle of a start or an end, that is not waited for.
 extern "C" fn at_exit() {
     if let Some(current) = CURRENT.take_at_exit() {
-        tell(current.end());
+        tell(current.end(true));
     }
+}
+
+fn in_child() {
+    listening::reset_after_fork();
+    hooks::reset_after_fork();
 }
 
 /// Nothing more can be done about a trace that was not written; nor if nobody can be told.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lifetrace_recorder::{Outcome, SessionReport};
 
 use crate::error::Error;
+use crate::listening::Shortfall;
 
 /// What a session has written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,11 @@ pub struct Summary {
     pub lost: Vec<Loss>,
     /// Whether it has the greatest size that it may have, and so does not go on to the end.
     pub is_full: bool,
+    /// Events that a [deferred tracker](crate::Recording::deferred_tracker) was not told of, as too many
+    /// were waiting for it.
+    pub tracker_missed: u64,
+    /// Calls of a [tracker](crate::Recording::tracker) that have panicked.
+    pub tracker_panics: u64,
 }
 
 /// Lost events.
@@ -40,6 +46,10 @@ impl Summary {
         report.map_or(Ok(Summary::default()), Summary::of_report)
     }
 
+    pub(crate) fn with(self, Shortfall { missed, panics }: Shortfall) -> Summary {
+        Summary { tracker_missed: missed, tracker_panics: panics, ..self }
+    }
+
     fn of_report(report: SessionReport) -> Result<Summary, Error> {
         let SessionReport { path, samples, bytes, is_full, lost, error, .. } = report;
         if let Some(error) = error {
@@ -51,6 +61,6 @@ impl Summary {
         };
         let lost = lost.into_iter().map(loss).collect();
         let path = Some(path).filter(|path| !path.as_os_str().is_empty());
-        Ok(Summary { path, bytes, samples, lost, is_full })
+        Ok(Summary { path, bytes, samples, lost, is_full, ..Summary::default() })
     }
 }

@@ -8,14 +8,17 @@
 use core::ffi::c_int;
 use core::ptr::null_mut;
 
+use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::phase::Start;
 use lifetrace_agent::sampler::{WORD, footprint, words};
 use lifetrace_agent::tls;
+use lifetrace_agent::tracker::Tracker;
+use lifetrace_transport::message::SampleId;
 
 use crate::classes::QUANTUM;
 use crate::next::NEXT;
 use crate::region::{self, Block};
-use crate::sample::{self, Born, Host};
+use crate::sample::{self, Born, Ear, Host};
 use crate::start;
 
 const PAGE: usize = 4096;
@@ -27,11 +30,17 @@ const LARGEST_ALIGNMENT: usize = 1 << 24;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Malloc;
 
-impl Host for Malloc {
+impl Ear for Malloc {
     fn start(&self, start: Start) {
         start::start(start);
     }
 
+    fn tracker(&self) -> impl Tracker<Metadata = SampleId> {
+        Announcer
+    }
+}
+
+impl Host for Malloc {
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
         // SAFETY: an ordinary allocation.
         unsafe {

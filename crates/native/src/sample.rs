@@ -4,29 +4,42 @@
 //! works; a block whose thread is busy (a signal handler interrupted the agent) passes through, and
 //! what is missed thereby is counted.
 
-use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
 use lifetrace_agent::phase::Start;
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
 use lifetrace_agent::tls;
 use lifetrace_agent::tracker::{Allocation, Tracker};
-use lifetrace_transport::message::{Manner, SampleId, SourceKind};
+use lifetrace_transport::message::{Manner, MemoryKind, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use crate::region::{self, Block, Extent, Fresh};
 use crate::{totals, unwind};
 
-/// Who is told of malloc's samples.
-const TRACKER: Announcer = Announcer;
-
 /// No allocator grants more.
 const LARGEST: usize = isize::MAX as usize;
 
-/// Who hears of blocks, and the allocator beneath: whose blocks are no samples.
-pub trait Host {
+/// Who hears of samples.
+pub trait Ear {
     /// Starts the agent, or says that this is not the time.
     fn start(&self, start: Start);
 
+    /// Who is told of samples.
+    fn tracker(&self) -> impl Tracker<Metadata = SampleId>;
+
+    /// A sample has died whose tracker can't be told, as the thread can't enter the agent.
+    fn died_unheard(&self, sample: SampleId) {
+        guard::count_lost_release(sample.0);
+    }
+
+    /// Where the agent is a part of the program: frames whose stack pointers are not above this are the
+    /// agent's own.
+    fn own_stack(&self) -> u64 {
+        0
+    }
+}
+
+/// Who hears of blocks, and the allocator beneath: whose blocks are no samples.
+pub trait Host: Ear {
     /// A block of the next allocator, or null.
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8;
 
@@ -35,12 +48,6 @@ pub trait Host {
     /// # Safety
     /// The caller owns `old`, a block of the next allocator of so many usable bytes, and gives it up.
     unsafe fn give_up(&self, old: *mut u8, old_bytes: usize);
-
-    /// Where the agent is a part of the program: frames whose stack pointers are not above this are the
-    /// agent's own.
-    fn own_stack(&self) -> u64 {
-        0
-    }
 }
 
 /// A block's new words, as they are announced.
@@ -65,12 +72,45 @@ pub enum Born {
 
 /// To be called when the countdown went below zero for a new block of `size` bytes.
 #[cold]
-pub fn born(host: &impl Host, size: usize, alignment: usize) -> Born {
+pub fn born(host: &impl Ear, size: usize, alignment: usize) -> Born {
     let Some((mut entered, hits)) = hit(host, size) else { return Born::Pass };
     let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
     let birth = Birth { first: 0, words: words(size), hits: hits.count, bytes: size as u64 };
     announce(host, &mut entered, fresh.block, birth);
     Born::Sample(fresh)
+}
+
+/// To be called when the countdown went below zero for `size` bytes that no allocator sees. If they are a
+/// sample, `kind` says what they are, and they have the name that is returned until it is given to
+/// [`given_back`].
+#[cold]
+pub fn said(
+    ear: &impl Ear,
+    size: usize,
+    kind: impl FnOnce(&mut Entered) -> Option<MemoryKind>,
+) -> Option<SampleId> {
+    let (mut entered, hits) = hit(ear, size)?;
+    unwind::capture(&mut entered, ear.own_stack());
+    let manner = Manner::Outside(kind(&mut entered)?);
+    let (size, samples, source) = (size as u64, hits.count, SourceKind::Malloc);
+    ear.tracker().allocated(&mut entered, &Allocation { size, samples, source, manner })
+}
+
+/// Memory that was [`said`] is no longer there.
+#[cold]
+pub fn given_back(ear: &impl Ear, sample: SampleId) {
+    match enter_started(ear) {
+        Entry::Recording(mut entered) => ear.tracker().freed(&mut entered, sample),
+        _ => ear.died_unheard(sample),
+    }
+}
+
+/// Memory that was [`said`] has moved to where it lives longer.
+#[cold]
+pub fn promoted(ear: &impl Ear, sample: SampleId) {
+    if let Entry::Recording(mut entered) = enter_started(ear) {
+        ear.tracker().promoted(&mut entered, sample);
+    }
 }
 
 /// Counts a sample that found no room in the region, if the next allocator had some for it.
@@ -117,7 +157,7 @@ pub unsafe fn grown(
 /// allocator without moving it. If they are hit, `undo` takes them away again; whether it did. What it
 /// can't is counted as lost.
 #[cold]
-pub fn hit_in_vain(host: &impl Host, added: u64, undo: impl FnOnce() -> bool) -> bool {
+pub fn hit_in_vain(host: &impl Ear, added: u64, undo: impl FnOnce() -> bool) -> bool {
     let Some((entered, _)) = hit(host, (added * WORD) as usize) else { return false };
     let undone = undo();
     if !undone {
@@ -131,15 +171,17 @@ pub fn hit_in_vain(host: &impl Host, added: u64, undo: impl FnOnce() -> bool) ->
 /// # Safety
 /// `address` is in the region and comes from the program's call of free.
 #[cold]
-pub unsafe fn freed(host: &impl Host, address: *mut u8) -> bool {
+pub unsafe fn freed(host: &impl Ear, address: *mut u8) -> bool {
     // SAFETY: by contract.
     let Some(block) = (unsafe { Block::at(address) }) else { return false };
     if !block.claim() {
         return false;
     }
     match enter_started(host) {
-        Entry::Recording(mut entered) => end(block, |extent| release(&mut entered, extent.sample)),
-        _ => end(block, |extent| guard::count_lost_release(extent.sample)),
+        Entry::Recording(mut entered) => {
+            end(block, |extent| release(host, &mut entered, extent.sample))
+        }
+        _ => end(block, |extent| host.died_unheard(SampleId(extent.sample))),
     }
     true
 }
@@ -161,7 +203,7 @@ pub unsafe fn resized(host: &impl Host, block: Block, size: usize, alignment: us
 
 /// Gives a sampled block the size `size` where it is; whether that worked. The caller owns it.
 #[cold]
-pub fn resized_in_place(host: &impl Host, block: Block, size: usize) -> bool {
+pub fn resized_in_place(host: &impl Ear, block: Block, size: usize) -> bool {
     let fits = size <= block.capacity() || block.fit(size);
     if fits {
         settle(host, block, size);
@@ -170,7 +212,7 @@ pub fn resized_in_place(host: &impl Host, block: Block, size: usize) -> bool {
 }
 
 /// Says what a new size means for the samples of a block that has room for it.
-fn settle(host: &impl Host, block: Block, size: usize) {
+fn settle(host: &impl Ear, block: Block, size: usize) {
     let (old_words, new_words) = (words(block.size()), words(size));
     block.resize(size);
     if new_words < old_words {
@@ -224,7 +266,7 @@ unsafe fn leave_region(host: &impl Host, block: Block, size: usize, alignment: u
     new
 }
 
-fn grow(host: &impl Host, block: Block, first: u64, added: u64) {
+fn grow(host: &impl Ear, block: Block, first: u64, added: u64) {
     let bytes = (added * WORD) as usize;
     if !tls::take(bytes) {
         return;
@@ -235,7 +277,7 @@ fn grow(host: &impl Host, block: Block, first: u64, added: u64) {
 }
 
 /// Ends the extents beyond `kept` words, and announces again what is left of one that is cut.
-fn shrink(host: &impl Host, block: Block, kept: u64, size: usize) {
+fn shrink(host: &impl Ear, block: Block, kept: u64, size: usize) {
     let Entry::Recording(mut entered) = enter_started(host) else { return };
     let mut cut = None;
     block.retain(|extent| {
@@ -243,7 +285,7 @@ fn shrink(host: &impl Host, block: Block, kept: u64, size: usize) {
         let is_old = entered.session().is_of_earlier_rate(extent.sample) && extent.first < kept;
         let stays = is_old || extent.first + extent.words <= kept;
         if !stays {
-            release(&mut entered, extent.sample);
+            release(host, &mut entered, extent.sample);
             cut = (extent.first < kept).then_some(*extent).or(cut);
         }
         stays
@@ -265,7 +307,7 @@ fn growth(first: u64, words: u64, hits: Hits) -> Birth {
 /// Captures the backtrace, and says that some words of `block` are a sample. If that does not get
 /// through, they are none.
 #[inline(never)]
-fn announce(host: &impl Host, entered: &mut Entered, block: Block, birth: Birth) {
+fn announce(host: &impl Ear, entered: &mut Entered, block: Block, birth: Birth) {
     unwind::capture(entered, host.own_stack());
     let Birth { first, words, hits, bytes } = birth;
     let allocation = Allocation {
@@ -274,12 +316,12 @@ fn announce(host: &impl Host, entered: &mut Entered, block: Block, birth: Birth)
         source: SourceKind::Malloc,
         manner: if first == 0 { Manner::Plain } else { Manner::Growth },
     };
-    let announced = TRACKER.allocated(entered, &allocation);
+    let announced = host.tracker().allocated(entered, &allocation);
     totals::tell_if_due(entered);
     if let Some(SampleId(sample)) = announced
         && !block.attach(Extent { sample, first, words, hits })
     {
-        release(entered, sample);
+        release(host, entered, sample);
         entered.session().header.count_lost(LostReason::RegionFull);
     }
 }
@@ -295,12 +337,12 @@ fn end(block: Block, mut say: impl FnMut(&Extent)) {
     unsafe { block.release() };
 }
 
-fn release(entered: &mut Entered, sample: u64) {
-    TRACKER.freed(entered, SampleId(sample));
+fn release(host: &impl Ear, entered: &mut Entered, sample: u64) {
+    host.tracker().freed(entered, SampleId(sample));
 }
 
 /// Enters; a forked child that has not looked for the recorder yet does so first.
-fn enter_started(host: &impl Host) -> Entry {
+fn enter_started(host: &impl Ear) -> Entry {
     match guard::enter() {
         Entry::Start(start) => {
             host.start(start);
@@ -311,7 +353,7 @@ fn enter_started(host: &impl Host) -> Entry {
 }
 
 /// Whether the block, or the added words, of `size` bytes are hit; starts the agent if need be.
-fn hit(host: &impl Host, size: usize) -> Option<(Entered, Hits)> {
+fn hit(host: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
     if size > LARGEST - 8 {
         tls::set_countdown(tls::countdown().wrapping_add(footprint(size) as i64));
         return None;

@@ -5,6 +5,8 @@
 //! thread's frames, shared + fresh           whole backtrace of location codes, outermost first
 //! sample id, by any thread                  allocation id, of those that live
 //! growth of a block, one that was read      one more innermost frame, `GROWTH`, `DESERIALISED`
+//! memory that no allocator sees             likewise, with its kind's name
+//! what a thread is at                       outermost frames
 //! bytes of a managed heap                   words
 //! monotonic nanoseconds                     microseconds of the wall clock
 //! ```
@@ -18,12 +20,14 @@ use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact};
 use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, Size};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Manner, Message, Module, MonotonicNanos, SampleId, SourceKind,
+    BacktraceDelta, Body, MANAGED_FRAME, Manner, Message, Module, MonotonicNanos, SampleId,
+    SourceKind,
 };
 use rustc_hash::FxHashMap;
 
 use crate::clock::{Anchor, monotonic_now};
 use crate::collections::Collections;
+use crate::contexts::Contexts;
 use crate::notice::Notice;
 use crate::places::{DESERIALISED, Places};
 use crate::process::ProcessImage;
@@ -40,6 +44,7 @@ pub(crate) struct Assembler {
     samplers: Samplers,
     places: Places,
     stacks: Stacks,
+    contexts: Contexts,
     /// Whose backtrace was written last.
     last_stream: Option<Stream>,
     live: FxHashMap<SampleId, AllocationId>,
@@ -81,6 +86,7 @@ impl Assembler {
             samplers,
             places: Places::new(symbolizer, process),
             stacks: Stacks::default(),
+            contexts: Contexts::default(),
             last_stream: None,
             live: FxHashMap::default(),
             counts: Counts::default(),
@@ -99,12 +105,13 @@ impl Assembler {
         self.last_time = message.time;
         self.sink.switch(ids::ThreadId(message.thread.0));
         if self.places.are_many() {
-            self.places.renew(self.stacks.codes_mut());
+            self.places.renew(self.stacks.codes_mut().chain(self.contexts.codes_mut()));
             self.last_stream = None;
         }
         match message.body {
             Body::Allocation { id, size, samples, source, manner, backtrace } => {
-                let block = Block { id, size, samples, source, mark: mark_of(manner) };
+                let mark = mark_of(manner, &mut self.places);
+                let block = Block { id, size, samples, source, mark };
                 self.allocate(message, &block, &backtrace)?;
             }
             Body::Release { id } => {
@@ -127,6 +134,7 @@ impl Assembler {
             Body::ModuleUnloaded { start } => self.places.unload(start),
             Body::ThreadStarted { .. } | Body::ThreadEnded => {
                 self.stacks.remove(message.thread);
+                self.contexts.remove(message.thread);
                 self.last_stream = self.last_stream.filter(|last| last.thread != message.thread);
             }
             Body::Notice { kind } => self.notice(kind.into())?,
@@ -138,6 +146,9 @@ impl Assembler {
             Body::CollectorTotals(totals) => {
                 let mut cycles = self.collections.take(&totals);
                 cycles.try_for_each(|cycle| self.fact(message.time, &cycle))?;
+            }
+            Body::Context { frames } => {
+                self.contexts.set(message.thread, frames, &mut self.places);
             }
             Body::Exiting => {}
             Body::Rate { bits } => {
@@ -249,13 +260,18 @@ impl Assembler {
             common_prefix = 0;
         }
         stack.codes_mut().extend(block.mark);
+        let is_truncated = stack.is_cut();
+        let (backtrace, common_prefix) = match stream.is_managed {
+            true => (stack.backtrace(), common_prefix),
+            false => self.contexts.join(message.thread, stack, common_prefix),
+        };
         let birth = Birth {
             size: block.size(),
             samples: block.samples,
             source: source_of(block.source),
             sampler: self.samplers.of_source(block.source),
-            is_truncated: stack.is_cut(),
-            backtrace: stack.backtrace(),
+            is_truncated,
+            backtrace,
             common_prefix,
         };
         let places = &self.places;
@@ -287,11 +303,12 @@ impl Block {
     }
 }
 
-fn mark_of(manner: Manner) -> Option<LocationCode> {
+fn mark_of(manner: Manner, places: &mut Places) -> Option<LocationCode> {
     match manner {
         Manner::Plain => None,
         Manner::Growth => Some(GROWTH),
         Manner::Deserialised => Some(DESERIALISED),
+        Manner::Outside(kind) => Some(places.code(MANAGED_FRAME | kind.frame())),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::admission::Admission;
 use crate::clock::{Anchor, after, monotonic_now};
 use crate::door::Door;
 use crate::format::Format;
+use crate::latecomers::Latecomers;
 use crate::observe::ObserverHandle;
 use crate::ocaml::SourceChoice;
 use crate::outcome::{Figures, Outcome};
@@ -31,8 +32,8 @@ use crate::symbolizer::Symbolizer;
 use crate::threads;
 use crate::wakeup::Wakeup;
 
-/// A process that somebody has just started says hello within this time.
-const LATECOMERS: Duration = Duration::from_millis(30);
+/// A process that somebody has just started says hello within this time, but on a busy machine.
+const USUAL_DELAY: Duration = Duration::from_millis(30);
 
 const RINGS: u32 = 4;
 const RING_BYTES: u32 = (2 * MAX_LEN as u32).next_power_of_two();
@@ -79,6 +80,7 @@ pub struct Collector {
     progress: Arc<Progress>,
     stop: Arc<Wakeup>,
     switch: Arc<Switch>,
+    latecomers: Latecomers,
     follows_children: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -171,6 +173,7 @@ impl Collector {
             progress: Arc::clone(&progress),
             receiver: handle,
         };
+        let latecomers = Latecomers::of(socket.path());
         let door = Door::new(socket, Arc::clone(&stop));
         let serve = move || door.serve(|visitor| admission.admit(visitor));
         let threads = Mutex::new(vec![
@@ -178,7 +181,7 @@ impl Collector {
             threads::spawn("door", serve)?,
         ]);
         let follows_children = options.follow_children;
-        let collector = Collector { progress, stop, switch, follows_children, threads };
+        let collector = Collector { progress, stop, switch, latecomers, follows_children, threads };
         collector.follow(options.schedule)?;
         Ok(collector)
     }
@@ -227,9 +230,12 @@ impl Collector {
             if self.progress.stopping() || !self.follows_children {
                 return true;
             }
-            std::thread::sleep(LATECOMERS);
-            if self.progress.live_count() == 0 {
+            std::thread::sleep(USUAL_DELAY);
+            if self.progress.live_count() == 0 && !self.latecomers.are_expected() {
                 return true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return false;
             }
         }
     }

@@ -42,12 +42,14 @@ mod clock;
 mod collections;
 mod collector;
 mod container;
+mod contexts;
 mod door;
 mod exports;
 #[cfg(test)]
 mod fake;
 mod format;
 pub mod heap;
+mod latecomers;
 mod launch;
 mod leftovers;
 mod losses;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lifetrace_trace::event::{Location, remark};
 use lifetrace_trace::frame::{Frame, FrameKind};
-use lifetrace_transport::message::FrameName;
+use lifetrace_transport::message::{FrameName, SAID_FRAME};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbolizer::fit;
@@ -56,7 +56,9 @@ impl ManagedNames {
     pub(crate) fn frame(&self, number: u64) -> Frame {
         let unnamed = || vec![remark(&format!("[unnamed frame {number}]"))];
         let locations = self.whole.get(&number).map_or_else(unnamed, |it| it.to_vec());
-        Frame { locations, kind: FrameKind::OCaml, module: None }
+        let is_said = number & SAID_FRAME != 0;
+        let kind = if is_said { FrameKind::Unknown } else { FrameKind::OCaml };
+        Frame { locations, kind, module: None }
     }
 
     fn shared(&mut self, name: &[u8]) -> Arc<str> {

@@ -50,6 +50,11 @@ pub fn remark(name: &str) -> Location {
     Location { filename: "".into(), line: 0, start_char: 0, end_char: 0, defname: name.into() }
 }
 
+/// Whether that is a [`remark`], whose names are in brackets.
+pub fn is_remark(location: &Location) -> bool {
+    location.filename.is_empty() && location.defname.starts_with('[')
+}
+
 /// The name in [`growth_location`].
 pub const GROWTH_NAME: &str = "[realloc growth]";
 

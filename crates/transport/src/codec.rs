@@ -19,13 +19,14 @@
 //! Runtime         version bytes  bytes…
 //! CollectorTotals the eight of them
 //! Rate            bits of the probability
+//! Context         frames  frames × frame
 //! ```
 //!
 //! An encoded message comes in two parts, a fixed head and a borrowed tail (frames, or nothing), so
 //! that frames go from the agent's buffer to the ring in one copy.
 
 use crate::message::{
-    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, Message, Module,
+    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, MemoryKind, Message, Module,
     MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
 };
 
@@ -48,7 +49,9 @@ pub const MAX_LEN: usize = MAX_HEAD + MAX_FRAMES * 8;
 
 const TRUNCATED: u64 = 1;
 const LAST: u64 = 1;
+/// An allocation's flags: truncated:1  manner:3  kind:12
 const MANNER_SHIFT: u32 = 1;
+const KIND_SHIFT: u32 = 4;
 
 const ALLOCATION: u8 = 1;
 const RELEASE: u8 = 2;
@@ -64,6 +67,7 @@ const FRAME_NAME: u8 = 11;
 const RUNTIME: u8 = 12;
 const COLLECTOR_TOTALS: u8 = 13;
 const RATE: u8 = 14;
+const CONTEXT: u8 = 15;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,16 +94,13 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
     let mut tail: &[u64] = &[];
     let (tag, detail, flags) = match message.body {
         Body::Allocation { id, size, samples, source, manner, backtrace } => {
-            tail = match backtrace.fresh {
-                Frames::Words(words) => &words[..words.len().min(MAX_FRAMES)],
-                Frames::Bytes(_) => &[],
-            };
+            tail = words_to_send(backtrace.fresh);
             head.word(id.0);
             head.word(size);
             head.word(samples);
             head.word(pair(backtrace.shared, tail.len() as u32));
             let truncated = if backtrace.truncated { TRUNCATED } else { 0 };
-            (ALLOCATION, source as u8, truncated | (manner as u64) << MANNER_SHIFT)
+            (ALLOCATION, source as u8, truncated | manner_flags(manner))
         }
         Body::Release { id } => {
             head.word(id.0);
@@ -147,6 +148,11 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
             head.word(bits);
             (RATE, 0, 0)
         }
+        Body::Context { frames } => {
+            tail = words_to_send(frames);
+            head.word(tail.len() as u64);
+            (CONTEXT, 0, 0)
+        }
     };
     let first =
         u64::from(tag) | u64::from(detail) << 8 | flags << 16 | u64::from(message.thread.0) << 32;
@@ -178,7 +184,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
                 size,
                 samples,
                 source: source_kind(detail)?,
-                manner: manner((flags >> MANNER_SHIFT) as u8)?,
+                manner: manner(flags)?,
                 backtrace: BacktraceDelta { shared, fresh, truncated },
             }
         }
@@ -198,6 +204,10 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         }
         COLLECTOR_TOTALS => Body::CollectorTotals(fields.collector_totals()?),
         RATE => Body::Rate { bits: fields.word()? },
+        CONTEXT => {
+            let count = usize::try_from(fields.word()?).unwrap_or(usize::MAX);
+            Body::Context { frames: Frames::Bytes(fields.take(count.saturating_mul(8))?) }
+        }
         other => return Err(DecodeError::Tag(other)),
     };
     if fields.bytes.is_empty() {
@@ -327,9 +337,30 @@ fn notice_kind(byte: u8) -> Result<NoticeKind, DecodeError> {
     NoticeKind::ALL.into_iter().find(|kind| *kind as u8 == byte).ok_or(DecodeError::Tag(byte))
 }
 
-fn manner(byte: u8) -> Result<Manner, DecodeError> {
-    [Manner::Plain, Manner::Growth, Manner::Deserialised]
-        .into_iter()
-        .find(|manner| *manner as u8 == byte)
-        .ok_or(DecodeError::Tag(byte))
+fn manner_flags(manner: Manner) -> u64 {
+    let (code, kind) = match manner {
+        Manner::Plain => (0, 0),
+        Manner::Growth => (1, 0),
+        Manner::Deserialised => (2, 0),
+        Manner::Outside(kind) => (3, kind.number()),
+    };
+    code << MANNER_SHIFT | u64::from(kind) << KIND_SHIFT
+}
+
+fn manner(flags: u16) -> Result<Manner, DecodeError> {
+    let (code, kind) = (flags >> MANNER_SHIFT & 7, flags >> KIND_SHIFT);
+    match (code, kind) {
+        (0, 0) => Ok(Manner::Plain),
+        (1, 0) => Ok(Manner::Growth),
+        (2, 0) => Ok(Manner::Deserialised),
+        (3, _) => MemoryKind::new(kind).map(Manner::Outside).ok_or(DecodeError::Tag(code as u8)),
+        _ => Err(DecodeError::Tag(code as u8)),
+    }
+}
+
+fn words_to_send(frames: Frames<'_>) -> &[u64] {
+    match frames {
+        Frames::Words(words) => &words[..words.len().min(MAX_FRAMES)],
+        Frames::Bytes(_) => &[],
+    }
 }

@@ -39,15 +39,40 @@ impl SourceKind {
 
 /// How a sampled block came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Manner {
     /// By an allocation like any other.
-    Plain = 0,
+    Plain,
     /// Not a block of its own: the words that a realloc added to one. They are sampled, and die, like
     /// a block of that size, but are no new object.
-    Growth = 1,
+    Growth,
     /// Built from bytes that were read (OCaml's Marshal).
-    Deserialised = 2,
+    Deserialised,
+    /// No allocator's, but what the program says of memory elsewhere, of a kind that has a name.
+    Outside(MemoryKind),
+}
+
+/// A kind of memory that no allocator sees. Its name is that of the frame with [this](MemoryKind::frame) number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryKind(u16);
+
+impl MemoryKind {
+    /// How many there can be.
+    pub const MOST: u16 = 1 << 12;
+
+    /// `None` if there are not so many.
+    pub const fn new(number: u16) -> Option<MemoryKind> {
+        if number < MemoryKind::MOST { Some(MemoryKind(number)) } else { None }
+    }
+
+    /// Below [`MOST`](MemoryKind::MOST).
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// Of its [`FrameName`].
+    pub fn frame(self) -> u64 {
+        SAID_FRAME | u64::from(self.0)
+    }
 }
 
 /// Something worth telling the user about a session that is not an event of a block.
@@ -90,6 +115,10 @@ impl NoticeKind {
 /// What distinguishes a managed frame from a return address, in a backtrace: this bit is set, and the
 /// others are the number of a [`FrameName`] that was sent before.
 pub const MANAGED_FRAME: u64 = 1 << 63;
+
+/// Among the numbers of managed frames, those of frames that stand for something that a program has said of
+/// itself, and are no code of a managed runtime's: [`MemoryKind`]s have the first of these, the rest are free.
+pub const SAID_FRAME: u64 = 1 << 62;
 
 /// In a backtrace, the place of frames that were left out of its middle.
 pub const FRAMES_LEFT_OUT: u64 = MANAGED_FRAME;
@@ -220,6 +249,12 @@ pub enum Body<'a> {
     },
     /// The process is leaving by way of its exit handlers. More may follow, from later handlers.
     Exiting,
+    /// What this thread is at, in the program's own terms: until it says otherwise, its malloc's backtraces
+    /// have these frames outside of all others.
+    Context {
+        /// Innermost first: [`MANAGED_FRAME`]s.
+        frames: Frames<'a>,
+    },
     /// Malloc's blocks are sampled at another rate from now on.
     Rate {
         /// Probability that a word is hit, in (0, 1], as the bits of an `f64`.

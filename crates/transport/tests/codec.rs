@@ -4,7 +4,7 @@ use lifetrace_transport::codec::{
     DecodeError, MAX_BUILD_ID, MAX_FRAMES, MAX_HEAD, MAX_LEN, MAX_PATH, decode, encode,
 };
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, Message, Module,
+    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, MemoryKind, Message, Module,
     MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
 };
 use proptest::prelude::*;
@@ -41,6 +41,7 @@ enum Kind {
     Exiting,
     AllocatorTotals(u64, u64),
     Rate(u64),
+    Context(Vec<u64>),
     FrameName {
         frame: u64,
         places: [u32; 3],
@@ -85,6 +86,7 @@ impl Owned {
             Kind::Notice(kind) => Body::Notice { kind: *kind },
             Kind::Exiting => Body::Exiting,
             Kind::Rate(bits) => Body::Rate { bits: *bits },
+            Kind::Context(frames) => Body::Context { frames: Frames::Words(frames) },
             Kind::AllocatorTotals(in_use, held) => {
                 Body::AllocatorTotals { in_use: *in_use, held: *held }
             }
@@ -127,7 +129,13 @@ impl Owned {
                 Kind::Allocation { words, source, manner, shared, frames, truncated } => {
                     let counts = (frames.len() as u64) << 32 | u64::from(*shared);
                     let words = [&words[..], &[counts], frames].concat();
-                    (1, *source as u64, u64::from(*truncated) + 2 * (*manner as u64), words, vec![])
+                    let manner = match manner {
+                        Manner::Plain => 0,
+                        Manner::Growth => 2,
+                        Manner::Deserialised => 4,
+                        Manner::Outside(kind) => 6 + 16 * u64::from(kind.number()),
+                    };
+                    (1, *source as u64, u64::from(*truncated) + manner, words, vec![])
                 }
                 Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
                 Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
@@ -150,6 +158,9 @@ impl Owned {
                 Kind::Runtime(version) => (12, 0, 0, vec![version.len() as u64], version.clone()),
                 Kind::CollectorTotals(words) => (13, 0, 0, words.to_vec(), vec![]),
                 Kind::Rate(bits) => (14, 0, 0, vec![*bits], vec![]),
+                Kind::Context(frames) => {
+                    (15, 0, 0, [&[frames.len() as u64], &frames[..]].concat(), vec![])
+                }
             };
         let first = tag | detail << 8 | flags << 16 | u64::from(self.thread) << 32;
         let words = [first, self.time].into_iter().chain(words);
@@ -171,9 +182,12 @@ fn encoded(message: &Message<'_>) -> Vec<u8> {
 fn kind() -> impl Strategy<Value = Kind> {
     use SourceKind::{External, Major, Malloc, Minor};
     let source = prop::sample::select(vec![Malloc, Minor, Major, External]);
-    let manner = prop::sample::select(vec![Manner::Plain, Manner::Growth, Manner::Deserialised]);
+    let usual = prop::sample::select(vec![Manner::Plain, Manner::Growth, Manner::Deserialised]);
+    let outside = (0..MemoryKind::MOST).prop_filter_map("too large", MemoryKind::new);
+    let manner = prop_oneof![usual, outside.prop_map(Manner::Outside)];
     let notice = prop::sample::select(NoticeKind::ALL.to_vec());
     let frames = prop::collection::vec(any::<u64>(), 0..200);
+    let context = frames.clone();
     let allocation = (any::<[u64; 3]>(), source, manner, any::<u32>(), frames, any::<bool>());
     let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID).boxed();
     let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH).boxed();
@@ -202,6 +216,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         build_id.prop_map(Kind::Runtime),
         any::<[u64; 8]>().prop_map(Kind::CollectorTotals),
         any::<u64>().prop_map(Kind::Rate),
+        context.prop_map(Kind::Context),
     ]
 }
 
@@ -244,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..15) {
+    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..16) {
         if let Some(first) = bytes.first_mut() {
             *first = tag;
         }
@@ -281,9 +296,13 @@ fn what_is_too_long_is_cut() {
 
 #[test]
 fn tags_that_do_not_exist() {
-    for tag in [0u8, 15, 255] {
+    for tag in [0u8, 16, 255] {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
+    }
+    for manner in [4u64, 7, 1 | 1 << 3, 2 | 9 << 3] {
+        let allocation = [1 | manner << 17, 0, 1, 8, 1, 0].map(u64::to_le_bytes).concat();
+        assert_eq!(decode(&allocation), Err(DecodeError::Tag(manner as u8 & 7)));
     }
     let notice = [(8u64 | 77 << 8).to_le_bytes(), [0; 8]].concat();
     assert_eq!(decode(&notice), Err(DecodeError::Tag(77)));

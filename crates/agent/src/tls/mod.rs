@@ -54,12 +54,19 @@ pub fn set_epoch(epoch: usize) {
 
 /// Does `work`, of which nothing is sampled or counted.
 pub fn aside<T>(work: impl FnOnce() -> T) -> T {
+    aside_in(epoch(), work)
+}
+
+/// Likewise, for a thread that may not have come to this `epoch` yet: what `work` allocates does not make it
+/// draw.
+pub fn aside_in<T>(in_epoch: usize, work: impl FnOnce() -> T) -> T {
     const FAR: i64 = 1 << 40;
     let (countdown, epoch) = (countdown(), epoch());
+    set_epoch(in_epoch);
     set_countdown(FAR);
     let result = work();
     set_countdown(countdown);
-    // If one has begun meanwhile, the countdown is not of that.
+    // Whatever has begun meanwhile, the countdown is of that.
     set_epoch(epoch);
     result
 }

@@ -37,6 +37,7 @@ pub struct Trace {
     pub rate: f64,
     pub blocks: Vec<Block>,
     pub facts: Vec<Fact>,
+    pub promotions: u64,
     /// Whether the recorder has finished it.
     pub is_complete: bool,
 }
@@ -85,6 +86,7 @@ impl Trace {
             rate: reader.info().sample_rate,
             blocks: vec![],
             facts: vec![],
+            promotions: 0,
             is_complete: false,
         };
         let mut rate = trace.rate;
@@ -105,7 +107,11 @@ impl Trace {
                     trace.blocks[position].is_live = false;
                     continue;
                 }
-                Some((_, Item::Event(Event::Promotion(_)))) => panic!("{name}: a promotion"),
+                Some((_, Item::Event(Event::Promotion(id)))) => {
+                    assert!(positions.contains_key(&id), "{name}: it was alive");
+                    trace.promotions += 1;
+                    continue;
+                }
                 Some((_, Item::Event(Event::Allocation(allocation)))) => allocation,
             };
             let (id, hits, codes) =

@@ -1,0 +1,105 @@
+//! Memory that no allocator sees.
+
+pub(crate) mod kinds;
+
+use lifetrace_agent::guard;
+use lifetrace_agent::phase::Start;
+use lifetrace_agent::sampler::{WORD, words};
+use lifetrace_agent::tracker::Tracker;
+use lifetrace_agent::{sys, tls};
+use lifetrace_native::sample::{self, Ear};
+use lifetrace_transport::message::SampleId;
+
+use crate::hooks;
+use crate::listening::Heard;
+use crate::sampled::is_hit;
+
+/// Stands for memory that no allocator sees, as long as it is there: see [`external`].
+#[derive(Debug)]
+#[must_use = "the memory is taken to be free again when this is dropped"]
+pub struct Token(Option<SampleId>);
+
+/// Says that there are `bytes` more of a `kind` of memory that the global allocator does not see (a GPU's, a
+/// pool's, mapped files), until the token is dropped: by any thread, and at any time.
+///
+/// They are sampled like allocations, at the same rate: a backtrace here, and a block of the trace whose
+/// innermost frame is the kind, in brackets: `[gpu]`. Not sampled, a token costs a countdown, and its drop a
+/// comparison; without a session it costs less. Of more than 4,095 kinds, the rest is `[other]`.
+///
+/// ```
+/// struct Texture {
+///     // ...
+///     _memory: lifetrace::Token,
+/// }
+///
+/// let texture = Texture { _memory: lifetrace::external("gpu", 4 << 20) };
+/// ```
+#[inline(always)]
+pub fn external(kind: &'static str, bytes: usize) -> Token {
+    let footprint = (words(bytes) * WORD) as usize;
+    let may_be_hit = bytes > 0 && hooks::epoch() != 0 && tls::take_of(hooks::epoch(), footprint);
+    Token(if may_be_hit { sampled(kind, bytes) } else { None })
+}
+
+impl Token {
+    /// Says that the memory has moved to where it is likely to stay longer, as blocks do that survive a
+    /// generational collector's young heap: the trace has a promotion of it.
+    pub fn promote(&self) {
+        if let Some(sample) = self.0 {
+            sample::promoted(&Teller::new(), sample);
+        }
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        if let Some(sample) = self.0 {
+            sample::given_back(&Teller::new(), sample);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn sampled(kind: &'static str, bytes: usize) -> Option<SampleId> {
+    let teller = Teller::new();
+    if !is_hit(words(bytes)) {
+        return None;
+    }
+    sample::said(&teller, bytes, |entered| kinds::tell(entered, kind))
+}
+
+/// Who says it.
+#[derive(Debug)]
+struct Teller {
+    /// Frames up to here are ours.
+    own_stack: u64,
+    heard: Heard,
+}
+
+impl Teller {
+    #[inline(always)]
+    fn new() -> Teller {
+        Teller { own_stack: sys::stack_pointer(), heard: Heard::default() }
+    }
+}
+
+impl Ear for Teller {
+    /// Nothing starts by itself here.
+    fn start(&self, start: Start) {
+        start.finish(false);
+    }
+
+    fn tracker(&self) -> impl Tracker<Metadata = SampleId> {
+        &self.heard
+    }
+
+    fn died_unheard(&self, sample: SampleId) {
+        guard::count_lost_release(sample.0);
+        self.heard.died(sample);
+    }
+
+    fn own_stack(&self) -> u64 {
+        self.own_stack
+    }
+}

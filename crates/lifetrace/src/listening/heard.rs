@@ -1,0 +1,104 @@
+//! What one call of the allocator has brought about.
+
+use std::cell::RefCell;
+use std::time::Instant;
+
+use lifetrace_agent::announcer::Announcer;
+use lifetrace_agent::guard::Entered;
+use lifetrace_agent::tracker::{self, Tracker};
+use lifetrace_agent::{phase, sys};
+use lifetrace_transport::message::{Manner, SampleId};
+
+use super::{Event, aside, listener};
+use crate::backtrace::Backtrace;
+use crate::context;
+use crate::external::kinds;
+use crate::snapshot::Amount;
+use crate::tracker::{Allocation, Source};
+
+/// Tells the recorder at once, and the program's tracker when it is dropped: then the call is over but
+/// for its return.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    events: RefCell<Vec<Event>>,
+}
+
+impl Heard {
+    /// Of a sample that ends outside of the agent.
+    pub(crate) fn died(&self, sample: SampleId) {
+        if super::IS_LISTENING.load(super::Ordering::Relaxed) {
+            self.note(|| Event::Died(sample, Instant::now()));
+        }
+    }
+
+    fn note(&self, event: impl FnOnce() -> Event) {
+        aside(|| self.events.borrow_mut().push(event()));
+    }
+}
+
+impl Tracker for &Heard {
+    type Metadata = SampleId;
+
+    fn allocated(&self, at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
+        let Some(listener) = listener() else { return announce(at, it) };
+        let sample = match listener.is_recorded {
+            true => announce(at, it)?,
+            false => SampleId(phase::next_sample()),
+        };
+        self.note(|| Event::Born(sample, Box::new(described(at, it))));
+        Some(sample)
+    }
+
+    fn promoted(&self, at: &mut Entered, sample: SampleId) -> Option<SampleId> {
+        self.note(|| Event::Promoted(sample));
+        match listener().is_none_or(|listener| listener.is_recorded) {
+            true => Announcer.promoted(at, sample),
+            false => Some(sample),
+        }
+    }
+
+    fn freed(&self, at: &mut Entered, sample: SampleId) {
+        self.died(sample);
+        if listener().is_none_or(|listener| listener.is_recorded) {
+            Announcer.freed(at, sample);
+        }
+    }
+}
+
+fn announce(at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
+    context::tell(at);
+    Announcer.allocated(at, it)
+}
+
+fn described(at: &Entered, it: &tracker::Allocation) -> Allocation {
+    let is_growth = it.manner == Manner::Growth;
+    let chance = at.session().rate().chance(it.size as usize);
+    let objects = if is_growth { 0.0 } else { 1.0 / chance };
+    Allocation {
+        size: it.size as usize,
+        n_samples: it.samples,
+        stands_for: Amount { objects, bytes: it.size as f64 / chance },
+        source: match it.manner {
+            Manner::Outside(kind) => Source::External(kinds::name(kind)),
+            _ => Source::Heap,
+        },
+        is_growth,
+        thread: sys::thread_os_id(),
+        time: Instant::now(),
+        backtrace: Backtrace::new(at.backtraces.frames(), at.backtraces.is_truncated()),
+        #[cfg(feature = "tracing")]
+        span: crate::spans::current(),
+    }
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        if self.events.get_mut().is_empty() {
+            return;
+        }
+        let events = self.events.take();
+        if let Some(listener) = listener() {
+            events.into_iter().for_each(|event| listener.deliver(event));
+        }
+    }
+}
