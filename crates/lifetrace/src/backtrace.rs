@@ -69,12 +69,15 @@ fn frames_at(address: u64) -> Vec<Frame> {
 }
 
 impl fmt::Display for Backtrace {
-    /// A line for each frame, innermost first; with `{:#}` those as well that say nothing of the program: the
-    /// allocator's and the containers' around the call, and what starts `main`, threads and tests.
+    /// A line for each of the program's own frames, innermost first; with `{:#}` for those of Rust's library as
+    /// well, and for what starts `main`, threads and tests.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let frames = self.frames();
-        let shown = if f.alternate() { &frames[..] } else { program_s(&frames) };
-        for frame in shown {
+        let is_start = |frame: &Frame| frame.is_of("__rust_begin_short_backtrace");
+        let end = frames.iter().position(is_start).unwrap_or(frames.len());
+        let own = || frames[..end].iter().filter(|frame| !frame.is_machinery());
+        let shows_all = f.alternate() || own().next().is_none();
+        for frame in frames.iter().filter(|_| shows_all).chain(own().filter(|_| !shows_all)) {
             writeln!(f, "  {frame}")?;
         }
         if self.is_truncated {
@@ -82,14 +85,6 @@ impl fmt::Display for Backtrace {
         }
         Ok(())
     }
-}
-
-/// All but what is around the program's own frames; all, if there are none.
-fn program_s(frames: &[Frame]) -> &[Frame] {
-    let is_start = |frame: &Frame| frame.is_of("__rust_begin_short_backtrace");
-    let end = frames.iter().position(is_start).unwrap_or(frames.len());
-    let start = frames[..end].iter().position(|frame| !frame.is_machinery()).unwrap_or(0);
-    if start < end { &frames[start..end] } else { frames }
 }
 
 impl Frame {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use lifetrace::tracker::{Allocation, Release, Source, Tracker, untracked};
 use lifetrace::{Alloc, Recording, Token, external};
+use lifetrace_trace::fact::Fact;
 use support::{Trace, turn};
 
 #[global_allocator]
@@ -58,6 +59,14 @@ fn at_interval_1_the_trace_has_them_all() {
         let names = &file.functions[file.functions.len() - 3..];
         assert!(names[0].ends_with("mapped_files") && names[2] == "[files]", "{names:?}");
         assert_eq!(trace.promotions, 1);
+        // Each kind has a sampler that is called so.
+        let names = trace.facts.iter().filter_map(|fact| match fact {
+            Fact::Sampler(sampler) => Some((sampler.id.0, &*sampler.name, sampler.rate)),
+            _ => None,
+        });
+        let names: Vec<_> = names.collect();
+        assert_eq!(names, [(0, "malloc", 1.0), (1, "gpu", 1.0), (2, "files", 1.0)]);
+        assert_eq!(file.sampler, 2);
     }
     drop(before);
 }

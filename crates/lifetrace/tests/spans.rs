@@ -1,5 +1,4 @@
 //! Spans around what is allocated in them.
-#![cfg(feature = "tracing")]
 
 mod support;
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact};
-use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, Size};
+use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, SamplerId, Size};
 use lifetrace_transport::message::{
     BacktraceDelta, Body, MANAGED_FRAME, Manner, Message, Module, MonotonicNanos, SampleId,
     SourceKind,
@@ -110,8 +110,9 @@ impl Assembler {
         }
         match message.body {
             Body::Allocation { id, size, samples, source, manner, backtrace } => {
+                let sampler = self.sampler_of(message.time, source, manner)?;
                 let mark = mark_of(manner, &mut self.places);
-                let block = Block { id, size, samples, source, mark };
+                let block = Block { id, size, samples, source, sampler, mark };
                 self.allocate(message, &block, &backtrace)?;
             }
             Body::Release { id } => {
@@ -152,8 +153,8 @@ impl Assembler {
             }
             Body::Exiting => {}
             Body::Rate { bits } => {
-                let told = self.samplers.change_rate(f64::from_bits(bits));
-                told.map_or(Ok(()), |sampler| self.fact(message.time, &Fact::Sampler(sampler)))?;
+                let mut told = self.samplers.change_rate(f64::from_bits(bits)).into_iter();
+                told.try_for_each(|sampler| self.fact(message.time, &Fact::Sampler(sampler)))?;
             }
         }
         Ok(())
@@ -198,6 +199,21 @@ impl Assembler {
         process.runtime_version = String::from_utf8_lossy(version).into();
         let told = Fact::Process(process.clone());
         self.fact(self.last_time, &told)
+    }
+
+    /// Whose a block is; the trace is told of a kind before its first block.
+    fn sampler_of(
+        &mut self,
+        time: MonotonicNanos,
+        source: SourceKind,
+        manner: Manner,
+    ) -> io::Result<SamplerId> {
+        let Manner::Outside(kind) = manner else { return Ok(self.samplers.of_source(source)) };
+        let name = self.places.said(kind.frame());
+        if let Some(told) = self.samplers.hear_of(kind, &name) {
+            self.fact(time, &Fact::Sampler(told))?;
+        }
+        Ok(self.samplers.of_kind(kind))
     }
 
     fn tell_collector(&mut self) -> io::Result<()> {
@@ -269,7 +285,7 @@ impl Assembler {
             size: block.size(),
             samples: block.samples,
             source: source_of(block.source),
-            sampler: self.samplers.of_source(block.source),
+            sampler: block.sampler,
             is_truncated,
             backtrace,
             common_prefix,
@@ -292,6 +308,7 @@ struct Block {
     size: u64,
     samples: u64,
     source: SourceKind,
+    sampler: SamplerId,
     /// One more innermost frame.
     mark: Option<LocationCode>,
 }
@@ -333,5 +350,7 @@ fn module_fact(number: u32, module: &Module<'_>) -> fact::Module {
 
 #[cfg(test)]
 mod managed_tests;
+#[cfg(test)]
+mod said_tests;
 #[cfg(test)]
 mod tests;

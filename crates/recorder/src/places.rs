@@ -121,6 +121,13 @@ impl Places {
         self.managed.add(name);
     }
 
+    /// What a frame's number stands for in the program's own words, without the brackets.
+    pub(crate) fn said(&self, number: u64) -> String {
+        let frame = self.managed.frame(number);
+        let name = frame.locations.first().map_or("", |location| &*location.defname);
+        name.trim_start_matches('[').trim_end_matches(']').to_owned()
+    }
+
     /// The code of a backtrace's word: a managed frame, or the call before a return address.
     pub(crate) fn code(&mut self, word: u64) -> LocationCode {
         if word == FRAMES_LEFT_OUT {

@@ -1,21 +1,29 @@
 //! What of a process is sampled, and what its trace calls that.
 //!
 //! A trace has a sampler for each source that is on, numbered from 0: malloc's first, then OCaml's. The
-//! rate of the first is the trace's own.
+//! rate of the first is the trace's own. Each kind of memory that no allocator sees has one of its own from
+//! when it is first heard of: malloc's under another name, so that it can be told apart. There is room
+//! for [`MOST_KINDS`]; others are malloc's.
+
+use std::sync::Arc;
 
 use lifetrace_trace::fact::{SampledUnit, Sampler};
 use lifetrace_trace::ids::SamplerId;
-use lifetrace_transport::message::SourceKind;
+use lifetrace_transport::message::{MemoryKind, SourceKind};
 use lifetrace_transport::segment::{Settings, Sources};
 
 /// Bits of a word, on the machines that we know.
 pub(crate) const WORD_BITS: u8 = 64;
 
+/// Kinds with a sampler of their own.
+const MOST_KINDS: usize = 200;
+
 /// The samplers of one session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Samplers {
     malloc: Option<f64>,
     ocaml: Option<f64>,
+    kinds: Vec<(MemoryKind, Arc<str>)>,
 }
 
 impl Samplers {
@@ -25,6 +33,7 @@ impl Samplers {
         Samplers {
             malloc: rate_of(Sources::NATIVE, settings.rate_per_word),
             ocaml: rate_of(Sources::OCAML, settings.managed_rate_per_word),
+            kinds: Vec::new(),
         }
     }
 
@@ -33,17 +42,48 @@ impl Samplers {
         SamplerId(u8::from(source.is_managed() && self.malloc.is_some()))
     }
 
+    /// Whose memory of a kind is.
+    pub(crate) fn of_kind(&self, kind: MemoryKind) -> SamplerId {
+        let known = self.kinds.iter().position(|(known, _)| *known == kind);
+        known.map_or(self.of_source(SourceKind::Malloc), |index| self.id_of_kind(index))
+    }
+
+    /// A kind of that name has been heard of; what the trace is to be told of it, if that is news, and if
+    /// malloc is sampled.
+    pub(crate) fn hear_of(&mut self, kind: MemoryKind, name: &str) -> Option<Sampler> {
+        let is_known = self.kinds.iter().any(|(known, _)| *known == kind);
+        if is_known || self.kinds.len() == MOST_KINDS {
+            return None;
+        }
+        self.kinds.push((kind, name.into()));
+        self.fact_of_kind(self.kinds.len() - 1)
+    }
+
+    fn id_of_kind(&self, index: usize) -> SamplerId {
+        let others = usize::from(self.malloc.is_some()) + usize::from(self.ocaml.is_some());
+        SamplerId((others + index) as u8)
+    }
+
+    fn fact_of_kind(&self, index: usize) -> Option<Sampler> {
+        let (id, name) = (self.id_of_kind(index), Arc::clone(&self.kinds[index].1));
+        self.malloc.map(|rate| Sampler { id, name, unit: SampledUnit::Word, rate })
+    }
+
     /// Probability that a word is hit, of the first one.
     pub(crate) fn first_rate(&self) -> f64 {
         self.malloc.or(self.ocaml).unwrap_or(1.0)
     }
 
-    /// Malloc's rate is another one from now on; as the trace tells of it, unless malloc is not sampled, or
-    /// that is no rate.
-    pub(crate) fn change_rate(&mut self, per_word: f64) -> Option<Sampler> {
+    /// Malloc's rate, and that of all kinds, is another one from now on; as the trace tells of it. Nothing, if
+    /// malloc is not sampled, or that is no rate.
+    pub(crate) fn change_rate(&mut self, per_word: f64) -> Vec<Sampler> {
         let is_rate = per_word > 0.0 && per_word <= 1.0;
-        self.malloc = Some(per_word).filter(|_| is_rate && self.malloc.is_some()).or(self.malloc);
-        self.facts().next().filter(|_| is_rate && self.malloc.is_some())
+        if !is_rate || self.malloc.is_none() {
+            return Vec::new();
+        }
+        self.malloc = Some(per_word);
+        let kinds = (0..self.kinds.len()).filter_map(|index| self.fact_of_kind(index));
+        self.facts().take(1).chain(kinds).collect()
     }
 
     /// As the trace tells of them.
@@ -99,13 +139,31 @@ pub(crate) mod tests {
     #[test]
     fn mallocs_rate_changes() {
         let mut both = samplers(Sources::NATIVE.and(Sources::OCAML));
-        let told = both.change_rate(0.125).unwrap();
-        assert_eq!((told.id, &*told.name, told.rate), (SamplerId(0), "malloc", 0.125));
+        let kinds = [3, 9].map(|number| MemoryKind::new(number).unwrap());
+        assert_eq!(both.of_kind(kinds[0]), SamplerId(0));
+        let told = both.hear_of(kinds[0], "gpu").unwrap();
+        assert_eq!((told.id, &*told.name, told.rate), (SamplerId(2), "gpu", 0.5));
+        assert_eq!(both.hear_of(kinds[0], "gpu"), None);
+        assert_eq!(both.hear_of(kinds[1], "pool").unwrap().id, SamplerId(3));
+        assert_eq!(kinds.map(|kind| both.of_kind(kind)), [SamplerId(2), SamplerId(3)]);
+        let told = both.change_rate(0.125);
+        let told: Vec<_> = told.iter().map(|it| (it.id.0, &*it.name, it.rate)).collect();
+        assert_eq!(told, [(0, "malloc", 0.125), (2, "gpu", 0.125), (3, "pool", 0.125)]);
         for nonsense in [0.0, -1.0, 1.5, f64::NAN] {
-            assert_eq!(both.change_rate(nonsense), None);
+            assert_eq!(both.change_rate(nonsense), []);
         }
         assert_eq!(both.first_rate(), 0.125);
-        assert_eq!(samplers(Sources::OCAML).change_rate(0.125), None);
+        assert_eq!(samplers(Sources::OCAML).change_rate(0.125), []);
+        assert_eq!(samplers(Sources::OCAML).hear_of(kinds[0], "gpu"), None);
+    }
+
+    #[test]
+    fn a_kind_too_many_is_mallocs() {
+        let mut samplers = samplers(Sources::NATIVE);
+        let kinds = (0..MemoryKind::MOST).filter_map(MemoryKind::new);
+        let told = kinds.filter_map(|kind| samplers.hear_of(kind, "k")).map(|told| told.id.0);
+        assert!(told.eq(1..=MOST_KINDS as u8));
+        assert_eq!(samplers.of_kind(MemoryKind::new(4000).unwrap()), SamplerId(0));
     }
 
     #[test]

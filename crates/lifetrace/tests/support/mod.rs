@@ -22,6 +22,7 @@ use lifetrace_trace::lt::{Item, Reader};
 #[derive(Clone, Debug)]
 pub struct Block {
     pub bytes: u64,
+    pub sampler: u8,
     /// At which its words were hit.
     pub rate: f64,
     /// How many of its words were hit.
@@ -122,6 +123,7 @@ impl Trace {
             positions.insert(id, trace.blocks.len());
             trace.blocks.push(Block {
                 bytes: bytes.0,
+                sampler: details.sampler.0,
                 rate,
                 hits,
                 is_growth: details.is_growth,

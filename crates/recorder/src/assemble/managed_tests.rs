@@ -14,14 +14,14 @@ use crate::sink::Lt;
 
 /// A birth, and the names in its backtrace, outermost first.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+pub(super) struct Seen {
     size: Size,
     source: Source,
-    sampler: u8,
-    names: String,
+    pub(super) sampler: u8,
+    pub(super) names: String,
 }
 
-fn scene(sources: Sources) -> Scene {
+pub(super) fn scene(sources: Sources) -> Scene {
     Scene::with(sources, |output: Output, info| {
         Box::new(Lt::begin(output, info, u64::MAX).unwrap())
     })
@@ -31,11 +31,18 @@ const ALL: Sources = Sources::NATIVE.and(Sources::OCAML);
 
 impl Scene {
     /// `fresh` is innermost first.
-    fn born(&mut self, thread: u32, id: u64, source: SourceKind, shared: u32, fresh: &[u64]) {
+    pub(super) fn born(
+        &mut self,
+        thread: u32,
+        id: u64,
+        source: SourceKind,
+        shared: u32,
+        fresh: &[u64],
+    ) {
         self.born_by(Manner::Plain, thread, id, source, shared, fresh);
     }
 
-    fn born_by(
+    pub(super) fn born_by(
         &mut self,
         manner: Manner,
         thread: u32,
@@ -50,7 +57,7 @@ impl Scene {
     }
 
     /// Names a frame for a function, and for others that are inlined there.
-    fn named(&mut self, frame: u64, functions: &[&str]) {
+    pub(super) fn named(&mut self, frame: u64, functions: &[&str]) {
         for (index, function) in functions.iter().enumerate() {
             self.say(
                 1,
@@ -67,7 +74,7 @@ impl Scene {
         }
     }
 
-    fn seen(self) -> Vec<Seen> {
+    pub(super) fn seen(self) -> Vec<Seen> {
         let trace = self.trace();
         let mut reader = Reader::open(&trace[..]).unwrap();
         let mut births: Vec<(Seen, Vec<LocationCode>)> = Vec::new();
@@ -88,12 +95,12 @@ impl Scene {
         births.into_iter().map(|(seen, _)| seen).collect()
     }
 
-    fn names_seen(self) -> Vec<String> {
+    pub(super) fn names_seen(self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.names).collect()
     }
 }
 
-fn frame(number: u64) -> u64 {
+pub(super) fn frame(number: u64) -> u64 {
     MANAGED_FRAME | number
 }
 
