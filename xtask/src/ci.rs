@@ -35,16 +35,22 @@ pub fn fmt() -> Result<()> {
     shell::cargo("fmt --all")
 }
 
+/// All features; there is one, so these and none are all sets.
+const ALL_FEATURES: &str = "--features lifetrace/tracing";
+
 /// Lints all code; a warning is an error.
 pub fn clippy() -> Result<()> {
-    shell::cargo(&format!("clippy --release {ALL_BUT_PRELOAD} --all-targets -- -D warnings"))?;
+    let all = format!("clippy --release {ALL_BUT_PRELOAD} --all-targets");
+    shell::cargo(&format!("{all} {ALL_FEATURES} -- -D warnings"))?;
+    shell::cargo("clippy --release --package lifetrace --all-targets -- -D warnings")?;
     shell::cargo("clippy --profile preload --package lifetrace-preload -- -D warnings")
 }
 
 /// Runs all tests, in release mode: they record whole programs.
 pub fn test() -> Result<()> {
     tools::ensure()?;
-    shell::cargo(&format!("test --release --no-fail-fast {ALL_BUT_PRELOAD}"))
+    shell::cargo(&format!("test --release --no-fail-fast {ALL_BUT_PRELOAD} {ALL_FEATURES}"))?;
+    shell::cargo("test --release --package lifetrace --lib --test trackers --test external")
 }
 
 /// What takes a build of its own.
@@ -79,7 +85,7 @@ fn fuzzers() -> Result<()> {
 /// the crate that is a library, whose documentation is to be what is left.
 fn documentation() -> Result<()> {
     document("--package lifetrace-cli")?;
-    document(&format!("{ALL_BUT_PRELOAD} --exclude lifetrace-cli"))
+    document(&format!("{ALL_BUT_PRELOAD} --exclude lifetrace-cli {ALL_FEATURES}"))
 }
 
 fn document(packages: &str) -> Result<()> {

@@ -42,6 +42,31 @@
 //! for `go tool pprof`, Parca and Pyroscope; [`Snapshot::since`] is for `?seconds=`. `examples/server.rs` does it
 //! with axum. Memory is bounded by what is live and by the distinct backtraces.
 //!
+//! # Callbacks
+//!
+//! A [`Tracker`](tracker::Tracker) is told of each sampled block: when it is born, with its size, its backtrace and
+//! what it stands for; and with what the tracker remembers of it, when it dies. So a program can count
+//! sizes by kind of request (`examples/request_sizes.rs`), find out which request leaves memory behind
+//! (`examples/request_leaks.rs`), or do what nobody has thought of. It comes beside the trace
+//! ([`Recording::tracker`]) or instead of one ([`Recording::only`]), inline or on a thread of its own; the
+//! [module](tracker) says what it may do.
+//!
+//! # Memory that no allocator sees
+//!
+//! [`external`]`("gpu", bytes)` gives a [`Token`] for as long as the memory is there. It is sampled as
+//! allocations are: in reports it has a frame `[gpu]`, and `--filter 'source="gpu"'` shows nothing else.
+//!
+//! # Tests
+//!
+//! [`testing::measure`] says exactly what a closure allocates, has at its peak, and leaks, and whose it is:
+//! `assert_eq!(testing::measure(|| work()).leaked_bytes, 0)`, in any number of tests at a time.
+//!
+//! # Asynchronous programs
+//!
+//! With the feature `tracing`, a `spans::SpanLayer` among the program's layers has backtraces begin with the
+//! `tracing` spans that a thread is in: the logical stack outside of the executor's. `examples/request_spans.rs`
+//! counts by it.
+//!
 //! # This, or `lifetrace record`?
 //!
 //! `lifetrace record -- ./program` needs no change of the program, sees what its C and C++ libraries
@@ -60,8 +85,11 @@
 //! | before a session, and after it | 4 for the detour; around the system's allocator this is regained |
 //! | after a session, as long as blocks that it has sampled live | 4 more |
 //! | during a session, a pair that is not sampled | about 14 |
+//! | a [token](external) and its end, before a session | 13 in all |
+//! | during a session, if it is not sampled | 20 in all |
 //!
-//! A sampled block costs some microseconds, for its backtrace above all, and a few bytes in the trace: one
+//! A sampled block costs some microseconds, for its backtrace above all, and what a
+//! tracker does with it, and a few bytes in the trace: one
 //! for each 512 KiB, unless more are [asked for](Recording::interval). The recorder's threads take some
 //! memory and, where there are samples, time to look names up; they are never sampled themselves. The cost
 //! of a session's start and end is in milliseconds. Blocks that are sampled live in a place of their own,
@@ -98,10 +126,14 @@
 //!   information, so its backtraces are said to lack their outermost frames: those before `main`.
 //! - Functions have names if the executable that is on disk has symbols, and lines if it has debug
 //!   information (`debug = "line-tables-only"`). It must not be replaced while the session runs.
-//! - Memory that does not come from the global allocator is not heard.
+//! - Memory that does not come from the global allocator is not heard, but by [tokens](external).
 //! - A shared library in Rust (cdylib) with a copy of this crate of its own has a session of its own, of its
 //!   own blocks, and must not be unloaded after that.
 //! - An allocation in a signal handler, which Rust does not allow anyway, is not sampled.
+//!
+//! # Features
+//!
+//! - `tracing` (off): the module `spans`. It depends on `tracing-core` and `tracing-subscriber`.
 //!
 //! \[UNSAFE\] files: `alloc`, `hooks`, `sampled`.
 

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 
-use lifetrace::{Alloc, Recording};
+use lifetrace::{Alloc, Recording, external};
 use pairs::{PAIRS, lifetrace_test_pairs};
 use support::in_folder;
 
@@ -48,6 +48,40 @@ fn child_after_a_leak() {
     lifetrace_test_pairs();
 }
 
+/// Tokens, each gone before the next, and nothing else.
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn lifetrace_test_tokens() {
+    for _ in 0..PAIRS {
+        drop(black_box(external("gpu", black_box(1000))));
+    }
+}
+
+/// What is counted with them.
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn lifetrace_test_no_tokens() {
+    for _ in 0..PAIRS {
+        black_box(1000);
+        black_box(u64::MAX);
+    }
+}
+
+#[test]
+#[ignore = "run by its parent"]
+fn child_tokens_before() {
+    lifetrace_test_tokens();
+    lifetrace_test_no_tokens();
+}
+
+#[test]
+#[ignore = "run by its parent"]
+fn child_tokens_during() {
+    let session = Recording::new(in_folder("tokens.lt")).interval(1 << 40).start().unwrap();
+    lifetrace_test_tokens();
+    session.stop().unwrap();
+}
+
 /// The same work with the system's allocator alone.
 fn bare(folder: &Path) -> Command {
     let program = folder.join("pairs");
@@ -61,11 +95,11 @@ fn bare(folder: &Path) -> Command {
     Command::new(program)
 }
 
-/// Instructions of a pair.
-fn count(program: &Command, folder: &Path) -> f64 {
+/// Instructions of a pair, or of whatever else the function does so often.
+fn count(program: &Command, function: &str, folder: &Path) -> f64 {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg("--toggle-collect=lifetrace_test_pairs")
+        .arg(format!("--toggle-collect={function}"))
         .arg(program.get_program())
         .args(program.get_args())
         .env(support::FOLDER, folder)
@@ -81,14 +115,14 @@ fn count(program: &Command, folder: &Path) -> f64 {
 #[test]
 #[cfg_attr(debug_assertions, ignore = "counts optimised code")]
 fn an_allocator_without_a_session_costs_next_to_nothing() {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("skipped: no valgrind");
+    if !has_valgrind() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let bare = count(&bare(folder), folder);
-    let more = |name| count(&support::child(name, folder), folder) - bare;
+    let count = |program: &Command| count(program, "lifetrace_test_pairs", folder);
+    let bare = count(&bare(folder));
+    let more = |name| count(&support::child(name, folder)) - bare;
     let (before, after) = (more("child_before"), more("child_after"));
     let (leak, during) = (more("child_after_a_leak"), more("child_during"));
     println!(
@@ -96,4 +130,28 @@ fn an_allocator_without_a_session_costs_next_to_nothing() {
     );
     assert!(before <= 3.0 && after <= 3.0, "before {before:+}, after {after:+}");
     assert!(leak <= 4.0 && during <= 14.0, "with a leak {leak:+}, during {during:+}");
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "counts optimised code")]
+fn a_token_that_is_not_sampled_costs_a_countdown() {
+    if !has_valgrind() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let count =
+        |name, function| count(&support::child(name, folder.path()), function, folder.path());
+    let none = count("child_tokens_before", "lifetrace_test_no_tokens");
+    let before = count("child_tokens_before", "lifetrace_test_tokens") - none;
+    let during = count("child_tokens_during", "lifetrace_test_tokens") - none;
+    println!("before {before:+}, during {during:+}");
+    assert!(before <= 14.0 && during <= 21.0, "before {before:+}, during {during:+}");
+}
+
+fn has_valgrind() -> bool {
+    let is_there = Command::new("valgrind").arg("--version").output().is_ok();
+    if !is_there {
+        eprintln!("skipped: no valgrind");
+    }
+    is_there
 }

@@ -17,7 +17,10 @@ use crate::sampled::is_hit;
 /// Stands for memory that no allocator sees, as long as it is there: see [`external`].
 #[derive(Debug)]
 #[must_use = "the memory is taken to be free again when this is dropped"]
-pub struct Token(Option<SampleId>);
+pub struct Token(u64);
+
+/// What the token of memory that is no sample has in the place of a sample's number.
+const NO_SAMPLE: u64 = u64::MAX;
 
 /// Says that there are `bytes` more of a `kind` of memory that the global allocator does not see (a GPU's, a
 /// pool's, mapped files), until the token is dropped: by any thread, and at any time.
@@ -38,35 +41,43 @@ pub struct Token(Option<SampleId>);
 pub fn external(kind: &'static str, bytes: usize) -> Token {
     let footprint = (words(bytes) * WORD) as usize;
     let may_be_hit = bytes > 0 && hooks::epoch() != 0 && tls::take_of(hooks::epoch(), footprint);
-    Token(if may_be_hit { sampled(kind, bytes) } else { None })
+    Token(if may_be_hit { sampled(kind, bytes) } else { NO_SAMPLE })
 }
 
 impl Token {
     /// Says that the memory has moved to where it is likely to stay longer, as blocks do that survive a
     /// generational collector's young heap: the trace has a promotion of it.
     pub fn promote(&self) {
-        if let Some(sample) = self.0 {
-            sample::promoted(&Teller::new(), sample);
+        if self.0 != NO_SAMPLE {
+            sample::promoted(&Teller::new(), SampleId(self.0));
         }
     }
 }
 
 impl Drop for Token {
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(sample) = self.0 {
-            sample::given_back(&Teller::new(), sample);
+        if self.0 != NO_SAMPLE {
+            given_back(SampleId(self.0));
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn sampled(kind: &'static str, bytes: usize) -> Option<SampleId> {
+fn given_back(sample: SampleId) {
+    sample::given_back(&Teller::new(), sample);
+}
+
+#[cold]
+#[inline(never)]
+fn sampled(kind: &'static str, bytes: usize) -> u64 {
     let teller = Teller::new();
     if !is_hit(words(bytes)) {
-        return None;
+        return NO_SAMPLE;
     }
-    sample::said(&teller, bytes, |entered| kinds::tell(entered, kind))
+    let sample = sample::said(&teller, bytes, |entered| kinds::tell(entered, kind));
+    sample.map_or(NO_SAMPLE, |sample| sample.0)
 }
 
 /// Who says it.
