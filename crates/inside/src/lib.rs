@@ -10,7 +10,8 @@
 //! Running::end, exit ────────────────────────┼─▶ all is written
 //! ```
 //!
-//! Nothing here is different from `lifetrace record` but where the recorder runs. What is sampled, and
+//! Nothing here is different from `lifetrace record` but where the recorder runs; and where there is one in
+//! another process, that one is joined. What is sampled, and
 //! how, is up to the library: OCaml's Memprof, a Rust program's allocator.
 //!
 //! # Rules

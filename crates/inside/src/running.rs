@@ -1,4 +1,4 @@
-//! A recorder in this process, and the agent that speaks to it.
+//! A recorder, in this process or in another, and the agent that speaks to it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
 use lifetrace_recorder::{Collector, CollectorOptions, Outcome, Socket, on_thread_start};
+use lifetrace_transport::handshake::SOCKET_VARIABLE;
 use lifetrace_transport::message::Body;
 use rustix::process::getpid;
 
@@ -17,7 +18,8 @@ use crate::signals;
 /// ([`crate::place`]).
 #[derive(Debug)]
 pub struct Running {
-    collector: Collector,
+    /// `None` if it is in another process.
+    collector: Option<Collector>,
 }
 
 impl Running {
@@ -40,12 +42,25 @@ impl Running {
         }
     }
 
-    /// The recorder.
-    pub fn collector(&self) -> &Collector {
-        &self.collector
+    /// Connects the agent to the recorder in another process whose address is in the environment: that says
+    /// what is sampled, writes the trace, and holds what has been said if this process is killed. `None` if
+    /// there is none, or it does not want this process: then nothing is recorded.
+    pub fn join(occasions: Occasions) -> Option<Running> {
+        std::env::var_os(SOCKET_VARIABLE)?;
+        process::prepare(occasions);
+        let start = phase::claim_restart()?;
+        let is_connected = start.connect().is_some();
+        start.finish(is_connected);
+        is_connected.then_some(Running { collector: None })
     }
 
-    /// Ends it on both sides: what has been sampled is in the trace.
+    /// The recorder, if it is in this process.
+    pub fn collector(&self) -> Option<&Collector> {
+        self.collector.as_ref()
+    }
+
+    /// Ends it on both sides: what has been sampled is in the trace, which another process's recorder goes on
+    /// to write. There is nothing to be said of such a trace.
     pub fn end(self) -> Outcome {
         let session = match guard::enter() {
             Entry::Recording(mut entered) => {
@@ -59,7 +74,8 @@ impl Running {
             Entry::Bypass => None,
         };
         phase::end();
-        let outcome = self.collector.finish();
+        let Some(collector) = self.collector else { return Outcome::default() };
+        let outcome = collector.finish();
         if let Some(session) = session {
             session.give_back_rings();
         }
@@ -87,7 +103,7 @@ fn connect(start: Start, collector: Collector, path: &[u8]) -> Result<Running, S
     let is_connected = start.connect_to(path).is_some();
     start.finish(is_connected);
     if is_connected {
-        return Ok(Running { collector });
+        return Ok(Running { collector: Some(collector) });
     }
     let refusal = collector.finish().refusals.into_iter().next();
     let reason = refusal.map_or_else(|| "the recorder does not answer".into(), |it| it.reason);

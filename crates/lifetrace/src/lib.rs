@@ -73,8 +73,11 @@
 //! allocate, and follows its children. It needs a dynamically linked program and somebody who starts it
 //! so. This crate is for the other cases: static and musl executables, services that are to be looked at
 //! while they run, spans of a program's life (a request, a test), programs without any command beside them.
-//! It hears what Rust code allocates by the global allocator, and nothing else. Where both meet, `lifetrace
-//! record` records, and the session [says so](Session::is_elsewhere).
+//! It hears what Rust code allocates by the global allocator, and nothing else.
+//!
+//! Where both meet, `lifetrace record` records, and the session [says so](Session::is_elsewhere): a dynamically
+//! linked program without this crate's help; a static one, into which nothing can be loaded, by it, from
+//! the start of its sessions to their ends. Then the trace is complete whatever ends the program.
 //!
 //! # Cost
 //!
@@ -111,7 +114,7 @@
 //! | `_exit`, `exec` | as with a signal |
 //!
 //! Who wants every sample until the very end of a program that is killed runs it by `lifetrace record`, whose
-//! recorder is another process and holds what the program has said.
+//! recorder is another process and holds what the program has said: a static program as well.
 //!
 //! # Processes and threads
 //!

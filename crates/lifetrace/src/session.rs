@@ -12,7 +12,7 @@ use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::linked;
 use lifetrace_recorder::heap::Heap;
-use lifetrace_recorder::{CollectorError, CollectorOptions, Format};
+use lifetrace_recorder::{Collector, CollectorError, CollectorOptions, Format};
 
 use crate::error::Error;
 use crate::hooks;
@@ -25,8 +25,10 @@ use crate::summary::Summary;
 #[derive(Debug)]
 #[must_use = "the session ends when this is dropped"]
 pub struct Session {
-    /// `None` if it is elsewhere.
+    /// `None` if it is the preload library's.
     number: Option<u64>,
+    /// Another process records.
+    is_elsewhere: bool,
 }
 
 #[derive(Debug)]
@@ -53,7 +55,7 @@ pub(crate) fn start(
         return Err(Error::InTracker);
     }
     if preload::records() {
-        return Ok(Session { number: None });
+        return Ok(Session { number: None, is_elsewhere: true });
     }
     let mut current = CURRENT.enter();
     if let Some(active) = current.get() {
@@ -71,14 +73,20 @@ pub(crate) fn start(
     let running = run(options, audience).inspect_err(|_| hooks::let_go())?;
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let output = options.output.template().unwrap_or_default().into();
-    let heap = options.output.heap().cloned().filter(|_| is_recorded);
+    let is_elsewhere = running.collector().is_none();
+    let heap = options.output.heap().cloned().filter(|_| is_recorded && !is_elsewhere);
     current.put(Current { number, output, format: options.format, heap, running });
     hooks::count();
-    Ok(Session { number: Some(number) })
+    Ok(Session { number: Some(number), is_elsewhere })
 }
 
 fn run(options: &CollectorOptions, audience: Option<Audience>) -> Result<Running, Error> {
-    let running = Running::start(options, OCCASIONS)?;
+    // A tracker alone has nothing to say to a recorder.
+    let joined = match &audience {
+        Some(audience) if !audience.is_recorded => None,
+        _ => Running::join(OCCASIONS),
+    };
+    let running = joined.map_or_else(|| Running::start(options, OCCASIONS), Ok)?;
     let listens = audience.map_or(Ok(()), listening::begin);
     match listens {
         Ok(()) => Ok(running),
@@ -103,20 +111,21 @@ impl Session {
     }
 
     /// Whether it is `lifetrace record` that records this process. Then that writes the trace, of all that
-    /// it was told to, and this session does nothing.
+    /// it was told to; and it says at which rate. This session only says when, and not even that where `lifetrace
+    /// record` hears the program without its help.
     pub fn is_elsewhere(&self) -> bool {
-        self.number.is_none()
+        self.is_elsewhere
     }
 
     /// From now on nothing is sampled; what was sampled before is followed to its end. It takes up to 20 ms
     /// until all threads know.
     pub fn pause(&self) {
-        self.with(|current| current.running.collector().pause());
+        self.with(|current| current.running.collector().map(Collector::pause));
     }
 
     /// Undoes [`pause`](Session::pause).
     pub fn resume(&self) {
-        self.with(|current| current.running.collector().resume());
+        self.with(|current| current.running.collector().map(Collector::resume));
     }
 
     /// From now on one sample is taken for so many bytes, on average. What the trace tells of earlier samples
@@ -140,6 +149,9 @@ impl Session {
 
     fn change_rate(&self, density: Density) -> Result<(), Error> {
         let rate = density.rate()?;
+        if self.is_elsewhere {
+            return Err(Error::Over);
+        }
         self.with(|current| match current.format {
             Format::Memtrace => Err(Error::OneRate),
             Format::Lt if guard::change_rate(rate.per_word()) => {
