@@ -37,7 +37,6 @@ thread_local! {
 }
 
 /// This thread is at `place` from now on.
-#[cfg(feature = "tracing")]
 pub(crate) fn set(place: Option<&'static Place>) {
     CURRENT.set(place);
 }

@@ -142,6 +142,7 @@
 
 mod alloc;
 mod backtrace;
+#[cfg(feature = "tracing")]
 mod context;
 mod error;
 mod external;

@@ -13,6 +13,7 @@ use lifetrace_inside::running::Running;
 use lifetrace_native::linked;
 use lifetrace_recorder::heap::Heap;
 use lifetrace_recorder::{Collector, CollectorError, CollectorOptions, Format};
+use lifetrace_transport::handshake::JOINS_MARK;
 
 use crate::error::Error;
 use crate::hooks;
@@ -40,6 +41,18 @@ struct Current {
     /// `None` if nothing is recorded: there is a tracker, and that is all.
     heap: Option<Heap>,
     running: Running,
+}
+
+/// What `lifetrace record` looks for in a static program.
+#[used]
+static MARK: [u8; JOINS_MARK.len() + 2] = mark();
+
+const fn mark() -> [u8; JOINS_MARK.len() + 2] {
+    let mut string = [0; JOINS_MARK.len() + 2];
+    let (_, end) = string.split_at_mut(1);
+    let (middle, _) = end.split_at_mut(JOINS_MARK.len());
+    middle.copy_from_slice(JOINS_MARK);
+    string
 }
 
 static CURRENT: Place<Current> = Place::new();

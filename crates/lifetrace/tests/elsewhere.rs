@@ -9,15 +9,21 @@ use std::process::Command;
 use support::{Trace, success};
 
 const MUSL: &str = concat!("x86_64", "-unknown-linux-musl");
+const GNU: &str = concat!("x86_64", "-unknown-linux-gnu");
 
-/// Has cargo build examples of this package, and gives the folder of what it has built.
-fn build(words: &[&str], folder: &str) -> PathBuf {
+/// Where the command is, if it is to be tried.
+const COMMAND: &str = "LIFETRACE_COMMAND";
+
+/// Has cargo build examples of this package, with these flags of the compiler, and gives the folder of what it
+/// has built.
+fn build(words: &[&str], flags: &str, folder: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--offline", "--manifest-path"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
         .args(words)
         .env("CARGO_TARGET_DIR", &target)
+        .env("RUSTFLAGS", flags)
         .output();
     success(output.unwrap());
     target
@@ -29,19 +35,52 @@ fn examples() -> PathBuf {
     if built.join("libplugin.so").exists() && built.join("host").exists() {
         return built;
     }
-    build(&["--example", "plugin", "--example", "host"], "plugin").join("debug/examples")
+    build(&["--example", "plugin", "--example", "host"], "", "plugin").join("debug/examples")
 }
 
-/// The command-line example, on some text.
-fn record_example(program: &Path) -> Trace {
-    let folder = tempfile::tempdir().unwrap();
-    let (trace, text) = (folder.path().join("cli.lt"), folder.path().join("text"));
+/// The command-line example, on some text, run by a command or by itself.
+fn run_example(program: &Path, by: Option<&Path>, folder: &Path) {
+    let text = folder.join("text");
     let words: Vec<String> =
         (0..200_000).map(|number| format!("word{}", number % 50_000)).collect();
     std::fs::write(&text, words.join(" ")).unwrap();
-    let output = Command::new(program).arg("--trace").args([&trace, &text]).output().unwrap();
-    assert!(success(output).contains("4 word0"));
-    Trace::read(&trace)
+    let mut command = match by {
+        Some(by) => {
+            let mut command = Command::new(by);
+            command.args(["record", "-o", "by.lt", "--"]).arg(program);
+            command
+        }
+        None => Command::new(program),
+    };
+    let output = command.arg("--trace").arg("own.lt").arg(text).current_dir(folder).output();
+    assert!(success(output.unwrap()).contains("4 word0"));
+}
+
+fn check_trace(path: &Path) {
+    let trace = Trace::read(path);
+    assert!(trace.is_complete);
+    let counting = trace.by("cli::count").filter(|block| block.comes_by("cli::main")).count();
+    assert!(counting > 10, "{counting} samples");
+}
+
+#[test]
+#[ignore = "builds all crates for static linking; `cargo xtask ci` runs it"]
+fn a_static_executable_records_itself_and_joins_a_recorder() {
+    let flags = "-Ctarget-feature=+crt-static";
+    let target = build(&["--example", "cli", "--target", GNU], flags, "static");
+    let program = target.join(GNU).join("debug/examples/cli");
+    let folder = tempfile::tempdir().unwrap();
+    run_example(&program, None, folder.path());
+    check_trace(&folder.path().join("own.lt"));
+
+    let Some(command) = std::env::var_os(COMMAND) else {
+        eprintln!("skipped: {COMMAND} does not say where the command is");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    run_example(&program, Some(Path::new(&command)), folder.path());
+    check_trace(&folder.path().join("by.lt"));
+    assert!(!folder.path().join("own.lt").exists());
 }
 
 #[test]
@@ -53,11 +92,10 @@ fn a_static_musl_executable_records_itself() {
         eprintln!("skipped: rustup target add {MUSL}");
         return;
     }
-    let target = build(&["--example", "cli", "--target", MUSL], "musl");
-    let trace = record_example(&target.join(MUSL).join("debug/examples/cli"));
-    assert!(trace.is_complete);
-    let counting = trace.by("cli::count").filter(|block| block.comes_by("cli::main")).count();
-    assert!(counting > 100, "{counting} samples");
+    let target = build(&["--example", "cli", "--target", MUSL], "", "musl");
+    let folder = tempfile::tempdir().unwrap();
+    run_example(&target.join(MUSL).join("debug/examples/cli"), None, folder.path());
+    check_trace(&folder.path().join("own.lt"));
 }
 
 /// A program and a library, each with its own allocator, and sessions of their own at the same time.

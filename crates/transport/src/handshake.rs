@@ -8,6 +8,10 @@
 
 use crate::segment::PROTOCOL_VERSION;
 
+/// A string of its own in programs that have an agent linked in, by which they join the recorder that
+/// [`SOCKET_VARIABLE`] names.
+pub const JOINS_MARK: &[u8] = b"lifetrace-joins-a-recorder";
+
 /// Environment variable with the path of the recorder's socket.
 pub const SOCKET_VARIABLE: &str = "LIFETRACE_SOCKET";
 

@@ -11,7 +11,6 @@ use lifetrace_transport::message::{Manner, SampleId};
 
 use super::{Event, aside, listener};
 use crate::backtrace::Backtrace;
-use crate::context;
 use crate::external::kinds;
 use crate::snapshot::Amount;
 use crate::tracker::{Allocation, Source};
@@ -66,7 +65,8 @@ impl Tracker for &Heard {
 }
 
 fn announce(at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
-    context::tell(at);
+    #[cfg(feature = "tracing")]
+    crate::context::tell(at);
     Announcer.allocated(at, it)
 }
 

@@ -55,7 +55,8 @@ pub enum Untraceable {
     /// No interpreter: there is no dynamic linker.
     #[error(
         "is statically linked, so that no agent can be loaded into it; link it dynamically \
-         (without -static, for Rust with a -gnu target) to trace it"
+         (without -static, for Rust with a -gnu target) to trace it, or, in Rust, have it record itself by \
+         the crate lifetrace"
     )]
     Static,
     /// The same of an OCaml program.

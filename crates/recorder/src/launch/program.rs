@@ -7,12 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use lifetrace_transport::handshake::JOINS_MARK;
 use rustix::fs::{Access, StatVfsMountFlags, access, getxattr, statvfs};
 use rustix::io::Errno;
 
 use super::elf::{self, Image};
 use super::{LaunchError, Untraceable};
-use crate::ocaml::mentions_runtime;
+use crate::ocaml::{mentions, mentions_runtime};
 
 /// An executable that has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +112,8 @@ fn check_elf(path: &Path) -> Result<(), LaunchError> {
     let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
     match elf::image(&file) {
         Ok(Image::Dynamic) => {}
+        // It comes to us by itself.
+        Ok(Image::Untraceable(Untraceable::Static)) if mentions(&file, JOINS_MARK) => {}
         Ok(Image::Untraceable(Untraceable::Static)) if mentions_runtime(&file) => {
             return Err(untraceable(Untraceable::StaticOCaml));
         }
@@ -209,6 +212,18 @@ mod tests {
         assert!(compiler.status().unwrap().success());
         let error = Program::find(directory.path().join("a.out").as_os_str(), None).unwrap_err();
         assert!(error.to_string().contains("statically linked OCaml program"), "{error}");
+    }
+
+    #[test]
+    fn a_static_program_that_joins_by_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let mark = String::from_utf8(JOINS_MARK.to_vec()).unwrap();
+        let source = format!("#include <stdio.h>\nint main() {{ return puts(\"{mark}\") < 0; }}\n");
+        fs::write(directory.path().join("a.c"), source).unwrap();
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-static", "a.c"]).current_dir(directory.path());
+        assert!(compiler.status().unwrap().success());
+        assert!(Program::find(directory.path().join("a.out").as_os_str(), None).is_ok());
     }
 
     #[test]
