@@ -16,7 +16,8 @@
 use super::candidates::{Candidates, KEPT, NONE, hash};
 use super::coder::Coder;
 use super::error::Fault;
-use super::mixer::{Mixer, logit};
+use super::mixer::Mixer;
+use super::opinions::Opinions;
 use super::probability::Probability;
 
 /// Deepest backtrace; what is deeper is cut at its inner end.
@@ -28,8 +29,6 @@ const END: Symbol = 0;
 
 /// Contexts whose candidates are asked about, in this order.
 const ORDERS: usize = 4;
-
-const PROBABILITY_BITS: u32 = 16;
 
 /// Seeds of the hashes.
 const SIZED: u32 = 0x51;
@@ -53,7 +52,7 @@ pub(super) struct Backtraces {
 }
 
 struct Models {
-    probabilities: Box<[Probability; 1 << PROBABILITY_BITS]>,
+    opinions: Opinions,
     candidates: Candidates,
     kept: Mixer<2>,
     followed: Mixer<3>,
@@ -172,7 +171,7 @@ impl Backtraces {
     ) -> Result<Symbol, Fault> {
         let Contexts { orders } = Contexts::of(&self.stack, size);
         let circumstance = usize::from(excluded != NONE) * ORDERS * KEPT;
-        let first = models.candidates.get(Candidates::place(orders[0]))[0];
+        let first = models.candidates.newest(Candidates::place(orders[0]));
         if first != NONE
             && first != excluded
             && models.code_candidate(coder, &orders, circumstance, first, wanted)
@@ -215,7 +214,7 @@ impl Backtraces {
 impl Models {
     fn new() -> Self {
         Self {
-            probabilities: Probability::table(),
+            opinions: Opinions::new(),
             candidates: Candidates::new(),
             kept: Mixer::new(3, 1 << 15),
             followed: Mixer::new(2 * ORDERS * KEPT, 26_214),
@@ -238,13 +237,9 @@ impl Models {
             let place = hash(hash(KEPT_PLACE, frame), inner);
             let sized = hash(hash(place ^ KEPT_SIZED, innermost), size);
             let circumstance = (stack.len() - depth).min(2);
-            let indices = [index(place), index(sized)];
-            let logits = indices.map(|at| logit(self.probabilities[at].value()));
-            let mixed = self.kept.mix(circumstance, &logits);
-            let is_kept = coder.bit(mixed, depth == common);
-            self.kept.learn(circumstance, &logits, mixed, is_kept);
-            indices.iter().for_each(|&at| self.probabilities[at].learn(is_kept));
-            if is_kept {
+            let contexts = [place, sized];
+            let Models { opinions, kept, .. } = self;
+            if opinions.code(kept, circumstance, coder, contexts, depth == common) {
                 return depth;
             }
             inner = frame;
@@ -262,8 +257,8 @@ impl Models {
         let bits = 32 - known.leading_zeros();
         let mut node = 1;
         for bit in (0..bits).rev() {
-            let at = index(hash(hash(KNOWN, bits), node));
-            let answer = self.probabilities[at].code(coder, wanted >> bit & 1 == 1);
+            let opinion = self.opinions.of(hash(hash(KNOWN, bits), node));
+            let answer = opinion.code(coder, wanted >> bit & 1 == 1);
             node = node << 1 | u32::from(answer);
         }
         let symbol = node - (1 << bits);
@@ -300,7 +295,7 @@ impl Models {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn code_candidate<C: Coder>(
         &mut self,
         coder: &mut C,
@@ -310,13 +305,9 @@ impl Models {
         wanted: Symbol,
     ) -> bool {
         let [sized, third, _, first] = *orders;
-        let indices = [sized, third, first].map(|context| index(hash(context, candidate)));
-        let logits = indices.map(|at| logit(self.probabilities[at].value()));
-        let mixed = self.followed.mix(circumstance, &logits);
-        let is_it = coder.bit(mixed, candidate == wanted);
-        self.followed.learn(circumstance, &logits, mixed, is_it);
-        indices.iter().for_each(|&at| self.probabilities[at].learn(is_it));
-        is_it
+        let contexts = [sized, third, first].map(|context| hash(context, candidate));
+        let Models { opinions, followed, .. } = self;
+        opinions.code(followed, circumstance, coder, contexts, candidate == wanted)
     }
 
     #[inline]
@@ -350,9 +341,4 @@ impl Asked {
         self.count += 1;
         true
     }
-}
-
-#[inline]
-fn index(hash: u32) -> usize {
-    (hash >> (32 - PROBABILITY_BITS)) as usize
 }

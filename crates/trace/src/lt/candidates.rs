@@ -51,6 +51,13 @@ impl Candidates {
         if slot.tag == place.tag { slot.symbols } else { [NONE; KEPT] }
     }
 
+    /// What followed last; [`NONE`] if nothing is known.
+    #[inline]
+    pub(super) fn newest(&self, place: Place) -> u32 {
+        let slot = &self.slots[usize::from(place.slot)];
+        if slot.tag == place.tag { slot.symbols[0] } else { NONE }
+    }
+
     /// Makes `symbol` the newest.
     #[inline]
     pub(super) fn add(&mut self, place: Place, symbol: u32) {

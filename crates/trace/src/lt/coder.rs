@@ -76,6 +76,7 @@ impl Encoder {
         self.bytes
     }
 
+    #[inline]
     fn advance(&mut self, distance: u64) {
         let (low, overflows) = self.low.overflowing_add(distance);
         self.low = low;

@@ -8,20 +8,39 @@ use crate::event::Location;
 use crate::frame::Frame;
 use crate::ids::LocationCode;
 
+/// Frames that were asked for lately: most are asked for again and again.
+const RECENT: usize = 512;
+
 /// Frames that have been told since the checkpoint, in the order of their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Dictionary {
     numbers: FxHashMap<LocationCode, u32>,
     codes: Vec<LocationCode>,
+    /// By the last digits of their codes.
+    recent: Box<[Option<(LocationCode, u32)>; RECENT]>,
 }
 
 impl Dictionary {
+    pub(super) fn new() -> Self {
+        let (numbers, codes) = (FxHashMap::default(), Vec::new());
+        Self { numbers, codes, recent: Box::new([None; RECENT]) }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.codes.len()
     }
 
-    pub(super) fn number(&self, code: LocationCode) -> Option<u32> {
-        self.numbers.get(&code).copied()
+    #[inline]
+    pub(super) fn number(&mut self, code: LocationCode) -> Option<u32> {
+        let recent = &mut self.recent[code.0 as usize % RECENT];
+        match *recent {
+            Some((known, number)) if known == code => Some(number),
+            _ => {
+                let number = self.numbers.get(&code).copied()?;
+                *recent = Some((code, number));
+                Some(number)
+            }
+        }
     }
 
     pub(super) fn code(&self, number: u32) -> LocationCode {

@@ -4,6 +4,8 @@
 //! more than undecided ones. After each decision the weights move along the gradient of its cost.
 //! (Logistic mixing is M. Mahoney's, from the PAQ compressors.)
 
+use super::coder::Coder;
+
 /// Largest logit.
 const MAX: i32 = 2047;
 
@@ -58,6 +60,11 @@ fn probability(logit: i32) -> u16 {
     PROBABILITIES[(logit + 2048) as usize & 4095]
 }
 
+/// Sums of weighted logits, in 1/65536ths, beyond which there is nothing more certain.
+const SURELY: i64 = (MAX as i64) << 16;
+const SURE_YES: u16 = PROBABILITIES[(2048 + MAX) as usize];
+const SURE_NO: u16 = PROBABILITIES[(2048 - MAX) as usize];
+
 /// Learning rate: a weight moves by error * logit / 2^RATE.
 const RATE: u32 = 13;
 
@@ -79,28 +86,76 @@ impl<const N: usize> Mixer<N> {
     /// The probability of *yes*, in 1/65536ths.
     #[inline]
     pub(super) fn mix(&self, circumstance: usize, logits: &[i32; N]) -> u16 {
-        let weights = &self.weights[circumstance];
-        let sum: i64 = logits
-            .iter()
-            .zip(weights)
-            .map(|(&logit, &weight)| i64::from(logit) * i64::from(weight))
-            .sum();
-        probability((sum >> 16).clamp(i64::from(-MAX), i64::from(MAX)) as i32)
+        mix(&self.weights[circumstance], logits)
     }
 
     /// Learns from the answer to what was [mixed](Self::mix).
     #[inline]
     pub(super) fn learn(&mut self, circumstance: usize, logits: &[i32; N], mixed: u16, bit: bool) {
-        let error = (i32::from(bit) << 16) - i32::from(mixed);
-        for (weight, &logit) in self.weights[circumstance].iter_mut().zip(logits) {
-            let step = (logit * error + (1 << (RATE - 1))) >> RATE;
-            *weight = (*weight + step).clamp(-MAX_WEIGHT, MAX_WEIGHT);
+        learn(&mut self.weights[circumstance], logits, mixed, bit);
+    }
+
+    /// Codes a decision: mixes, and learns from the answer.
+    ///
+    /// Most mixtures are as certain as can be. What is learnt from those does not depend on the weights, so
+    /// the processor need not wait for one decision's weights to begin with the next decision.
+    #[inline]
+    pub(super) fn code<C: Coder>(
+        &mut self,
+        circumstance: usize,
+        logits: &[i32; N],
+        coder: &mut C,
+        bit: bool,
+    ) -> bool {
+        let weights = &mut self.weights[circumstance];
+        let sum = sum(weights, logits);
+        if sum >= SURELY {
+            code_as(weights, logits, SURE_YES, coder, bit)
+        } else if sum < -SURELY {
+            code_as(weights, logits, SURE_NO, coder, bit)
+        } else {
+            code_as(weights, logits, probability((sum >> 16) as i32), coder, bit)
         }
+    }
+}
+
+#[inline]
+fn sum<const N: usize>(weights: &[i32; N], logits: &[i32; N]) -> i64 {
+    let pairs = logits.iter().zip(weights);
+    pairs.map(|(&logit, &weight)| i64::from(logit) * i64::from(weight)).sum()
+}
+
+#[inline]
+fn mix<const N: usize>(weights: &[i32; N], logits: &[i32; N]) -> u16 {
+    let logit = (sum(weights, logits) >> 16).clamp(i64::from(-MAX), i64::from(MAX));
+    probability(logit as i32)
+}
+
+#[inline(always)]
+fn code_as<const N: usize, C: Coder>(
+    weights: &mut [i32; N],
+    logits: &[i32; N],
+    mixed: u16,
+    coder: &mut C,
+    bit: bool,
+) -> bool {
+    let bit = coder.bit(mixed, bit);
+    learn(weights, logits, mixed, bit);
+    bit
+}
+
+#[inline]
+fn learn<const N: usize>(weights: &mut [i32; N], logits: &[i32; N], mixed: u16, bit: bool) {
+    let error = (i32::from(bit) << 16) - i32::from(mixed);
+    for (weight, &logit) in weights.iter_mut().zip(logits) {
+        let step = (logit * error + (1 << (RATE - 1))) >> RATE;
+        *weight = (*weight + step).clamp(-MAX_WEIGHT, MAX_WEIGHT);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::coder::Encoder;
     use super::*;
 
     #[test]
@@ -134,6 +189,27 @@ mod tests {
         }
         assert!(mixer.mix(0, &[700, -900]) > 60_000);
         assert!(mixer.mix(0, &[-700, 900]) < 5_000);
+    }
+
+    #[test]
+    fn certain_or_not_a_decision_is_coded_as_it_is_mixed() {
+        let (mut one, mut other) = (Mixer::<3>::new(4, 26_214), Mixer::<3>::new(4, 26_214));
+        let (mut short, mut long) = (Encoder::new(), Encoder::new());
+        let (mut state, mut sure) = (1u32, 0);
+        for _ in 0..100_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let logits = [0, 3, 6].map(|shift| (state >> shift) as i32 % 300 * 7 - 20);
+            let circumstance = (state >> 24) as usize % 4;
+            let bit = (logits.iter().sum::<i32>() > 0) == (state >> 16 & 63 != 0);
+            one.code(circumstance, &logits, &mut short, bit);
+            let mixed = other.mix(circumstance, &logits);
+            long.bit(mixed, bit);
+            other.learn(circumstance, &logits, mixed, bit);
+            sure += u32::from(mixed == SURE_YES || mixed == SURE_NO);
+        }
+        assert!((10_000..90_000).contains(&sure), "{sure}");
+        assert_eq!(one.weights, other.weights);
+        assert_eq!(short.finish(), long.finish());
     }
 
     #[test]

@@ -49,6 +49,7 @@ mod live;
 mod mixer;
 mod names;
 mod number;
+mod opinions;
 mod packet;
 mod packets;
 mod piece;

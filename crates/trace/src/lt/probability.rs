@@ -11,10 +11,9 @@
 use super::coder::Coder;
 
 /// Decisions after which learning gets no slower.
-const LIMIT: u32 = 255;
+const LIMIT: u8 = u8::MAX;
 
 const COUNT_BITS: u32 = 10;
-const COUNT: u32 = (1 << COUNT_BITS) - 1;
 /// Nothing is thought more certain than this, in 1/65536ths.
 const LEAST: i64 = 32;
 
@@ -56,10 +55,11 @@ impl Probability {
     /// Learns from an answer.
     #[inline]
     pub(super) fn learn(&mut self, bit: bool) {
-        let count = self.0 & COUNT;
+        // All of the count: it never exceeds its limit.
+        let count = self.0 as u8;
         let target = if bit { YES } else { NO };
         let distance = target - i64::from(self.0 >> COUNT_BITS);
-        let moved = (distance * STEPS[count as usize & 255]) >> 16;
+        let moved = (distance * STEPS[usize::from(count)]) >> 16;
         // Both parts at once: neither leaves its bits.
         let counted = u32::from(count < LIMIT);
         self.0 = self.0.wrapping_add((moved as u32) << COUNT_BITS).wrapping_add(counted);
@@ -124,7 +124,7 @@ mod tests {
         for _ in 0..100_000 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             probability.learn(state >> 24 < 200);
-            assert!(probability.0 & COUNT <= LIMIT);
+            assert!(probability.0 & ((1 << COUNT_BITS) - 1) <= LIMIT.into());
         }
     }
 }

@@ -166,7 +166,7 @@ impl<W: Write> Writer<W> {
             output: Output { inner: output, written: 0, has_failed: false },
             segment: Segment::new(&first, true),
             draft: Draft::new(start),
-            dictionary: Dictionary::default(),
+            dictionary: Dictionary::new(),
             actor,
             last_born_by: None,
             stack: Vec::new(),
@@ -444,7 +444,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn begin_segment(&mut self) -> io::Result<()> {
-        self.dictionary = Dictionary::default();
+        self.dictionary = Dictionary::new();
         let checkpoint = Checkpoint {
             sequence: self.sequence,
             time: self.now,
