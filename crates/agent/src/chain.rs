@@ -1,6 +1,9 @@
 //! A stack that is walked again and again: each walk costs a look at every frame, but more than that only
 //! for those that have changed.
 //!
+//! The last walk's outermost frame has the last place of its array. So frames that stay stay where they are,
+//! and a walk writes no more than what has changed.
+//!
 //! A walk goes from the innermost frame outwards, through *states*: a stack pointer and an address of code.
 //! What a state leads to is found in the runtime's tables, which is dear; but it depends on the state and
 //! on the one word of the stack where the next address is. So as soon as a walk comes to a state that was
@@ -12,7 +15,10 @@
 //! this walk     alloc ─ call ┘ eval ─ eval ─ run ─ main      one word compared for each of these
 //! ```
 
+use core::ops::Range;
+
 use crate::buffer::Buffer;
+use crate::tail::Tail;
 
 /// Where a walk is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,158 +45,232 @@ pub trait Frames {
 /// The last walk. All zero is none.
 #[derive(Debug, Default)]
 pub struct Chain {
-    last: Walk,
-    next: Walk,
+    /// Pairs, innermost frame first: the stack pointer, and in its lowest bit whether the next state is the
+    /// caller's with no frame passed over in between; and the address.
+    states: Tail,
+    /// What the frames are called.
+    names: Tail,
+    fresh: Fresh,
+    agreed: usize,
 }
 
-/// Innermost frame first.
+/// What a walk has found so far and does not leave where it is, in the same terms.
 #[derive(Debug, Default)]
-struct Walk {
-    /// Pairs: the stack pointer, and in its lowest bit whether the next state is the caller's with no
-    /// frame passed over in between; and the address.
+struct Fresh {
     states: Buffer,
-    frames: Buffer,
+    names: Buffer,
     length: usize,
 }
 
+/// How a walk ends.
+struct End {
+    /// So many outermost frames stay where they are.
+    kept: usize,
+    is_whole: bool,
+}
+
+const CUT_OFF: End = End { kept: 0, is_whole: false };
+
 const IS_CALLED_BY_NEXT: u64 = 1;
 
+/// Where a state is looked for among those of the last walk, it is mostly so near.
+const NEAR: usize = 8;
+
 impl Chain {
-    /// Walks from `state`, at most so many frames; whether that was to the end.
+    /// Walks from `state`, at most so many frames; whether that was to the end. Without memory there are
+    /// no frames.
     pub fn walk(&mut self, stack: &impl Frames, state: State, most: usize) -> bool {
-        let is_whole = self.next.go(&self.last, stack, state, most);
-        core::mem::swap(&mut self.last, &mut self.next);
+        let End { kept, is_whole } = self.go(stack, state, most);
+        let Chain { states, names, fresh, agreed } = self;
+        let length = fresh.length + kept;
+        if !states.reserve(2 * length) || !names.reserve(length) {
+            self.clear();
+            return false;
+        }
+        states.replace_front(&fresh.states.words()[..2 * fresh.length], 2 * kept);
+        names.replace_front(&fresh.names.words()[..fresh.length], kept);
+        *agreed = kept.min(*agreed);
         is_whole
     }
 
     /// The names of the frames of the last walk, innermost first.
     pub fn frames(&self) -> &[u64] {
-        &self.last.frames.words()[..self.last.length]
+        self.names.words()
     }
 
     /// Likewise, to be changed for a moment: what is there at the next walk is what frames are called.
     pub fn innermost_mut(&mut self) -> Option<&mut u64> {
-        self.last.frames.words_mut()[..self.last.length].first_mut()
+        self.names.words_mut().first_mut()
+    }
+
+    /// So many outermost frames of the last walk are those of what [`agree`](Self::agree) was said of.
+    pub fn agreed(&self) -> usize {
+        self.agreed
+    }
+
+    /// So many outermost frames of the last walk are those of another backtrace, which the caller has.
+    pub fn agree(&mut self, frames: usize) {
+        self.agreed = frames;
     }
 
     /// Forgets the last walk: it was of another thread.
     pub fn clear(&mut self) {
-        self.last.length = 0;
+        self.states.clear();
+        self.names.clear();
+        self.agreed = 0;
     }
-}
 
-impl Walk {
-    fn go(&mut self, last: &Walk, stack: &impl Frames, first: State, most: usize) -> bool {
-        self.length = 0;
-        let (mut state, mut met) = (first, 0);
+    /// Finds the frames of a stack. Those of the last walk that are met are not looked up, and stay if all
+    /// that is outside of them does, too.
+    fn go(&mut self, stack: &impl Frames, first: State, most: usize) -> End {
+        self.fresh.length = 0;
+        let (mut state, mut kept) = (first, 0..0);
         loop {
-            met = last.first_at(met, state.stack);
-            if last.is_at(met, state) {
-                let Some(end) = self.follow(last, met, stack, most) else { return false };
-                met = end;
-            } else {
-                let arrived = state;
-                let Some(frame) = stack.frame(&mut state) else { return true };
-                if !self.add(state, frame, state == arrived, most) {
-                    return false;
+            let met = self.first_at(kept.end, state.stack);
+            let run = self.run_from(met, state, stack);
+            if let Some(last) = run.clone().next_back() {
+                if met == kept.end {
+                    kept.end = run.end;
+                } else if self.freshen(kept, most) {
+                    kept = run;
+                } else {
+                    return CUT_OFF;
                 }
+                state = caller(stack, self.frames()[last], self.state(last));
+            } else if kept.is_empty() {
+                kept = met..met;
             }
-            state = self.caller_of_outermost(stack);
+            let arrived = state;
+            let Some(frame) = stack.frame(&mut state) else { return self.end(kept, most) };
+            if self.goes_on(&kept, arrived, state) && self.frames()[kept.end] == frame {
+                kept.end += 1;
+            } else {
+                let calls_last = state == arrived;
+                let end = kept.end;
+                if !self.freshen(kept, most) || !self.fresh.add(state, frame, calls_last, most) {
+                    return CUT_OFF;
+                }
+                kept = end..end;
+            }
+            state = caller(stack, frame, state);
         }
     }
 
-    /// Adds the frames of the last walk from index `from` on, as long as they are this stack's too; returns
-    /// the index of the last one that was. `None` if there are enough, or there is no memory.
-    fn follow(
-        &mut self,
-        last: &Walk,
-        from: usize,
-        stack: &impl Frames,
-        most: usize,
-    ) -> Option<usize> {
-        let run = from..last.end_of_run(from, stack);
-        let (at, count) = (self.length, run.len().min(most - self.length));
-        let end = at + count;
-        if count < run.len() || !self.states.reserve(2 * end) || !self.frames.reserve(end) {
-            self.copy(last, from, count.min(self.room()));
-            return None;
-        }
-        self.copy(last, from, count);
-        Some(run.end - 1)
+    /// Whether what follows on `kept` in the last walk is what this one has found, passing over others.
+    fn goes_on(&self, kept: &Range<usize>, arrived: State, found: State) -> bool {
+        let Some(last) = kept.clone().next_back() else { return false };
+        let has_passed = self.pairs(last)[0][0] & IS_CALLED_BY_NEXT == 0;
+        let has_next = kept.end < self.frames().len();
+        has_passed && arrived != found && has_next && self.state(kept.end) == found
     }
 
-    /// One past the last frame that is this stack's too, if the frame at `from` is.
+    /// Ends where the stack does.
+    fn end(&mut self, kept: Range<usize>, most: usize) -> End {
+        let count = kept.len();
+        if kept.end < self.frames().len() || count > most - self.fresh.length {
+            return End { kept: 0, is_whole: self.freshen(kept, most) };
+        }
+        self.fresh.is_called(count > 0);
+        End { kept: count, is_whole: true }
+    }
+
+    /// The frames of the last walk, from the index `from` on, that are this stack's too. None if this one has
+    /// come to another state there.
     #[inline]
-    fn end_of_run(&self, from: usize, stack: &impl Frames) -> usize {
-        let pairs = self.states.words()[2 * from..2 * self.length].as_chunks::<2>().0;
+    fn run_from(&self, from: usize, state: State, stack: &impl Frames) -> Range<usize> {
+        let pairs = self.pairs(from);
+        if pairs.is_empty() || self.state(from) != state {
+            return from..from;
+        }
         let same = |(one, next): &(&[u64; 2], &[u64; 2])| {
             one[0] & IS_CALLED_BY_NEXT != 0
                 && stack.return_address(next[0] & !IS_CALLED_BY_NEXT) == next[1]
         };
-        from + 1 + pairs.iter().zip(&pairs[1..]).take_while(same).count()
+        from..from + 1 + pairs.iter().zip(&pairs[1..]).take_while(same).count()
     }
 
-    /// Frames for which there is room.
-    fn room(&self) -> usize {
-        let room = (self.states.words().len() / 2).min(self.frames.words().len());
-        room - self.length
-    }
-
-    /// Adds `count` frames of another walk, for which there is room.
-    fn copy(&mut self, other: &Walk, from: usize, count: usize) {
-        let (at, end) = (self.length, self.length + count);
-        let states = self.states.words_mut();
-        if at > 0 && count > 0 {
-            states[2 * at - 2] |= IS_CALLED_BY_NEXT;
-        }
-        let theirs = &other.states.words()[2 * from..2 * (from + count)];
-        states[2 * at..2 * end].copy_from_slice(theirs);
-        if count > 0 {
-            states[2 * end - 2] &= !IS_CALLED_BY_NEXT;
-        }
-        let theirs = &other.frames.words()[from..from + count];
-        self.frames.words_mut()[at..end].copy_from_slice(theirs);
-        self.length = end;
-    }
-
-    /// Adds a frame; false if there are enough, or there is no memory.
+    /// Has frames of the last walk among those that are fresh; false if there are enough then, or there is no
+    /// memory.
     #[inline]
-    fn add(&mut self, state: State, frame: u64, calls_last: bool, most: usize) -> bool {
-        let at = self.length;
-        if at >= most || !self.states.reserve(2 * at + 2) || !self.frames.reserve(at + 1) {
-            return false;
+    fn freshen(&mut self, run: Range<usize>, most: usize) -> bool {
+        if run.is_empty() {
+            return true;
         }
-        let states = self.states.words_mut();
-        if calls_last && at > 0 {
-            states[2 * at - 2] |= IS_CALLED_BY_NEXT;
-        }
-        (states[2 * at], states[2 * at + 1]) = (state.stack, state.code);
-        self.frames.words_mut()[at] = frame;
-        self.length = at + 1;
-        true
-    }
-
-    fn caller_of_outermost(&self, stack: &impl Frames) -> State {
-        let outermost = self.length - 1;
-        let caller = stack.caller(self.frames.words()[outermost], self.state(outermost));
-        State { stack: caller, code: stack.return_address(caller) }
+        let Chain { states, names, fresh, .. } = self;
+        let end = run.start + run.len().min(most - fresh.length);
+        let states = &states.words()[2 * run.start..2 * end];
+        fresh.add_all(states, &names.words()[run.start..end]) && end == run.end
     }
 
     /// The first index, from `from` on, that is not further in than `stack`.
+    #[inline]
     fn first_at(&self, from: usize, stack: u64) -> usize {
-        let rest = from..self.length;
-        rest.into_iter().find(|&index| self.state(index).stack >= stack).unwrap_or(self.length)
-    }
-
-    fn is_at(&self, index: usize, state: State) -> bool {
-        index < self.length && self.state(index) == state
+        let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
+        let pairs = self.pairs(from);
+        let near = pairs.iter().take(NEAR).take_while(|pair| is_further_in(pair)).count();
+        match near {
+            NEAR => from + NEAR + pairs[NEAR..].partition_point(is_further_in),
+            _ => from + near,
+        }
     }
 
     #[inline]
     fn state(&self, index: usize) -> State {
-        let words = &self.states.words()[2 * index..2 * index + 2];
-        State { stack: words[0] & !IS_CALLED_BY_NEXT, code: words[1] }
+        let [stack, code] = self.pairs(index)[0];
+        State { stack: stack & !IS_CALLED_BY_NEXT, code }
     }
+
+    #[inline]
+    fn pairs(&self, from: usize) -> &[[u64; 2]] {
+        &self.states.words().as_chunks().0[from..]
+    }
+}
+
+impl Fresh {
+    /// Adds a frame; false if there are enough, or there is no memory.
+    #[inline]
+    fn add(&mut self, state: State, frame: u64, calls_last: bool, most: usize) -> bool {
+        self.is_called(calls_last);
+        self.length < most && self.put(&[state.stack, state.code], &[frame])
+    }
+
+    /// Adds frames of another walk, to the first of which this one has come.
+    fn add_all(&mut self, states: &[u64], names: &[u64]) -> bool {
+        self.is_called(true);
+        let has_room = self.put(states, names);
+        if has_room && self.length > 0 {
+            self.states.words_mut()[2 * self.length - 2] &= !IS_CALLED_BY_NEXT;
+        }
+        has_room
+    }
+
+    #[inline]
+    fn put(&mut self, states: &[u64], names: &[u64]) -> bool {
+        let (at, end) = (self.length, self.length + names.len());
+        let has_room = self.states.reserve(2 * end) && self.names.reserve(end);
+        if has_room {
+            self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
+            self.names.words_mut()[at..end].copy_from_slice(names);
+            self.length = end;
+        }
+        has_room
+    }
+
+    /// Whether the outermost frame, if there is one, has come to the next one's state without passing over
+    /// any.
+    #[inline]
+    fn is_called(&mut self, by_next: bool) {
+        if by_next && self.length > 0 {
+            self.states.words_mut()[2 * self.length - 2] |= IS_CALLED_BY_NEXT;
+        }
+    }
+}
+
+/// The state to which a frame returns.
+#[inline]
+fn caller(stack: &impl Frames, frame: u64, state: State) -> State {
+    let caller = stack.caller(frame, state);
+    State { stack: caller, code: stack.return_address(caller) }
 }
 
 #[cfg(test)]
@@ -267,7 +347,7 @@ mod tests {
         let mut random = Random::new(3, 9);
         let (mut fake, mut chain) = (Fake::default(), Chain::default());
         let mut before: Vec<State> = Vec::new();
-        let mut saved = 0;
+        let (mut saved, mut was_whole) = (0, false);
         for round in 0..3_000 {
             let gone = (random.word() % 20).min(fake.frames.len() as u64) as usize;
             fake.frames.drain(..gone);
@@ -280,10 +360,26 @@ mod tests {
             let Some(&first) = fake.frames.first() else { continue };
             (fake.looked_up, fake.read) = (Cell::new(0), Cell::new(0));
             let most = if round % 10 == 0 { 5 } else { usize::MAX };
+            let agreed = chain.agreed();
             let is_whole = chain.walk(&fake, first, most);
             let expected: Vec<u64> = fake.frames.iter().map(|it| it.code + 1).take(most).collect();
             assert_eq!(chain.frames(), expected);
             assert_eq!(is_whole, fake.frames.len() <= most);
+            let callers = fake.frames.iter().rev().zip(before.iter().rev());
+            let same = callers.take_while(|(one, other)| one == other).count();
+            // A walk that was cut off has other outermost frames.
+            let kept = if is_whole && was_whole { same } else { 0 };
+            // Of those that stay the innermost may be taken for new if something was passed over to come to
+            // them.
+            let (found, expected) = (chain.agreed(), kept.min(agreed));
+            assert!(found <= expected);
+            let outermost_first = fake.frames.iter().rev();
+            let missed = outermost_first.take(expected).skip(found);
+            assert!(missed.clone().all(|it| it.code % CROSSING == 0), "{found} {expected}");
+            if round % 3 == 0 {
+                chain.agree(chain.frames().len());
+            }
+            was_whole = is_whole;
             if is_whole {
                 let known: HashSet<(u64, u64)> =
                     before.iter().map(|it| (it.stack, it.code)).collect();

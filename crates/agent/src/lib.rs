@@ -49,6 +49,7 @@ pub mod room;
 pub mod sender;
 pub mod session;
 pub mod sys;
+mod tail;
 pub mod thread;
 pub mod tls;
 pub mod tracker;

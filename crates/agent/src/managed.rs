@@ -1,11 +1,11 @@
 //! A thread's last backtrace in a managed runtime, and the next one as a difference to it.
 //!
-//! The runtime walks the stack and hands over every frame. Between two samples of a thread most of
-//! them stay as they are, so the new frames are compared with the last ones from the outermost frame
-//! inwards, eight at a time, and only those that differ are looked up, named and sent.
+//! Between two samples of a thread most frames stay as they are, so the new frames are compared with the
+//! last ones from the outermost frame inwards, eight at a time, and only those that differ are looked up,
+//! named and sent. Who has walked the stack may know that some are the same; these are not compared.
 //!
 //! ```text
-//! runtime's frames   leaf  parse │ eval  run  main         innermost first, in the runtime's terms
+//! frames             leaf  parse │ eval  run  main         innermost first, in the runtime's terms
 //! last                alloc call │ eval  run  main         likewise, at the end of its buffer
 //!                       fresh    │     shared
 //! ```
@@ -16,41 +16,48 @@
 use lifetrace_transport::message::{BacktraceDelta, FRAMES_LEFT_OUT, Frames};
 
 use crate::buffer::Buffer;
+use crate::tail::Tail;
 
 /// See the module. All zero is one without a last backtrace.
 #[derive(Debug, Default)]
 pub struct Managed {
-    /// The last backtrace in the runtime's terms; the outermost frame has the last place.
-    last: Buffer,
-    length: usize,
+    /// The last backtrace in the runtime's terms.
+    last: Tail,
     /// The frames of the new one that are not shared, innermost first.
     fresh: Buffer,
     new: usize,
     /// Both ends of a stack that is too deep.
     ends: Buffer,
     shared: usize,
+    outermost: usize,
     truncated: bool,
     /// The recorder has the last backtrace; false between `update` and `tell`.
     told: bool,
 }
 
 impl Managed {
-    /// Takes the backtrace that the runtime gives, innermost frame first. `limit` is the greatest number
-    /// of frames, at least 3; `truncated` says that outermost ones are missing. Without memory it is a
+    /// Takes a backtrace, innermost frame first, of which the outermost `known` are known to be those of the
+    /// last one; how many of them are those of the last one is returned. `limit` is the greatest number of
+    /// frames, at least 3; `truncated` says that outermost ones are missing. Without memory it is a
     /// backtrace without frames.
-    pub fn update(&mut self, frames: &[u64], limit: usize, truncated: bool) {
+    pub fn update(&mut self, frames: &[u64], known: usize, limit: usize, truncated: bool) -> usize {
         self.truncated = truncated;
         let length = frames.len().min(limit);
         let has_ends = frames.len() <= limit || self.ends.reserve(limit);
-        if !has_ends || !self.fresh.reserve(length) || !self.make_room(length) {
-            (self.truncated, self.told) = (true, false);
-            (self.length, self.new, self.shared) = (0, 0, 0);
-            return;
+        if !has_ends || !self.fresh.reserve(length) || !self.last.reserve(length) {
+            self.clear();
+            self.truncated = true;
+            return 0;
         }
         match frames.len() <= limit {
-            true => self.settle(frames),
-            false => self.settle_both_ends(frames, limit),
+            true => self.settle(frames, known),
+            false => self.settle_both_ends(frames, known, limit),
         }
+    }
+
+    /// So many outermost frames of what was taken last are the last backtrace's.
+    pub fn outermost(&self) -> usize {
+        self.outermost
     }
 
     /// The frames that the recorder does not have, innermost first, in the runtime's terms, to be
@@ -80,35 +87,25 @@ impl Managed {
 
     /// Forgets the last backtrace: it is another thread's.
     pub fn clear(&mut self) {
-        (self.length, self.new, self.shared) = (0, 0, 0);
+        self.last.clear();
+        (self.new, self.shared, self.outermost) = (0, 0, 0);
         (self.truncated, self.told) = (false, false);
     }
 
-    /// The last backtrace stays at the end.
-    fn make_room(&mut self, length: usize) -> bool {
-        let before = self.last.words().len();
-        let has_room = self.last.reserve(length);
-        let after = self.last.words().len();
-        if after > before {
-            self.last.words_mut().copy_within(before - self.length..before, after - self.length);
-        }
-        has_room
-    }
-
-    fn settle(&mut self, frames: &[u64]) {
-        let capacity = self.last.words().len();
-        let last = &self.last.words()[capacity - self.length..];
-        let shared = common_suffix(frames, last);
-        let new = &frames[..frames.len() - shared];
-        let own = capacity - frames.len()..capacity - shared;
-        self.last.words_mut()[own].copy_from_slice(new);
-        self.length = frames.len();
-        self.shared = if core::mem::take(&mut self.told) { shared } else { 0 };
+    fn settle(&mut self, frames: &[u64], known: usize) -> usize {
+        let last = self.last.words();
+        let known = known.min(frames.len()).min(last.len());
+        let rest = common_suffix(&frames[..frames.len() - known], &last[..last.len() - known]);
+        let common = known + rest;
+        self.last.replace_front(&frames[..frames.len() - common], common);
+        self.shared = if core::mem::take(&mut self.told) { common } else { 0 };
+        self.outermost = frames.len();
         self.new = frames.len() - self.shared;
         self.fresh.words_mut()[..self.new].copy_from_slice(&frames[..self.new]);
+        common
     }
 
-    fn settle_both_ends(&mut self, frames: &[u64], limit: usize) {
+    fn settle_both_ends(&mut self, frames: &[u64], known: usize, limit: usize) -> usize {
         let inner = limit / 2;
         let outer = limit - inner - 1;
         let mut ends = core::mem::take(&mut self.ends);
@@ -116,8 +113,9 @@ impl Managed {
         kept[..inner].copy_from_slice(&frames[..inner]);
         kept[inner] = FRAMES_LEFT_OUT;
         kept[inner + 1..].copy_from_slice(&frames[frames.len() - outer..]);
-        self.settle(kept);
-        self.ends = ends;
+        let common = self.settle(kept, known.min(outer));
+        (self.ends, self.outermost) = (ends, outer);
+        common.min(outer)
     }
 }
 
@@ -153,11 +151,23 @@ mod tests {
         }
     }
 
+    fn common_of(one: &[u64], other: &[u64]) -> usize {
+        let pairs = one.iter().rev().zip(other.iter().rev());
+        pairs.take_while(|(one, other)| one == other).count()
+    }
+
+    /// What somebody may know of what they have in common: everything, nothing, or some of it.
+    fn known_of(random: &mut Random, one: &[u64], other: &[u64]) -> usize {
+        let common = common_of(one, other);
+        [0, common, random.word() as usize % (common + 1)][random.word() as usize % 3]
+    }
+
     #[test]
     fn the_recorder_hears_the_stack_whatever_has_changed_or_was_lost() {
         let mut random = Random::new(4, 4);
         let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
         let mut stack: Vec<u64> = Vec::new();
+        let mut taken = Vec::new();
         let mut lost = true;
         for round in 0..20_000u64 {
             stack.drain(..random.word() as usize % (stack.len() + 1).min(40));
@@ -170,7 +180,10 @@ mod tests {
                 let at = random.word() as usize % stack.len();
                 stack[at] ^= 1;
             }
-            managed.update(&stack, 1 << 20, false);
+            let known = known_of(&mut random, &stack, &taken);
+            let common = managed.update(&stack, known, 1 << 20, false);
+            assert_eq!((common, managed.outermost()), (common_of(&stack, &taken), stack.len()));
+            taken.clone_from(&stack);
             assert!(managed.delta().shared == 0 || !lost);
             lost = round % 13 == 0;
             if lost {
@@ -191,9 +204,18 @@ mod tests {
     fn of_stacks_beyond_the_limit_both_ends_are_kept() {
         for limit in [3, 4, 9, 100] {
             let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
+            let mut taken = Vec::new();
             for depth in (limit - 2..limit + 40).rev().chain(limit - 2..limit + 40) {
-                let stack: Vec<u64> = (0..depth as u64).map(|frame| frame * 2 + 1).collect();
-                managed.update(&stack, limit, true);
+                // From the outermost frame on, and for some depths from the innermost on.
+                let mut stack: Vec<u64> = (0..depth as u64).map(|frame| frame * 2 + 1).collect();
+                if depth % 5 > 0 {
+                    stack.reverse();
+                }
+                let outer = limit - limit / 2 - 1;
+                let agreed = common_of(&stack, &taken).min(managed.outermost()).min(outer);
+                let known = if depth % 3 > 0 { agreed } else { 0 };
+                managed.update(&stack, known, limit, true);
+                taken.clone_from(&stack);
                 assert!(managed.delta().truncated);
                 let heard = recorder.hear(&managed.delta());
                 managed.tell();
@@ -202,9 +224,10 @@ mod tests {
                     continue;
                 }
                 let inner = limit / 2;
+                assert_eq!(managed.outermost(), outer);
                 assert_eq!((heard.len(), heard[inner]), (limit, FRAMES_LEFT_OUT));
                 assert_eq!(heard[..inner], stack[..inner]);
-                assert_eq!(heard[inner + 1..], stack[depth - (limit - inner - 1)..]);
+                assert_eq!(heard[inner + 1..], stack[depth - outer..]);
             }
         }
     }
@@ -212,14 +235,14 @@ mod tests {
     #[test]
     fn what_is_fresh_is_translated_in_place_and_known_again_all_the_same() {
         let mut managed = Managed::default();
-        managed.update(&[3, 2, 1], 10, false);
+        managed.update(&[3, 2, 1], 0, 10, false);
         managed.fresh_mut().iter_mut().for_each(|frame| *frame += 100);
         assert_eq!(managed.delta().fresh.iter().collect::<Vec<_>>(), [103, 102, 101]);
         managed.tell();
-        managed.update(&[4, 2, 1], 10, false);
+        managed.update(&[4, 2, 1], 0, 10, false);
         assert_eq!((managed.delta().shared, managed.fresh_mut().len()), (2, 1));
         managed.clear();
-        managed.update(&[4, 2, 1], 10, false);
+        managed.update(&[4, 2, 1], 0, 10, false);
         assert_eq!((managed.delta().shared, managed.fresh_mut().len()), (0, 3));
     }
 }

@@ -30,7 +30,7 @@ const DESERIALISED: u64 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Captured<'a> {
     Frames(&'a [u64]),
-    /// The thread's last walk.
+    /// The thread's last walk; its innermost frame has another name at the moment.
     Walk,
 }
 
@@ -120,11 +120,17 @@ pub(crate) fn capture(
     let limit = entered.session().header.settings().stack_limit as usize;
     let limit = limit.clamp(LEAST_LIMIT, MAX_FRAMES);
     let Thread { managed, chain, .. } = &mut **entered;
-    let frames = match frames {
-        Captured::Frames(frames) => frames,
-        Captured::Walk => chain.frames(),
-    };
-    managed.update(frames, limit, !is_whole);
+    match frames {
+        Captured::Frames(frames) => {
+            let common = managed.update(frames, 0, limit, !is_whole);
+            chain.agree(common.min(chain.agreed()));
+        }
+        Captured::Walk => {
+            let callers = chain.frames().len().saturating_sub(1);
+            managed.update(chain.frames(), callers.min(chain.agreed()), limit, !is_whole);
+            chain.agree(callers.min(managed.outermost()));
+        }
+    }
     let is_known = translate(entered, runtime).is_some();
     if !is_known {
         entered.managed.forget();
