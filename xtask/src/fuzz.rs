@@ -22,6 +22,7 @@ const FUZZERS: &[&str] = &[
     "lt_columns",
     "lt_roundtrip",
     "filter",
+    "message",
     "import",
 ];
 

@@ -1,0 +1,42 @@
+//! Any bytes, as a broken agent or a damaged segment may have them: what is read as a message is read as the
+//! same when it is written again.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use lifetrace_transport::codec::{MAX_HEAD, MAX_LEN, decode, encode};
+use lifetrace_transport::message::{BacktraceDelta, Body, Frames, Message};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(message) = decode(bytes) else { return };
+    let frames: Vec<u64> = match message.body {
+        Body::Allocation { backtrace, .. } => backtrace.fresh.iter().collect(),
+        Body::Context { frames } => frames.iter().collect(),
+        _ => Vec::new(),
+    };
+    let message = in_memory(message, &frames);
+    let mut buffer = [0; MAX_HEAD];
+    let written = encode(&message, &mut buffer);
+    let tail = written.tail.iter().flat_map(|word| word.to_le_bytes());
+    let again: Vec<u8> = written.head.iter().copied().chain(tail).collect();
+    // What is too long is cut.
+    if bytes.len() <= MAX_LEN && again.len() == bytes.len() {
+        assert_eq!(decode(&again), Ok(message));
+    } else {
+        assert!(decode(&again).is_ok() && again.len() <= MAX_LEN);
+    }
+});
+
+/// Frames as an agent holds them.
+fn in_memory<'a>(message: Message<'a>, words: &'a [u64]) -> Message<'a> {
+    let frames = Frames::Words(words);
+    let body = match message.body {
+        Body::Allocation { id, size, samples, source, manner, backtrace } => {
+            let backtrace = BacktraceDelta { fresh: frames, ..backtrace };
+            Body::Allocation { id, size, samples, source, manner, backtrace }
+        }
+        Body::Context { .. } => Body::Context { frames },
+        body => body,
+    };
+    Message { body, ..message }
+}
