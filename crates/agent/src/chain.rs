@@ -45,8 +45,8 @@ pub trait Frames {
 /// The last walk. All zero is none.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// Pairs, innermost frame first: the stack pointer, and in its lowest bit whether the next state is the
-    /// caller's with no frame passed over in between; and the address.
+    /// Pairs, innermost frame first: the stack pointer, and in its lowest bit whether the frame before has
+    /// returned right to this state, with nothing passed over in between; and the address.
     states: Tail,
     /// What the frames are called.
     names: Tail,
@@ -69,9 +69,19 @@ struct End {
     is_whole: bool,
 }
 
+/// How looking up ends.
+enum Found {
+    /// At a state of the last walk, the one with this index.
+    Met(usize),
+    /// With the stack.
+    End,
+    /// With as many frames as are wanted, or the memory for them.
+    CutOff,
+}
+
 const CUT_OFF: End = End { kept: 0, is_whole: false };
 
-const IS_CALLED_BY_NEXT: u64 = 1;
+const IS_RETURNED_TO: u64 = 1;
 
 /// Where a state is looked for among those of the last walk, it is mostly so near.
 const NEAR: usize = 8;
@@ -122,46 +132,65 @@ impl Chain {
 
     /// Finds the frames of a stack. Those of the last walk that are met are not looked up, and stay if all
     /// that is outside of them does, too.
-    fn go(&mut self, stack: &impl Frames, first: State, most: usize) -> End {
+    fn go(&mut self, stack: &impl Frames, mut state: State, most: usize) -> End {
         self.fresh.length = 0;
-        let (mut state, mut kept) = (first, 0..0);
+        let mut met = 0;
         loop {
-            let met = self.first_at(kept.end, state.stack);
-            let run = self.run_from(met, state, stack);
-            if let Some(last) = run.clone().next_back() {
-                if met == kept.end {
-                    kept.end = run.end;
-                } else if self.freshen(kept, most) {
-                    kept = run;
-                } else {
-                    return CUT_OFF;
-                }
+            let start = match self.look_up(stack, &mut state, met, most) {
+                Found::Met(index) => index,
+                Found::End => return End { kept: 0, is_whole: true },
+                Found::CutOff => return CUT_OFF,
+            };
+            let mut kept = start..self.end_of_run(start, stack);
+            loop {
+                let last = kept.end - 1;
                 state = caller(stack, self.frames()[last], self.state(last));
-            } else if kept.is_empty() {
-                kept = met..met;
-            }
-            let arrived = state;
-            let Some(frame) = stack.frame(&mut state) else { return self.end(kept, most) };
-            if self.goes_on(&kept, arrived, state) && self.frames()[kept.end] == frame {
-                kept.end += 1;
-            } else {
-                let calls_last = state == arrived;
-                let end = kept.end;
-                if !self.freshen(kept, most) || !self.fresh.add(state, frame, calls_last, most) {
-                    return CUT_OFF;
+                let arrived = state;
+                let Some(frame) = stack.frame(&mut state) else { return self.end(kept, most) };
+                if state == arrived || !self.is_next(kept.end, state, frame) {
+                    met = kept.end;
+                    let fits = self.freshen(kept, most);
+                    if !fits || !self.fresh.add(state, frame, state == arrived, most) {
+                        return CUT_OFF;
+                    }
+                    state = caller(stack, frame, state);
+                    break;
                 }
-                kept = end..end;
+                // What was passed over before was passed over again.
+                kept.end = self.end_of_run(kept.end, stack);
             }
-            state = caller(stack, frame, state);
         }
     }
 
-    /// Whether what follows on `kept` in the last walk is what this one has found, passing over others.
-    fn goes_on(&self, kept: &Range<usize>, arrived: State, found: State) -> bool {
-        let Some(last) = kept.clone().next_back() else { return false };
-        let has_passed = self.pairs(last)[0][0] & IS_CALLED_BY_NEXT == 0;
-        let has_next = kept.end < self.frames().len();
-        has_passed && arrived != found && has_next && self.state(kept.end) == found
+    /// Looks up frames until the last walk is met, at the index `met` or further out.
+    #[inline]
+    fn look_up(
+        &mut self,
+        stack: &impl Frames,
+        state: &mut State,
+        mut met: usize,
+        most: usize,
+    ) -> Found {
+        let Chain { states, fresh, .. } = self;
+        let last = pairs(states);
+        loop {
+            met = first_at(last, met, state.stack);
+            if last.get(met).is_some_and(|pair| state_of(pair) == *state) {
+                return Found::Met(met);
+            }
+            let arrived = *state;
+            let Some(frame) = stack.frame(state) else { return Found::End };
+            if !fresh.add(*state, frame, *state == arrived, most) {
+                return Found::CutOff;
+            }
+            *state = caller(stack, frame, *state);
+        }
+    }
+
+    /// Whether the last walk has this frame at that index.
+    fn is_next(&self, index: usize, state: State, frame: u64) -> bool {
+        let pair = pairs(&self.states).get(index);
+        pair.is_some_and(|pair| state_of(pair) == state) && self.frames()[index] == frame
     }
 
     /// Ends where the stack does.
@@ -170,99 +199,90 @@ impl Chain {
         if kept.end < self.frames().len() || count > most - self.fresh.length {
             return End { kept: 0, is_whole: self.freshen(kept, most) };
         }
-        self.fresh.is_called(count > 0);
+        self.states.words_mut()[2 * kept.start] |= IS_RETURNED_TO;
         End { kept: count, is_whole: true }
     }
 
-    /// The frames of the last walk, from the index `from` on, that are this stack's too. None if this one has
-    /// come to another state there.
+    /// One past the last frame of the last walk that is this stack's too, if that at `from` is.
     #[inline]
-    fn run_from(&self, from: usize, state: State, stack: &impl Frames) -> Range<usize> {
-        let pairs = self.pairs(from);
-        if pairs.is_empty() || self.state(from) != state {
-            return from..from;
-        }
-        let same = |(one, next): &(&[u64; 2], &[u64; 2])| {
-            one[0] & IS_CALLED_BY_NEXT != 0
-                && stack.return_address(next[0] & !IS_CALLED_BY_NEXT) == next[1]
+    fn end_of_run(&self, from: usize, stack: &impl Frames) -> usize {
+        let is_same = |pair: &&[u64; 2]| {
+            pair[0] & IS_RETURNED_TO != 0
+                && stack.return_address(pair[0] & !IS_RETURNED_TO) == pair[1]
         };
-        from..from + 1 + pairs.iter().zip(&pairs[1..]).take_while(same).count()
+        from + 1 + pairs(&self.states)[from + 1..].iter().take_while(is_same).count()
     }
 
-    /// Has frames of the last walk among those that are fresh; false if there are enough then, or there is no
-    /// memory.
-    #[inline]
+    /// Has frames of the last walk, to the first of which this one has returned, among those that are fresh;
+    /// false if there are enough then, or there is no memory.
     fn freshen(&mut self, run: Range<usize>, most: usize) -> bool {
-        if run.is_empty() {
-            return true;
-        }
         let Chain { states, names, fresh, .. } = self;
         let end = run.start + run.len().min(most - fresh.length);
         let states = &states.words()[2 * run.start..2 * end];
         fresh.add_all(states, &names.words()[run.start..end]) && end == run.end
     }
 
-    /// The first index, from `from` on, that is not further in than `stack`.
-    #[inline]
-    fn first_at(&self, from: usize, stack: u64) -> usize {
-        let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
-        let pairs = self.pairs(from);
-        let near = pairs.iter().take(NEAR).take_while(|pair| is_further_in(pair)).count();
-        match near {
-            NEAR => from + NEAR + pairs[NEAR..].partition_point(is_further_in),
-            _ => from + near,
+    fn state(&self, index: usize) -> State {
+        state_of(&pairs(&self.states)[index])
+    }
+}
+
+#[inline]
+fn pairs(states: &Tail) -> &[[u64; 2]] {
+    states.words().as_chunks().0
+}
+
+#[inline]
+fn state_of(&[stack, code]: &[u64; 2]) -> State {
+    State { stack: stack & !IS_RETURNED_TO, code }
+}
+
+/// The first index, from `from` on, that is not further in than `stack`.
+#[inline]
+fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
+    let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
+    let rest = last.get(from..).unwrap_or_default();
+    for (at, pair) in rest.iter().take(NEAR).enumerate() {
+        if !is_further_in(pair) {
+            return from + at;
         }
     }
-
-    #[inline]
-    fn state(&self, index: usize) -> State {
-        let [stack, code] = self.pairs(index)[0];
-        State { stack: stack & !IS_CALLED_BY_NEXT, code }
-    }
-
-    #[inline]
-    fn pairs(&self, from: usize) -> &[[u64; 2]] {
-        &self.states.words().as_chunks().0[from..]
-    }
+    from + rest.partition_point(is_further_in)
 }
 
 impl Fresh {
     /// Adds a frame; false if there are enough, or there is no memory.
     #[inline]
-    fn add(&mut self, state: State, frame: u64, calls_last: bool, most: usize) -> bool {
-        self.is_called(calls_last);
-        self.length < most && self.put(&[state.stack, state.code], &[frame])
+    fn add(&mut self, state: State, frame: u64, is_returned_to: bool, most: usize) -> bool {
+        let at = self.length;
+        if at >= most || !self.reserve(at + 1) {
+            return false;
+        }
+        self.states.words_mut()[2 * at..2 * at + 2]
+            .copy_from_slice(&[state.stack | u64::from(is_returned_to), state.code]);
+        self.names.words_mut()[at] = frame;
+        self.length = at + 1;
+        true
     }
 
-    /// Adds frames of another walk, to the first of which this one has come.
+    /// Adds frames of another walk, to the first of which this one has returned.
     fn add_all(&mut self, states: &[u64], names: &[u64]) -> bool {
-        self.is_called(true);
-        let has_room = self.put(states, names);
-        if has_room && self.length > 0 {
-            self.states.words_mut()[2 * self.length - 2] &= !IS_CALLED_BY_NEXT;
-        }
-        has_room
-    }
-
-    #[inline]
-    fn put(&mut self, states: &[u64], names: &[u64]) -> bool {
         let (at, end) = (self.length, self.length + names.len());
-        let has_room = self.states.reserve(2 * end) && self.names.reserve(end);
-        if has_room {
-            self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
-            self.names.words_mut()[at..end].copy_from_slice(names);
-            self.length = end;
+        if !self.reserve(end) {
+            return false;
         }
-        has_room
+        self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
+        self.names.words_mut()[at..end].copy_from_slice(names);
+        if at < end {
+            self.states.words_mut()[2 * at] |= IS_RETURNED_TO;
+        }
+        self.length = end;
+        true
     }
 
-    /// Whether the outermost frame, if there is one, has come to the next one's state without passing over
-    /// any.
     #[inline]
-    fn is_called(&mut self, by_next: bool) {
-        if by_next && self.length > 0 {
-            self.states.words_mut()[2 * self.length - 2] |= IS_CALLED_BY_NEXT;
-        }
+    fn reserve(&mut self, length: usize) -> bool {
+        self.states.reserve(2 * length) && self.names.reserve(length)
     }
 }
 

@@ -140,10 +140,13 @@ pub(crate) fn capture(
 
 fn translate(entered: &mut Entered, runtime: &Runtime) -> Option<()> {
     let mut state = state::of_session(entered, runtime)?;
-    for at in 0..entered.managed.fresh_mut().len() {
-        let slot = entered.managed.fresh_mut()[at];
+    let mut known = 0;
+    loop {
+        known += state.translate(&mut entered.managed.fresh_mut()[known..]);
+        let Some(&slot) = entered.managed.fresh_mut().get(known) else { break };
         let word = state.word(entered, runtime, slot)?;
-        entered.managed.fresh_mut()[at] = word;
+        entered.managed.fresh_mut()[known] = word;
+        known += 1;
     }
     Some(())
 }

@@ -29,7 +29,8 @@ impl Slots {
             return None;
         }
         let place = self.place_of(slot);
-        (self.places.words()[place] == slot).then(|| self.places.words()[place + 1])
+        let [found, word] = self.pairs()[place];
+        (found == slot).then_some(word)
     }
 
     /// Remembers the word of a slot that is not there yet; false when there is no memory.
@@ -38,8 +39,7 @@ impl Slots {
             return false;
         }
         let place = self.place_of(slot);
-        let places = self.places.words_mut();
-        (places[place], places[place + 1]) = (slot, word);
+        self.places.words_mut().as_chunks_mut().0[place] = [slot, word];
         self.count += 1;
         true
     }
@@ -50,16 +50,22 @@ impl Slots {
         self.count = 0;
     }
 
+    #[inline]
+    fn pairs(&self) -> &[[u64; 2]] {
+        self.places.words().as_chunks().0
+    }
+
     /// Where a slot is, or would be: the index of its pair.
+    #[inline]
     fn place_of(&self, slot: u64) -> usize {
         let mask = self.capacity - 1;
         let hash = slot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let mut at = hash as usize & mask;
-        let places = self.places.words();
-        while places[2 * at] != slot && places[2 * at] != 0 {
+        let pairs = self.pairs();
+        while pairs[at][0] != slot && pairs[at][0] != 0 {
             at = (at + 1) & mask;
         }
-        2 * at
+        at
     }
 
     #[cold]
@@ -73,7 +79,7 @@ impl Slots {
         for pair in old.places.words().as_chunks::<2>().0 {
             if pair[0] != 0 {
                 let place = self.place_of(pair[0]);
-                self.places.words_mut()[place..place + 2].copy_from_slice(pair);
+                self.places.words_mut().as_chunks_mut().0[place] = *pair;
             }
         }
         old.places.give_back();

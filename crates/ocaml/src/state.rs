@@ -64,6 +64,17 @@ pub(crate) fn reset_after_fork() {
 }
 
 impl State {
+    /// Makes words of the slots that the recorder knows, until one that it does not; how many there were.
+    pub(crate) fn translate(&self, slots: &mut [u64]) -> usize {
+        for (index, slot) in slots.iter_mut().enumerate() {
+            match self.slots.find(*slot) {
+                Some(word) => *slot = word,
+                None => return index,
+            }
+        }
+        slots.len()
+    }
+
     /// The word of a slot, which the recorder knows; `None` if it could not be told.
     pub(crate) fn word(&mut self, at: &mut Entered, runtime: &Runtime, slot: u64) -> Option<u64> {
         if slot == FRAMES_LEFT_OUT {
