@@ -53,7 +53,7 @@
 //!
 //! # Memory that no allocator sees
 //!
-//! [`external`]`("gpu", bytes)` gives a [`Token`] for as long as the memory is there. It is sampled as
+//! [`external`](fn@external)`("gpu", bytes)` gives a [`Token`] for as long as the memory is there. It is sampled as
 //! allocations are: in reports it has a frame `[gpu]`, and `--filter 'source="gpu"'` shows nothing else.
 //!
 //! # Tests
@@ -88,7 +88,7 @@
 //! | before a session, and after it | 4 for the detour; around the system's allocator this is regained |
 //! | after a session, as long as blocks that it has sampled live | 4 more |
 //! | during a session, a pair that is not sampled | about 14 |
-//! | a [token](external) and its end, before a session | 13 in all |
+//! | a [token](fn@external) and its end, before a session | 13 in all |
 //! | during a session, if it is not sampled | 20 in all |
 //!
 //! A sampled block costs some microseconds, for its backtrace above all, and what a
@@ -129,7 +129,7 @@
 //!   information, so its backtraces are said to lack their outermost frames: those before `main`.
 //! - Functions have names if the executable that is on disk has symbols, and lines if it has debug
 //!   information (`debug = "line-tables-only"`). It must not be replaced while the session runs.
-//! - Memory that does not come from the global allocator is not heard, but by [tokens](external).
+//! - Memory that does not come from the global allocator is not heard, but by [tokens](fn@external).
 //! - A shared library in Rust (cdylib) with a copy of this crate of its own has a session of its own, of its
 //!   own blocks, and must not be unloaded after that.
 //! - An allocation in a signal handler, which Rust does not allow anyway, is not sampled.

@@ -34,7 +34,7 @@ use crate::context::{self, DEEPEST, Place};
 use crate::listening::untracked;
 
 /// Notes which span each thread is in. It needs a registry beneath
-/// ([`tracing_subscriber::registry`]).
+/// ([`tracing_subscriber::registry()`]).
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SpanLayer;

@@ -14,7 +14,7 @@ use crate::hooks;
 use crate::listening::Heard;
 use crate::sampled::is_hit;
 
-/// Stands for memory that no allocator sees, as long as it is there: see [`external`].
+/// Stands for memory that no allocator sees, as long as it is there: see [`external`](fn@external).
 #[derive(Debug)]
 #[must_use = "the memory is taken to be free again when this is dropped"]
 pub struct Token(u64);
