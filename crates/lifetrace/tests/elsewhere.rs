@@ -60,7 +60,7 @@ fn check_trace(path: &Path) {
     let trace = Trace::read(path);
     assert!(trace.is_complete);
     let counting = trace.by("cli::count").filter(|block| block.comes_by("cli::main")).count();
-    assert!(counting > 10, "{counting} samples");
+    assert!(counting > 0, "{counting} samples");
 }
 
 #[test]
