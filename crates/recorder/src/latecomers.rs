@@ -3,7 +3,7 @@
 //! Between a fork and the child's hello nobody says that there is one more: where its parent ends at once, and
 //! the machine is busy, a recording would take itself to be over. But the child has the recorder's address
 //! in its environment. So as long as a young process has that, and nobody has a session, there is something
-//! to wait for.
+//! to wait for. Within `exec` a process has no environment, for some microseconds: it may be about to get it.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -36,19 +36,33 @@ impl Latecomers {
     pub(crate) fn are_expected(&self) -> bool {
         let Ok(processes) = fs::read_dir("/proc") else { return false };
         let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter_map(Pid::from_raw).any(|pid| is_young(pid) && self.is_in_environment_of(pid))
+        pids.filter_map(Pid::from_raw).any(|pid| self.is(pid))
     }
 
-    fn is_in_environment_of(&self, pid: Pid) -> bool {
+    fn is(&self, pid: Pid) -> bool {
+        is_young(pid)
+            && self.is_in_environment_of(pid).unwrap_or_else(|| {
+                // If it is out of `exec` by now, it has got what it gets.
+                is_in_exec(pid) || self.is_in_environment_of(pid).unwrap_or(false)
+            })
+    }
+
+    /// `None` if it has none. That of a stranger has nothing in it.
+    fn is_in_environment_of(&self, pid: Pid) -> Option<bool> {
         let path = PathBuf::from(format!("/proc/{}/environ", pid.as_raw_nonzero()));
-        let environment = fs::read(path).unwrap_or_default();
-        environment.split(|&byte| byte == 0).any(|entry| entry == self.entry)
+        let Ok(environment) = fs::read(path) else { return Some(false) };
+        let has = || environment.split(|&byte| byte == 0).any(|entry| entry == self.entry);
+        (!environment.is_empty()).then(has)
     }
 }
 
 fn is_young(pid: Pid) -> bool {
     let stat = Stat::read(pid).filter(|stat| stat.exit().is_none());
     stat.and_then(|stat| stat.age()).is_some_and(|age| age < YOUTH)
+}
+
+fn is_in_exec(pid: Pid) -> bool {
+    Stat::read(pid).is_some_and(|stat| stat.is_in_exec())
 }
 
 #[cfg(test)]
@@ -60,21 +74,36 @@ mod tests {
     #[test]
     fn a_young_process_that_knows_the_address_is_expected() {
         let latecomers = Latecomers::of(Path::new("/nowhere/of/this/test"));
-        assert!(!latecomers.are_expected());
         let mut cat = Command::new("cat")
             .env(SOCKET_VARIABLE, "/nowhere/of/this/test")
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        assert!(latecomers.are_expected());
-        assert!(!Latecomers::of(Path::new("/nowhere/of/this")).are_expected());
-        cat.kill().unwrap();
-        // Until somebody asks how it has ended it is still there.
-        let is_over = || Stat::read(Pid::from_child(&cat)).is_none_or(|stat| stat.exit().is_some());
-        while !is_over() {
+        let pid = Pid::from_child(&cat);
+        // Before its `exec` it has the environment of this test.
+        while latecomers.is_in_environment_of(pid) != Some(true) {
             std::thread::yield_now();
         }
-        assert!(!latecomers.are_expected());
+        assert!(latecomers.are_expected());
+        assert!(!Latecomers::of(Path::new("/nowhere/of/this")).is(pid));
+        cat.kill().unwrap();
+        // Until somebody asks how it has ended it is still there.
+        while Stat::read(pid).is_some_and(|stat| stat.exit().is_none()) {
+            std::thread::yield_now();
+        }
+        assert!(!latecomers.is(pid));
+        cat.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_without_environment_is_expected_for_as_long_as_it_is_in_exec() {
+        let mut cat = Command::new("cat").env_clear().stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&cat);
+        while is_in_exec(pid) {
+            std::thread::yield_now();
+        }
+        assert!(!Latecomers::of(Path::new("/nowhere")).is(pid));
+        cat.kill().unwrap();
         cat.wait().unwrap();
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Stat(String);
 const FIRST: usize = 3;
 const STATE: usize = 3;
 const START_TIME: usize = 22;
+const MEMORY_SIZE: usize = 23;
+const ENVIRONMENT_END: usize = 51;
 const EXIT_CODE: usize = 52;
 
 impl Stat {
@@ -45,6 +47,11 @@ impl Stat {
         let now = clock_gettime(ClockId::Boottime);
         let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
         Some(now.saturating_sub(begun))
+    }
+
+    /// Whether its new program has no environment yet. (The kernel's own threads have no memory either.)
+    pub(crate) fn is_in_exec(&self) -> bool {
+        self.number(MEMORY_SIZE) != Some(0) && self.number(ENVIRONMENT_END) == Some(0)
     }
 
     /// How the process ended, if it has and nobody has asked yet.
@@ -97,6 +104,22 @@ mod tests {
         assert_eq!(exit, Exit::Status(7));
         child.wait().unwrap();
         assert_eq!(Stat::read(pid).and_then(|stat| stat.exit()), None);
+    }
+
+    #[test]
+    fn within_exec_there_is_memory_and_no_environment() {
+        let stat = |memory: u64, environment: u64| {
+            let fields = (3..=51).map(|number| match number {
+                MEMORY_SIZE => memory,
+                ENVIRONMENT_END => environment,
+                _ => 1,
+            });
+            let fields: Vec<String> = fields.map(|number| number.to_string()).collect();
+            Stat::parse(format!("7 (a) {}", fields.join(" ")).as_bytes()).unwrap()
+        };
+        assert!(stat(4096, 0).is_in_exec());
+        assert!(!stat(0, 0).is_in_exec());
+        assert!(!stat(4096, 4096).is_in_exec());
     }
 
     #[test]
