@@ -4,12 +4,13 @@
 //! with the next sample only, if it has changed since the last.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_transport::message::{
     Body, FrameName, Frames, MANAGED_FRAME, MemoryKind, SAID_FRAME,
 };
+
+use crate::said::Told;
 
 /// A place inside another.
 #[derive(Debug)]
@@ -23,27 +24,19 @@ pub(crate) struct Place {
     pub(crate) number: u32,
     /// How many there are around it.
     pub(crate) depth: u32,
-    /// The last session that knows its name.
-    pub(crate) told: AtomicU32,
+    pub(crate) told: Told,
 }
 
 /// Places inside one another.
 pub(crate) const DEEPEST: u32 = 64;
 
 thread_local! {
-    static CURRENT: Cell<Option<&'static Place>> = const { Cell::new(None) };
     /// The session, and what it knows of this thread.
     static TOLD: Cell<(u32, Option<u32>)> = const { Cell::new((0, None)) };
 }
 
-/// This thread is at `place` from now on.
-pub(crate) fn set(place: Option<&'static Place>) {
-    CURRENT.set(place);
-}
-
-/// Has the recorder know where this thread is.
-pub(crate) fn tell(at: &mut Entered) {
-    let place = CURRENT.get();
+/// Has the recorder know that this thread is at `place`.
+pub(crate) fn tell(at: &mut Entered, place: Option<&'static Place>) {
     let session = at.session().number;
     let known = Some(TOLD.get()).filter(|told| told.0 == session).and_then(|told| told.1);
     let number = place.map(|place| place.number);
@@ -71,11 +64,7 @@ impl Place {
     }
 
     fn tell(&self, at: &mut Entered) {
-        let session = at.session().number;
-        if self.told.load(Ordering::Relaxed) == session {
-            return;
-        }
-        let is_told = at.send(Body::FrameName(FrameName {
+        let name = FrameName {
             frame: self.frame(),
             is_last: true,
             line: self.line,
@@ -83,7 +72,7 @@ impl Place {
             end_char: 0,
             function: self.name.as_bytes(),
             file: self.file.as_bytes(),
-        }));
-        self.told.store(if is_told { session } else { 0 }, Ordering::Relaxed);
+        };
+        self.told.tell(at, name);
     }
 }

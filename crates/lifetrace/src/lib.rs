@@ -150,6 +150,7 @@ mod hooks;
 mod listening;
 pub mod pprof;
 mod recording;
+mod said;
 mod sampled;
 mod session;
 mod snapshot;

@@ -6,14 +6,10 @@
 use std::alloc::{GlobalAlloc, Layout};
 
 use lifetrace_agent::guard;
-use lifetrace_agent::phase::Start;
 use lifetrace_agent::sampler::words;
-use lifetrace_agent::sys;
 use lifetrace_agent::tls;
-use lifetrace_agent::tracker::Tracker;
 use lifetrace_native::region::{self, Block, Fresh};
 use lifetrace_native::sample::{self, Born, Ear, Host};
-use lifetrace_transport::message::SampleId;
 
 use crate::hooks::{self, Claim};
 use crate::listening::Heard;
@@ -24,8 +20,6 @@ pub(crate) struct Inner<'a, A> {
     inner: &'a A,
     /// Of the block that is handed in.
     layout: Layout,
-    /// Frames up to here are ours.
-    own_stack: u64,
     heard: Heard,
 }
 
@@ -33,31 +27,15 @@ impl<'a, A: GlobalAlloc> Inner<'a, A> {
     /// To be made in the outermost function that is not to be seen in backtraces.
     #[inline(always)]
     pub(crate) fn new(inner: &'a A, layout: Layout) -> Self {
-        Inner { inner, layout, own_stack: sys::stack_pointer(), heard: Heard::default() }
-    }
-}
-
-impl<A: GlobalAlloc> Ear for Inner<'_, A> {
-    /// Nothing starts by itself here.
-    fn start(&self, start: Start) {
-        start.finish(false);
-    }
-
-    fn tracker(&self) -> impl Tracker<Metadata = SampleId> {
-        &self.heard
-    }
-
-    fn died_unheard(&self, sample: SampleId) {
-        guard::count_lost_release(sample.0);
-        self.heard.died(sample);
-    }
-
-    fn own_stack(&self) -> u64 {
-        self.own_stack
+        Inner { inner, layout, heard: Heard::new() }
     }
 }
 
 impl<A: GlobalAlloc> Host for Inner<'_, A> {
+    fn ear(&self) -> &impl Ear {
+        &self.heard
+    }
+
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
         let layout = Layout::from_size_align(size, alignment);
         layout.map_or(std::ptr::null_mut(), |layout| {
@@ -164,7 +142,7 @@ pub(crate) unsafe fn resized<A: GlobalAlloc>(
 pub(crate) unsafe fn freed<A: GlobalAlloc>(host: &Inner<'_, A>, block: *mut u8) {
     // SAFETY: by contract. What is no block of ours is the inner allocator's to judge.
     unsafe {
-        if sample::freed(host, block) {
+        if sample::freed(&host.heard, block) {
             drop(Claim::of_placed());
         } else {
             host.inner.dealloc(block, host.layout);
@@ -176,7 +154,7 @@ pub(crate) unsafe fn freed<A: GlobalAlloc>(host: &Inner<'_, A>, block: *mut u8) 
 fn place<A: GlobalAlloc>(host: &Inner<'_, A>) -> Born {
     let (size, align) = (host.layout.size(), host.layout.align());
     match is_hit(words(size)) {
-        true => claimed(|| sample::born(host, size, align)),
+        true => claimed(|| sample::born(&host.heard, size, align)),
         false => Born::Pass,
     }
 }

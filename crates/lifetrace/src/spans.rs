@@ -15,13 +15,12 @@
 //! });
 //! ```
 //!
-//! To enter a span costs some tens of nanoseconds more, sampled or not. Spans are known by their names, not by
+//! To enter or to leave a span costs a look at the registry more, sampled or not. Spans are known by their names, not by
 //! their fields; beyond 64 inside one another, or 65,536 different paths, the next outer one stands for them.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use tracing_core::span::{Attributes, Id};
@@ -30,8 +29,9 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::context::{self, DEEPEST, Place};
+use crate::context::{DEEPEST, Place};
 use crate::listening::untracked;
+use crate::said::Told;
 
 /// Notes which span each thread is in. It needs a registry beneath
 /// ([`tracing_subscriber::registry()`]).
@@ -65,6 +65,11 @@ pub(crate) fn current() -> Option<Span> {
     CURRENT.get().map(|(id, place)| Span { id: Id::from_u64(id), place })
 }
 
+/// Where that is.
+pub(crate) fn place() -> Option<&'static Place> {
+    CURRENT.get().map(|(_, place)| place)
+}
+
 impl SpanLayer {
     /// A layer; one is enough.
     pub const fn new() -> SpanLayer {
@@ -92,32 +97,27 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let outer = span.parent().and_then(|parent| parent.extensions().get::<At>().map(|at| at.0));
-        if let Some(place) = place(outer, attributes.metadata()) {
+        if let Some(place) = place_in(outer, attributes.metadata()) {
             span.extensions_mut().insert(At(place));
         }
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         let place = context.span(id).and_then(|span| span.extensions().get::<At>().map(|at| at.0));
-        note(place.map(|place| (id.into_u64(), place)));
+        CURRENT.set(place.map(|place| (id.into_u64(), place)));
     }
 
     fn on_exit(&self, _: &Id, context: Context<'_, S>) {
         let span = context.lookup_current();
-        note(span.and_then(|span| {
+        CURRENT.set(span.and_then(|span| {
             let place = span.extensions().get::<At>().map(|at| at.0)?;
             Some((span.id().into_u64(), place))
         }));
     }
 }
 
-fn note(current: Option<(u64, &'static Place)>) {
-    CURRENT.set(current);
-    context::set(current.map(|(_, place)| place));
-}
-
 /// What there is no room for is where its outer one is.
-fn place(
+fn place_in(
     outer: Option<&'static Place>,
     span: &'static Metadata<'static>,
 ) -> Option<&'static Place> {
@@ -140,7 +140,7 @@ fn place(
             line: span.line().unwrap_or_default(),
             number,
             depth,
-            told: AtomicU32::new(0),
+            told: Told::new(),
         }));
         places.insert(key, place);
         Some(&*place)

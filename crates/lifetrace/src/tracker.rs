@@ -15,7 +15,7 @@
 //! - It cannot start, stop, or look at sessions.
 //!
 //! A *deferred* one ([`Recording::deferred_tracker`](crate::Recording::deferred_tracker)) is called on a
-//! thread of its own, some milliseconds later, with the same rules but the second: it may wait for
+//! thread of its own, soon after, with the same rules but the second: it may wait for
 //! whatever it likes, as `Gc.Memprof` postpones callbacks that it cannot run at once. As long as
 //! 65,536 events wait for it, births are [counted](crate::Summary::tracker_missed) and not told; with four
 //! times as many, deaths as well.

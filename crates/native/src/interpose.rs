@@ -41,6 +41,10 @@ impl Ear for Malloc {
 }
 
 impl Host for Malloc {
+    fn ear(&self) -> &impl Ear {
+        self
+    }
+
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
         // SAFETY: an ordinary allocation.
         unsafe {

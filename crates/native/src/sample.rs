@@ -39,7 +39,10 @@ pub trait Ear {
 }
 
 /// Who hears of blocks, and the allocator beneath: whose blocks are no samples.
-pub trait Host: Ear {
+pub trait Host {
+    /// Who hears.
+    fn ear(&self) -> &impl Ear;
+
     /// A block of the next allocator, or null.
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8;
 
@@ -72,11 +75,11 @@ pub enum Born {
 
 /// To be called when the countdown went below zero for a new block of `size` bytes.
 #[cold]
-pub fn born(host: &impl Ear, size: usize, alignment: usize) -> Born {
-    let Some((mut entered, hits)) = hit(host, size) else { return Born::Pass };
+pub fn born(ear: &impl Ear, size: usize, alignment: usize) -> Born {
+    let Some((mut entered, hits)) = hit(ear, size) else { return Born::Pass };
     let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
     let birth = Birth { first: 0, words: words(size), hits: hits.count, bytes: size as u64 };
-    announce(host, &mut entered, fresh.block, birth);
+    announce(ear, &mut entered, fresh.block, birth);
     Born::Sample(fresh)
 }
 
@@ -139,10 +142,11 @@ pub unsafe fn grown(
     size: usize,
     alignment: usize,
 ) -> Born {
-    let Some((mut entered, hits)) = hit(host, (added * WORD) as usize) else { return Born::Pass };
+    let hit = hit(host.ear(), (added * WORD) as usize);
+    let Some((mut entered, hits)) = hit else { return Born::Pass };
     let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
     let first = words(size) - added;
-    announce(host, &mut entered, fresh.block, growth(first, added, hits));
+    announce(host.ear(), &mut entered, fresh.block, growth(first, added, hits));
     drop(entered);
     let new = fresh.block.address();
     // SAFETY: both have that many bytes; the old one is given up by contract.
@@ -157,8 +161,8 @@ pub unsafe fn grown(
 /// allocator without moving it. If they are hit, `undo` takes them away again; whether it did. What it
 /// can't is counted as lost.
 #[cold]
-pub fn hit_in_vain(host: &impl Ear, added: u64, undo: impl FnOnce() -> bool) -> bool {
-    let Some((entered, _)) = hit(host, (added * WORD) as usize) else { return false };
+pub fn hit_in_vain(ear: &impl Ear, added: u64, undo: impl FnOnce() -> bool) -> bool {
+    let Some((entered, _)) = hit(ear, (added * WORD) as usize) else { return false };
     let undone = undo();
     if !undone {
         entered.session().header.count_lost(LostReason::RegionFull);
@@ -171,17 +175,17 @@ pub fn hit_in_vain(host: &impl Ear, added: u64, undo: impl FnOnce() -> bool) -> 
 /// # Safety
 /// `address` is in the region and comes from the program's call of free.
 #[cold]
-pub unsafe fn freed(host: &impl Ear, address: *mut u8) -> bool {
+pub unsafe fn freed(ear: &impl Ear, address: *mut u8) -> bool {
     // SAFETY: by contract.
     let Some(block) = (unsafe { Block::at(address) }) else { return false };
     if !block.claim() {
         return false;
     }
-    match enter_started(host) {
+    match enter_started(ear) {
         Entry::Recording(mut entered) => {
-            end(block, |extent| release(host, &mut entered, extent.sample))
+            end(block, |extent| release(ear, &mut entered, extent.sample))
         }
-        _ => end(block, |extent| host.died_unheard(SampleId(extent.sample))),
+        _ => end(block, |extent| ear.died_unheard(SampleId(extent.sample))),
     }
     true
 }
@@ -197,28 +201,28 @@ pub unsafe fn resized(host: &impl Host, block: Block, size: usize, alignment: us
         // SAFETY: the caller's.
         return unsafe { leave_region(host, block, size, alignment) };
     };
-    settle(host, place, size);
+    settle(host.ear(), place, size);
     place.address()
 }
 
 /// Gives a sampled block the size `size` where it is; whether that worked. The caller owns it.
 #[cold]
-pub fn resized_in_place(host: &impl Ear, block: Block, size: usize) -> bool {
+pub fn resized_in_place(ear: &impl Ear, block: Block, size: usize) -> bool {
     let fits = size <= block.capacity() || block.fit(size);
     if fits {
-        settle(host, block, size);
+        settle(ear, block, size);
     }
     fits
 }
 
 /// Says what a new size means for the samples of a block that has room for it.
-fn settle(host: &impl Ear, block: Block, size: usize) {
+fn settle(ear: &impl Ear, block: Block, size: usize) {
     let (old_words, new_words) = (words(block.size()), words(size));
     block.resize(size);
     if new_words < old_words {
-        shrink(host, block, new_words, size);
+        shrink(ear, block, new_words, size);
     } else if new_words > old_words {
-        grow(host, block, old_words, new_words - old_words);
+        grow(ear, block, old_words, new_words - old_words);
     }
 }
 
@@ -260,32 +264,32 @@ unsafe fn leave_region(host: &impl Host, block: Block, size: usize, alignment: u
         unsafe {
             core::ptr::copy_nonoverlapping(block.address(), new, block.size().min(size));
             counted_as_lost(new);
-            freed(host, block.address());
+            freed(host.ear(), block.address());
         }
     }
     new
 }
 
-fn grow(host: &impl Ear, block: Block, first: u64, added: u64) {
+fn grow(ear: &impl Ear, block: Block, first: u64, added: u64) {
     let bytes = (added * WORD) as usize;
     if !tls::take(bytes) {
         return;
     }
-    if let Some((mut entered, hits)) = hit(host, bytes) {
-        announce(host, &mut entered, block, growth(first, added, hits));
+    if let Some((mut entered, hits)) = hit(ear, bytes) {
+        announce(ear, &mut entered, block, growth(first, added, hits));
     }
 }
 
 /// Ends the extents beyond `kept` words, and announces again what is left of one that is cut.
-fn shrink(host: &impl Ear, block: Block, kept: u64, size: usize) {
-    let Entry::Recording(mut entered) = enter_started(host) else { return };
+fn shrink(ear: &impl Ear, block: Block, kept: u64, size: usize) {
+    let Entry::Recording(mut entered) = enter_started(ear) else { return };
     let mut cut = None;
     block.retain(|extent| {
         // What was sampled at another rate stays as it is: nothing that is announced now counts by that.
         let is_old = entered.session().is_of_earlier_rate(extent.sample) && extent.first < kept;
         let stays = is_old || extent.first + extent.words <= kept;
         if !stays {
-            release(host, &mut entered, extent.sample);
+            release(ear, &mut entered, extent.sample);
             cut = (extent.first < kept).then_some(*extent).or(cut);
         }
         stays
@@ -296,7 +300,7 @@ fn shrink(host: &impl Ear, block: Block, kept: u64, size: usize) {
     let hits = rate.thin(&mut entered.random, cut.hits, words, cut.words);
     if hits > 0 {
         let bytes = if cut.first == 0 { size as u64 } else { words * WORD };
-        announce(host, &mut entered, block, Birth { first: cut.first, words, hits, bytes });
+        announce(ear, &mut entered, block, Birth { first: cut.first, words, hits, bytes });
     }
 }
 
@@ -307,8 +311,8 @@ fn growth(first: u64, words: u64, hits: Hits) -> Birth {
 /// Captures the backtrace, and says that some words of `block` are a sample. If that does not get
 /// through, they are none.
 #[inline(never)]
-fn announce(host: &impl Ear, entered: &mut Entered, block: Block, birth: Birth) {
-    unwind::capture(entered, host.own_stack());
+fn announce(ear: &impl Ear, entered: &mut Entered, block: Block, birth: Birth) {
+    unwind::capture(entered, ear.own_stack());
     let Birth { first, words, hits, bytes } = birth;
     let allocation = Allocation {
         size: bytes,
@@ -316,12 +320,12 @@ fn announce(host: &impl Ear, entered: &mut Entered, block: Block, birth: Birth) 
         source: SourceKind::Malloc,
         manner: if first == 0 { Manner::Plain } else { Manner::Growth },
     };
-    let announced = host.tracker().allocated(entered, &allocation);
+    let announced = ear.tracker().allocated(entered, &allocation);
     totals::tell_if_due(entered);
     if let Some(SampleId(sample)) = announced
         && !block.attach(Extent { sample, first, words, hits })
     {
-        release(host, entered, sample);
+        release(ear, entered, sample);
         entered.session().header.count_lost(LostReason::RegionFull);
     }
 }
@@ -337,15 +341,15 @@ fn end(block: Block, mut say: impl FnMut(&Extent)) {
     unsafe { block.release() };
 }
 
-fn release(host: &impl Ear, entered: &mut Entered, sample: u64) {
-    host.tracker().freed(entered, SampleId(sample));
+fn release(ear: &impl Ear, entered: &mut Entered, sample: u64) {
+    ear.tracker().freed(entered, SampleId(sample));
 }
 
 /// Enters; a forked child that has not looked for the recorder yet does so first.
-fn enter_started(host: &impl Ear) -> Entry {
+fn enter_started(ear: &impl Ear) -> Entry {
     match guard::enter() {
         Entry::Start(start) => {
-            host.start(start);
+            ear.start(start);
             guard::enter()
         }
         other => other,
@@ -353,7 +357,7 @@ fn enter_started(host: &impl Ear) -> Entry {
 }
 
 /// Whether the block, or the added words, of `size` bytes are hit; starts the agent if need be.
-fn hit(host: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
+fn hit(ear: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
     if size > LARGEST - 8 {
         tls::set_countdown(tls::countdown().wrapping_add(footprint(size) as i64));
         return None;
@@ -364,7 +368,7 @@ fn hit(host: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
                 region::heap().age(bytes_for(&entered, hits));
                 return Some((entered, hits));
             }
-            Countdown::Start(start) => host.start(start),
+            Countdown::Start(start) => ear.start(start),
             Countdown::Pass => return None,
         }
     }

@@ -209,8 +209,8 @@ impl Assembler {
         manner: Manner,
     ) -> io::Result<SamplerId> {
         let Manner::Outside(kind) = manner else { return Ok(self.samplers.of_source(source)) };
-        let name = self.places.said(kind.frame());
-        if let Some(told) = self.samplers.hear_of(kind, &name) {
+        let Assembler { samplers, places, .. } = self;
+        if let Some(told) = samplers.hear_of(kind, || places.said(kind.frame())) {
             self.fact(time, &Fact::Sampler(told))?;
         }
         Ok(self.samplers.of_kind(kind))

@@ -50,12 +50,16 @@ impl Samplers {
 
     /// A kind of that name has been heard of; what the trace is to be told of it, if that is news, and if
     /// malloc is sampled.
-    pub(crate) fn hear_of(&mut self, kind: MemoryKind, name: &str) -> Option<Sampler> {
+    pub(crate) fn hear_of(
+        &mut self,
+        kind: MemoryKind,
+        name: impl FnOnce() -> String,
+    ) -> Option<Sampler> {
         let is_known = self.kinds.iter().any(|(known, _)| *known == kind);
-        if is_known || self.kinds.len() == MOST_KINDS {
+        if is_known || self.kinds.len() == MOST_KINDS || self.malloc.is_none() {
             return None;
         }
-        self.kinds.push((kind, name.into()));
+        self.kinds.push((kind, name().into()));
         self.fact_of_kind(self.kinds.len() - 1)
     }
 
@@ -141,10 +145,10 @@ pub(crate) mod tests {
         let mut both = samplers(Sources::NATIVE.and(Sources::OCAML));
         let kinds = [3, 9].map(|number| MemoryKind::new(number).unwrap());
         assert_eq!(both.of_kind(kinds[0]), SamplerId(0));
-        let told = both.hear_of(kinds[0], "gpu").unwrap();
+        let told = both.hear_of(kinds[0], || "gpu".into()).unwrap();
         assert_eq!((told.id, &*told.name, told.rate), (SamplerId(2), "gpu", 0.5));
-        assert_eq!(both.hear_of(kinds[0], "gpu"), None);
-        assert_eq!(both.hear_of(kinds[1], "pool").unwrap().id, SamplerId(3));
+        assert_eq!(both.hear_of(kinds[0], || "gpu".into()), None);
+        assert_eq!(both.hear_of(kinds[1], || "pool".into()).unwrap().id, SamplerId(3));
         assert_eq!(kinds.map(|kind| both.of_kind(kind)), [SamplerId(2), SamplerId(3)]);
         let told = both.change_rate(0.125);
         let told: Vec<_> = told.iter().map(|it| (it.id.0, &*it.name, it.rate)).collect();
@@ -154,14 +158,15 @@ pub(crate) mod tests {
         }
         assert_eq!(both.first_rate(), 0.125);
         assert_eq!(samplers(Sources::OCAML).change_rate(0.125), []);
-        assert_eq!(samplers(Sources::OCAML).hear_of(kinds[0], "gpu"), None);
+        assert_eq!(samplers(Sources::OCAML).hear_of(kinds[0], || "gpu".into()), None);
     }
 
     #[test]
     fn a_kind_too_many_is_mallocs() {
         let mut samplers = samplers(Sources::NATIVE);
         let kinds = (0..MemoryKind::MOST).filter_map(MemoryKind::new);
-        let told = kinds.filter_map(|kind| samplers.hear_of(kind, "k")).map(|told| told.id.0);
+        let told =
+            kinds.filter_map(|kind| samplers.hear_of(kind, || "k".into())).map(|told| told.id.0);
         assert!(told.eq(1..=MOST_KINDS as u8));
         assert_eq!(samplers.of_kind(MemoryKind::new(4000).unwrap()), SamplerId(0));
     }

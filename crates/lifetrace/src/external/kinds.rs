@@ -4,21 +4,20 @@
 //! child least of all.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use arc_swap::ArcSwapOption;
 use lifetrace_agent::guard::Entered;
-use lifetrace_transport::message::{Body, FrameName, MemoryKind};
+use lifetrace_transport::message::{FrameName, MemoryKind};
 
 use crate::listening::aside;
+use crate::said::Told;
 
 #[derive(Debug)]
 struct Kind {
     name: &'static str,
     /// In brackets.
     label: String,
-    /// The last session that knows its name.
-    told: AtomicU32,
+    told: Told,
 }
 
 type Kinds = Vec<Arc<Kind>>;
@@ -34,19 +33,16 @@ pub(crate) fn tell(at: &mut Entered, name: &'static str) -> Option<MemoryKind> {
     aside(|| {
         let (number, kind) = of_name(name);
         let number = MemoryKind::new(number)?;
-        let session = at.session().number;
-        if kind.told.load(Ordering::Relaxed) != session {
-            let is_told = at.send(Body::FrameName(FrameName {
-                frame: number.frame(),
-                is_last: true,
-                line: 0,
-                start_char: 0,
-                end_char: 0,
-                function: kind.label.as_bytes(),
-                file: b"",
-            }));
-            kind.told.store(if is_told { session } else { 0 }, Ordering::Relaxed);
-        }
+        let name = FrameName {
+            frame: number.frame(),
+            is_last: true,
+            line: 0,
+            start_char: 0,
+            end_char: 0,
+            function: kind.label.as_bytes(),
+            file: b"",
+        };
+        kind.told.tell(at, name);
         Some(number)
     })
 }
@@ -68,11 +64,7 @@ fn of_name(name: &'static str) -> (u16, Arc<Kind>) {
         let mut kinds = kinds.as_deref().cloned().unwrap_or_default();
         if find(&kinds, name).is_none() {
             let name = if kinds.len() + 1 < usize::from(MemoryKind::MOST) { name } else { OTHER };
-            kinds.push(Arc::new(Kind {
-                name,
-                label: format!("[{name}]"),
-                told: AtomicU32::new(0),
-            }));
+            kinds.push(Arc::new(Kind { name, label: format!("[{name}]"), told: Told::new() }));
         }
         Some(Arc::new(kinds))
     });

@@ -4,12 +4,9 @@ pub(crate) mod kinds;
 
 use std::hint::black_box;
 
-use lifetrace_agent::guard;
-use lifetrace_agent::phase::Start;
 use lifetrace_agent::sampler::{WORD, words};
-use lifetrace_agent::tracker::Tracker;
-use lifetrace_agent::{sys, tls};
-use lifetrace_native::sample::{self, Ear};
+use lifetrace_agent::tls;
+use lifetrace_native::sample;
 use lifetrace_transport::message::SampleId;
 
 use crate::hooks;
@@ -52,7 +49,7 @@ impl Token {
     /// generational collector's young heap: the trace has a promotion of it.
     pub fn promote(&self) {
         if self.0 != NO_SAMPLE {
-            sample::promoted(&Teller::new(), SampleId(self.0));
+            sample::promoted(&Heard::new(), SampleId(self.0));
         }
     }
 }
@@ -69,51 +66,16 @@ impl Drop for Token {
 #[cold]
 #[inline(never)]
 fn given_back(sample: SampleId) {
-    sample::given_back(&Teller::new(), sample);
+    sample::given_back(&Heard::new(), sample);
 }
 
 #[cold]
 #[inline(never)]
 fn sampled(kind: &'static str, bytes: usize) -> u64 {
-    let teller = Teller::new();
+    let heard = Heard::new();
     if !is_hit(words(bytes)) {
         return NO_SAMPLE;
     }
-    let sample = sample::said(&teller, bytes, |entered| kinds::tell(entered, kind));
+    let sample = sample::said(&heard, bytes, |entered| kinds::tell(entered, kind));
     sample.map_or(NO_SAMPLE, |sample| sample.0)
-}
-
-/// Who says it.
-#[derive(Debug)]
-struct Teller {
-    /// Frames up to here are ours.
-    own_stack: u64,
-    heard: Heard,
-}
-
-impl Teller {
-    #[inline(always)]
-    fn new() -> Teller {
-        Teller { own_stack: sys::stack_pointer(), heard: Heard::default() }
-    }
-}
-
-impl Ear for Teller {
-    /// Nothing starts by itself here.
-    fn start(&self, start: Start) {
-        start.finish(false);
-    }
-
-    fn tracker(&self) -> impl Tracker<Metadata = SampleId> {
-        &self.heard
-    }
-
-    fn died_unheard(&self, sample: SampleId) {
-        guard::count_lost_release(sample.0);
-        self.heard.died(sample);
-    }
-
-    fn own_stack(&self) -> u64 {
-        self.own_stack
-    }
 }

@@ -4,9 +4,11 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use lifetrace_agent::announcer::Announcer;
-use lifetrace_agent::guard::Entered;
+use lifetrace_agent::guard::{self, Entered};
+use lifetrace_agent::phase::Start;
 use lifetrace_agent::tracker::{self, Tracker};
 use lifetrace_agent::{phase, sys};
+use lifetrace_native::sample::Ear;
 use lifetrace_transport::message::{Manner, SampleId};
 
 use super::{Event, aside, listener};
@@ -17,14 +19,21 @@ use crate::tracker::{Allocation, Source};
 
 /// Tells the recorder at once, and the program's tracker when it is dropped: then the call is over but
 /// for its return.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Heard {
     events: RefCell<Vec<Event>>,
+    /// Frames up to here are ours.
+    own_stack: u64,
 }
 
 impl Heard {
-    /// Of a sample that ends outside of the agent.
-    pub(crate) fn died(&self, sample: SampleId) {
+    /// To be made in the outermost function that is not to be seen in backtraces.
+    #[inline(always)]
+    pub(crate) fn new() -> Heard {
+        Heard { events: RefCell::default(), own_stack: sys::stack_pointer() }
+    }
+
+    fn died(&self, sample: SampleId) {
         if super::IS_LISTENING.load(super::Ordering::Relaxed) {
             self.note(|| Event::Died(sample, Instant::now()));
         }
@@ -32,6 +41,26 @@ impl Heard {
 
     fn note(&self, event: impl FnOnce() -> Event) {
         aside(|| self.events.borrow_mut().push(event()));
+    }
+}
+
+impl Ear for Heard {
+    /// Nothing starts by itself here.
+    fn start(&self, start: Start) {
+        start.finish(false);
+    }
+
+    fn tracker(&self) -> impl Tracker<Metadata = SampleId> {
+        self
+    }
+
+    fn died_unheard(&self, sample: SampleId) {
+        guard::count_lost_release(sample.0);
+        self.died(sample);
+    }
+
+    fn own_stack(&self) -> u64 {
+        self.own_stack
     }
 }
 
@@ -66,7 +95,7 @@ impl Tracker for &Heard {
 
 fn announce(at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
     #[cfg(feature = "tracing")]
-    crate::context::tell(at);
+    crate::context::tell(at, crate::spans::place());
     Announcer.allocated(at, it)
 }
 

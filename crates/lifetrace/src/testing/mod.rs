@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Nothing is estimated: all blocks are heard, each with its backtrace, so that a measurement, when it is
-//! printed, says who has leaked. A measured allocation takes about a microsecond instead of some tens
-//! of nanoseconds, in all threads as long as there is a measurement.
+//! printed, says who has leaked. What that costs, a backtrace and some locks for each block, all threads pay as
+//! long as there is a measurement.
 //!
 //! Measurements of several threads go on side by side, so tests need not take turns: those of one program run in
 //! threads under `cargo test`, in processes of their own under nextest, and either is right. Only
