@@ -8,7 +8,7 @@
 //! What a state leads to is found in the runtime's tables, which is dear; but it depends on the state and
 //! on the one word of the stack where the next address is. So as soon as a walk comes to a state that was
 //! in the walk before, it follows that one as long as those words are the same, and reads no word that
-//! it would not have read otherwise.
+//! it would not have read otherwise. What is new is found by what was on stacks before ([`Layouts`]).
 //!
 //! ```text
 //! last walk     leaf ─ parse ─ eval ─ eval ─ run ─ main
@@ -18,6 +18,7 @@
 use core::ops::Range;
 
 use crate::buffer::Buffer;
+use crate::layouts::{Layouts, Place};
 use crate::tail::Tail;
 
 /// Where a walk is.
@@ -35,7 +36,8 @@ pub trait Frames {
     /// are passed over, and `state` becomes that of the frame. `None`: there are no more frames.
     fn frame(&self, state: &mut State) -> Option<u64>;
 
-    /// Where the stack pointer is in the caller of the frame with that name and state.
+    /// Where the stack pointer is in the caller of the frame with that name and state: how far from the frame's
+    /// own depends on the frame's code alone, as its name does.
     fn caller(&self, frame: u64, state: State) -> u64;
 
     /// The address to which a frame returns whose caller's stack pointer is `stack`.
@@ -51,6 +53,7 @@ pub struct Chain {
     /// What the frames are called.
     names: Tail,
     fresh: Fresh,
+    layouts: Layouts,
     agreed: usize,
 }
 
@@ -91,7 +94,7 @@ impl Chain {
     /// no frames.
     pub fn walk(&mut self, stack: &impl Frames, state: State, most: usize) -> bool {
         let End { kept, is_whole } = self.go(stack, state, most);
-        let Chain { states, names, fresh, agreed } = self;
+        let Chain { states, names, fresh, agreed, .. } = self;
         let length = fresh.length + kept;
         if !states.reserve(2 * length) || !names.reserve(length) {
             self.clear();
@@ -163,27 +166,28 @@ impl Chain {
     }
 
     /// Looks up frames until the last walk is met, at the index `met` or further out.
-    #[inline]
     fn look_up(
         &mut self,
         stack: &impl Frames,
         state: &mut State,
-        mut met: usize,
+        met: usize,
         most: usize,
     ) -> Found {
-        let Chain { states, fresh, .. } = self;
-        let last = pairs(states);
+        let Chain { states, fresh, layouts, .. } = self;
+        let mut search =
+            Search { stack, last: pairs(states), met, layouts, place: Place::default() };
         loop {
-            met = first_at(last, met, state.stack);
-            if last.get(met).is_some_and(|pair| state_of(pair) == *state) {
-                return Found::Met(met);
+            let (count, found) = search.fill(state, fresh.room(most));
+            fresh.length += count;
+            if let Some(found) = found {
+                return found;
             }
-            let arrived = *state;
-            let Some(frame) = stack.frame(state) else { return Found::End };
-            if !fresh.add(*state, frame, *state == arrived, most) {
+            if fresh.length >= most {
+                return stack.frame(state).map_or(Found::End, |_| Found::CutOff);
+            }
+            if !fresh.reserve(fresh.length + 1) {
                 return Found::CutOff;
             }
-            *state = caller(stack, frame, *state);
         }
     }
 
@@ -227,6 +231,61 @@ impl Chain {
     }
 }
 
+/// For frames, from the innermost outwards.
+struct Search<'a, F> {
+    stack: &'a F,
+    /// The states of the last walk, and the index to which this one has come.
+    last: &'a [[u64; 2]],
+    met: usize,
+    layouts: &'a mut Layouts,
+    /// Of the layout of the frame before.
+    place: Place,
+}
+
+impl<F: Frames> Search<'_, F> {
+    /// Puts frames where there is room for them. How many, and how it ended if not with that.
+    #[inline]
+    fn fill(&mut self, state: &mut State, room: Room<'_>) -> (usize, Option<Found>) {
+        let length = room.states.len().min(room.names.len());
+        for (count, (pair, name)) in room.states.iter_mut().zip(room.names).enumerate() {
+            self.met = first_at(self.last, self.met, state.stack);
+            if self.last.get(self.met).is_some_and(|pair| state_of(pair) == *state) {
+                return (count, Some(Found::Met(self.met)));
+            }
+            let Some((frame, caller, is_returned_to)) = self.next(state) else {
+                return (count, Some(Found::End));
+            };
+            *pair = [state.stack | u64::from(is_returned_to), state.code];
+            *name = frame;
+            *state = State { stack: caller, code: self.stack.return_address(caller) };
+        }
+        (length, None)
+    }
+
+    /// The frame of a state, its caller's stack pointer, and whether nothing was passed over to come to it.
+    #[inline]
+    fn next(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
+        let (place, layout) = self.layouts.find(self.place, state.code);
+        self.place = place;
+        match layout {
+            Some(layout) => Some((layout.name, state.stack + u64::from(layout.size), true)),
+            None => self.look_up(state),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
+        let arrived = *state;
+        let frame = self.stack.frame(state)?;
+        let caller = self.stack.caller(frame, *state);
+        let is_returned_to = *state == arrived;
+        if is_returned_to {
+            self.layouts.put(self.place, state.code, frame, caller - state.stack);
+        }
+        Some((frame, caller, is_returned_to))
+    }
+}
+
 #[inline]
 fn pairs(states: &Tail) -> &[[u64; 2]] {
     states.words().as_chunks().0
@@ -241,16 +300,30 @@ fn state_of(&[stack, code]: &[u64; 2]) -> State {
 #[inline]
 fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
     let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
-    let rest = last.get(from..).unwrap_or_default();
-    for (at, pair) in rest.iter().take(NEAR).enumerate() {
-        if !is_further_in(pair) {
-            return from + at;
+    for at in from..from + NEAR {
+        if !last.get(at).is_some_and(is_further_in) {
+            return at;
         }
     }
-    from + rest.partition_point(is_further_in)
+    let near = from + NEAR;
+    near + last.get(near..).unwrap_or_default().partition_point(is_further_in)
+}
+
+/// Where frames can be put, of either as many.
+struct Room<'a> {
+    states: &'a mut [[u64; 2]],
+    names: &'a mut [u64],
 }
 
 impl Fresh {
+    /// For no more than `most` in all.
+    fn room(&mut self, most: usize) -> Room<'_> {
+        let states = self.states.words_mut().as_chunks_mut().0;
+        let names = self.names.words_mut();
+        let end = most.min(states.len()).min(names.len()).max(self.length);
+        Room { states: &mut states[self.length..end], names: &mut names[self.length..end] }
+    }
+
     /// Adds a frame; false if there are enough, or there is no memory.
     #[inline]
     fn add(&mut self, state: State, frame: u64, is_returned_to: bool, most: usize) -> bool {

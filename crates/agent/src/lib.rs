@@ -41,6 +41,7 @@ pub mod buffer;
 pub mod chain;
 pub mod frames;
 pub mod guard;
+mod layouts;
 pub mod lock;
 pub mod managed;
 pub mod phase;
