@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use lifetrace_analysis::Sampling;
 use lifetrace_trace::event::TraceInfo;
-use lifetrace_trace::lt::{Index, Item, Listing, PacketKind, Reader, Summary};
+use lifetrace_trace::lt::{Index, Item, Listing, PacketKind, Reader, Summary, Version};
 
 use crate::facts::Facts;
 use crate::input::{Input, Kind};
@@ -32,7 +32,7 @@ const MANY_FACTS: usize = 4096;
 pub struct Glance {
     path: PathBuf,
     file_bytes: u64,
-    minor: u64,
+    version: Version,
     info: TraceInfo,
     sampling: Sampling,
     index: Index,
@@ -72,7 +72,7 @@ impl Glance {
         }
         let mut facts = Facts::default();
         let start = read_start(&mut file, &mut facts).with_context(unreadable)?;
-        let Some(Start { header, info, minor }) = start else { return Ok(Look::NotWorthwhile) };
+        let Some(Start { header, info, version }) = start else { return Ok(Look::NotWorthwhile) };
         let coverage = match index.checkpoints.last() {
             Some(last) if file_bytes.saturating_sub(last.offset) <= SHORT => {
                 read_end(&mut file, &header, last.offset, &mut facts).with_context(unreadable)?;
@@ -84,7 +84,7 @@ impl Glance {
         let sampling =
             sampling.with_context(|| format!("{}: cannot be analysed", path.display()))?;
         let path = path.to_owned();
-        let glance = Self { path, file_bytes, minor, info, sampling, index, facts, coverage };
+        let glance = Self { path, file_bytes, version, info, sampling, index, facts, coverage };
         Ok(Look::Glance(Box::new(glance)))
     }
 
@@ -95,7 +95,7 @@ impl Glance {
         Known {
             path: &self.path,
             file_bytes: Some(self.file_bytes),
-            format: Format::lt(self.minor),
+            format: Format::lt(self.version),
             info: &self.info,
             sampling: self.sampling.clone(),
             duration: Duration::from_micros(duration),
@@ -125,7 +125,7 @@ struct Start {
     /// The packet.
     header: Vec<u8>,
     info: TraceInfo,
-    minor: u64,
+    version: Version,
 }
 
 /// Reads facts until the first event; nothing if the beginning is damaged.
@@ -146,8 +146,8 @@ fn read_start(file: &mut File, facts: &mut Facts) -> std::io::Result<Option<Star
         let Ok(Some((_, Item::Fact(fact)))) = reader.next() else { break };
         facts.take(fact);
     }
-    let (info, minor) = (reader.info().clone(), reader.minor_version());
-    Ok(Some(Start { header, info, minor }))
+    let (info, version) = (reader.info().clone(), reader.version());
+    Ok(Some(Start { header, info, version }))
 }
 
 /// Reads the facts of the segment that begins at an offset.

@@ -107,7 +107,8 @@ impl Trace {
                 version: reader.version().number().into(),
                 minor: None,
             },
-            (None, reader) => Format::lt(reader.map_or(0, lt::Reader::minor_version)),
+            (None, Some(reader)) => Format::lt(reader.version()),
+            (None, None) => Format::lt(lt::Version::CURRENT),
         }
     }
 
@@ -181,9 +182,10 @@ impl Trace {
 }
 
 impl Format {
-    /// Ours, of this minor version.
-    pub fn lt(minor: u64) -> Self {
-        Self { name: "Lifetrace", id: "lt", version: lt::MAJOR, minor: Some(minor) }
+    /// Ours, of this version.
+    pub fn lt(version: lt::Version) -> Self {
+        let lt::Version { major, minor } = version;
+        Self { name: "Lifetrace", id: "lt", version: major, minor: Some(minor) }
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::checkpoint::Checkpoint;
-use super::decoding::{Body, Decoding};
+use super::decoding::{Body, Decoding, Reading};
 use super::piece::Piece;
 
 /// Pieces of a segment that wait for the reader: most segments have fewer.
@@ -35,7 +35,7 @@ pub(super) struct Ahead {
 /// A segment.
 struct Job {
     checkpoint: Checkpoint,
-    with_backtraces: bool,
+    reading: Reading,
     bodies: Receiver<Body>,
     pieces: SyncSender<Piece>,
 }
@@ -66,12 +66,12 @@ impl Ahead {
     pub(super) fn begin(
         &self,
         checkpoint: Checkpoint,
-        with_backtraces: bool,
+        reading: Reading,
     ) -> (Sender<Body>, Receiver<Piece>) {
         let (sender, bodies) = mpsc::channel();
         let (pieces, receiver) = mpsc::sync_channel(MAX_PIECES);
         // Without threads there will be no pieces, and the reader says why.
-        let _ = self.jobs.send(Job { checkpoint, with_backtraces, bodies, pieces });
+        let _ = self.jobs.send(Job { checkpoint, reading, bodies, pieces });
         (sender, receiver)
     }
 }
@@ -79,7 +79,7 @@ impl Ahead {
 impl Job {
     /// Until the segment is over, something is wrong with it, or nobody wants to know.
     fn run(self) {
-        let mut decoding = Decoding::new(&self.checkpoint, self.with_backtraces);
+        let mut decoding = Decoding::new(&self.checkpoint, self.reading);
         for body in self.bodies {
             decoding.begin(body);
             loop {

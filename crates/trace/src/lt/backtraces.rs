@@ -1,9 +1,9 @@
 //! The column of backtraces: each against the one before it.
 //!
-//! From the innermost frame of the previous backtrace outwards: does this one stay? Then the new
-//! frames, outermost first, and the end as if it were one more frame. For each, the candidates that
-//! followed in the same context before, of the longest context first: is it this one? Almost
-//! always the first answer is yes, and is known beforehand.
+//! What stays of the previous one ([`kept`](super::kept)), then the new frames, outermost first, and the end as
+//! if it were one more frame. For each, the candidates that followed in the same context before, of
+//! the longest context first: is it this one? Almost always the first answer is yes, and is known
+//! beforehand. Where that goes on for long, several are told at once ([`runs`](super::runs)).
 //!
 //! ```text
 //! previous  main run request parse  string          main run request | reply  buffer END
@@ -16,16 +16,18 @@
 use super::candidates::{Candidates, KEPT, NONE, hash};
 use super::coder::Coder;
 use super::error::Fault;
+use super::kept::Kept;
 use super::mixer::Mixer;
 use super::opinions::Opinions;
 use super::probability::Probability;
+use super::runs::{Place, Runs};
 
 /// Deepest backtrace; what is deeper is cut at its inner end.
 pub(super) const MAX_DEPTH: usize = 1 << 19;
 
 /// A frame's number plus one, or the end of a backtrace.
-type Symbol = u32;
-const END: Symbol = 0;
+pub(super) type Symbol = u32;
+pub(super) const END: Symbol = 0;
 
 /// Contexts whose candidates are asked about, in this order.
 const ORDERS: usize = 4;
@@ -33,12 +35,15 @@ const ORDERS: usize = 4;
 /// Seeds of the hashes.
 const SIZED: u32 = 0x51;
 const ORDER_1: u32 = 0x11;
-const KEPT_PLACE: u32 = 0x71;
-const KEPT_SIZED: u32 = 0x72;
 const KNOWN: u32 = 0x91;
+
+/// After so many symbols as foreseen, a run is expected.
+const TRUST: usize = 8;
 
 /// What both sides know.
 pub(super) struct Backtraces {
+    /// Whether there are runs and cuts: since version 2.
+    has_runs: bool,
     /// The last backtrace, as symbols.
     stack: Vec<Symbol>,
     /// Frames that were used.
@@ -54,10 +59,20 @@ pub(super) struct Backtraces {
 struct Models {
     opinions: Opinions,
     candidates: Candidates,
-    kept: Mixer<2>,
+    kept: Kept,
+    runs: Option<Runs>,
     followed: Mixer<3>,
     is_new: [Probability; 2],
     is_end: Probability,
+}
+
+/// What the next symbol should be, by the history.
+#[derive(Clone, Copy, Debug, Default)]
+struct Foresight {
+    /// Its place.
+    place: Option<Place>,
+    /// How often it was so, one after the other.
+    streak: usize,
 }
 
 /// Contexts of the next frame.
@@ -69,18 +84,29 @@ impl Contexts {
     /// Sized order 2, orders 3, 2 and 1.
     #[inline]
     fn of(stack: &[Symbol], size: u32) -> Self {
-        let frame = |back: usize| stack.len().checked_sub(back).map_or(END, |at| stack[at]);
-        let first = hash(ORDER_1, frame(1));
-        let second = hash(first, frame(2));
-        let third = hash(second, frame(3));
+        let [first, second, third] = hashes(stack);
         Self { orders: [hash(second ^ SIZED, size), third, second, first] }
     }
 }
 
+/// Of the last symbol, the last two, the last three.
+#[inline]
+fn hashes(stack: &[Symbol]) -> [u32; 3] {
+    let frame = |back: usize| stack.len().checked_sub(back).map_or(END, |at| stack[at]);
+    let first = hash(ORDER_1, frame(1));
+    let second = hash(first, frame(2));
+    [first, second, hash(second, frame(3))]
+}
+
+#[inline]
+fn third(stack: &[Symbol]) -> u32 {
+    hashes(stack)[2]
+}
+
 impl Backtraces {
     /// At a checkpoint.
-    pub(super) fn new() -> Self {
-        Self { stack: Vec::new(), known: 0, told: 0, pushed: 0, models: None }
+    pub(super) fn new(has_runs: bool) -> Self {
+        Self { has_runs, stack: Vec::new(), known: 0, told: 0, pushed: 0, models: None }
     }
 
     /// So many frames have been told.
@@ -112,7 +138,7 @@ impl Backtraces {
     /// follow. `size` is that of the block. How many frames are kept is returned.
     ///
     /// # Errors
-    /// Only when decoding: if there are more than `limit` new frames.
+    /// Only when decoding: if there are more than `limit` new frames, or what is told cannot be.
     pub(super) fn code<C: Coder>(
         &mut self,
         coder: &mut C,
@@ -121,7 +147,7 @@ impl Backtraces {
         frames: &[u32],
         limit: usize,
     ) -> Result<usize, Fault> {
-        let mut models = self.models.take().unwrap_or_else(|| Box::new(Models::new()));
+        let mut models = self.models.take().unwrap_or_else(|| Box::new(Models::new(self.has_runs)));
         let outcome = self.code_with(&mut models, coder, size, common, frames, limit);
         self.models = Some(models);
         outcome
@@ -138,25 +164,66 @@ impl Backtraces {
         limit: usize,
     ) -> Result<usize, Fault> {
         let size = size.min(u32::MAX.into()) as u32;
-        let old = self.stack.len();
-        let common = models.code_kept(coder, &self.stack, size, common);
-        let replaced = if common < old { self.stack[common] } else { NONE };
+        let Models { kept, opinions, .. } = &mut *models;
+        let common = kept.code(opinions, coder, &self.stack, size, common)?;
+        let mut excluded = self.stack.get(common).copied().unwrap_or(NONE);
         self.stack.truncate(common);
-        let mut symbols = frames.iter().map(|frame| frame + 1).chain([END]);
-        let mut excluded = replaced;
+        let (mut frames, mut foresight) = (frames, Foresight::default());
+        models.foresee(&self.stack, &mut foresight, None);
         loop {
-            let wanted = symbols.next().unwrap_or(END);
+            if let Some(from) = foresight.trusted() {
+                let Some(count) = self.code_run(models, coder, from, frames, limit)? else {
+                    return Ok(common);
+                };
+                frames = frames.get(count..).unwrap_or_default();
+                excluded = models.foreseen(from.after(count));
+                foresight = Foresight::default();
+            }
+            let wanted = frames.split_off_first().map_or(END, |frame| frame + 1);
             let symbol = self.code_symbol(models, coder, size, wanted, excluded)?;
+            models.add(symbol);
             if symbol == END {
                 return Ok(common);
             }
-            if self.stack.len() == MAX_DEPTH || self.pushed == limit {
-                return Err(Fault::Unexpected("a shallower backtrace"));
-            }
-            self.stack.push(symbol);
-            self.pushed += 1;
+            self.push(symbol, limit)?;
+            models.foresee(&self.stack, &mut foresight, Some(symbol));
             excluded = NONE;
         }
+    }
+
+    /// Codes how many symbols are those from that place of the history on, and takes them. `None`: the last
+    /// one is the end.
+    fn code_run<C: Coder>(
+        &mut self,
+        models: &mut Models,
+        coder: &mut C,
+        from: Place,
+        frames: &[u32],
+        limit: usize,
+    ) -> Result<Option<usize>, Fault> {
+        let Some(runs) = &mut models.runs else { return Ok(Some(0)) };
+        let count = runs.code(coder, from, frames);
+        for step in 0..count {
+            let symbol = runs.at(from.after(step));
+            runs.add(symbol);
+            if symbol == END {
+                let is_last = step + 1 == count;
+                return is_last.then_some(None).ok_or(Fault::Unexpected("a shorter run"));
+            }
+            self.push(symbol, limit)?;
+            runs.look(third(&self.stack));
+        }
+        Ok(Some(count))
+    }
+
+    #[inline]
+    fn push(&mut self, symbol: Symbol, limit: usize) -> Result<(), Fault> {
+        if self.stack.len() == MAX_DEPTH || self.pushed == limit {
+            return Err(Fault::Unexpected("a shallower backtrace"));
+        }
+        self.stack.push(symbol);
+        self.pushed += 1;
+        Ok(())
     }
 
     /// The longest contexts' candidates first. Only the contexts that were asked learn.
@@ -211,40 +278,45 @@ impl Backtraces {
     }
 }
 
+impl Foresight {
+    fn trusted(self) -> Option<Place> {
+        self.place.filter(|_| self.streak == TRUST)
+    }
+}
+
 impl Models {
-    fn new() -> Self {
+    fn new(has_runs: bool) -> Self {
         Self {
             opinions: Opinions::new(),
             candidates: Candidates::new(),
-            kept: Mixer::new(3, 1 << 15),
+            kept: Kept::new(has_runs),
+            runs: has_runs.then(Runs::new),
             followed: Mixer::new(2 * ORDERS * KEPT, 26_214),
             is_new: [Probability::EVEN; 2],
             is_end: Probability::EVEN,
         }
     }
 
-    fn code_kept<C: Coder>(
-        &mut self,
-        coder: &mut C,
-        stack: &[Symbol],
-        size: u32,
-        common: usize,
-    ) -> usize {
-        let innermost = stack.last().copied().unwrap_or(END);
-        let mut inner = END;
-        for depth in (1..=stack.len()).rev() {
-            let frame = stack[depth - 1];
-            let place = hash(hash(KEPT_PLACE, frame), inner);
-            let sized = hash(hash(place ^ KEPT_SIZED, innermost), size);
-            let circumstance = (stack.len() - depth).min(2);
-            let contexts = [place, sized];
-            let Models { opinions, kept, .. } = self;
-            if opinions.code(kept, circumstance, coder, contexts, depth == common) {
-                return depth;
-            }
-            inner = frame;
+    /// What comes after this stack, whose last symbol came now if there is one.
+    #[inline]
+    fn foresee(&mut self, stack: &[Symbol], foresight: &mut Foresight, now: Option<Symbol>) {
+        let Some(runs) = &mut self.runs else { return };
+        let found = runs.look(third(stack));
+        *foresight = match foresight.place.filter(|&place| now == Some(runs.at(place))) {
+            Some(place) => Foresight { place: Some(place.after(1)), streak: foresight.streak + 1 },
+            None => Foresight { place: found, streak: 0 },
+        };
+    }
+
+    fn foreseen(&self, place: Place) -> Symbol {
+        self.runs.as_ref().map_or(NONE, |runs| runs.at(place))
+    }
+
+    #[inline]
+    fn add(&mut self, symbol: Symbol) {
+        if let Some(runs) = &mut self.runs {
+            runs.add(symbol);
         }
-        0
     }
 
     /// A frame's number, highest bit first, in as many bits as the known ones need.

@@ -21,10 +21,18 @@ pub(super) struct Body {
     pub(super) layout: Layout,
 }
 
+/// How segments are to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// The format's major version.
+    pub(super) major: u64,
+    pub(super) with_backtraces: bool,
+}
+
 /// What is known between two packets, or two pieces of one.
 pub(super) struct Decoding {
     segment: Segment,
-    with_backtraces: bool,
+    reading: Reading,
     /// Of frames, by their numbers.
     codes: Vec<LocationCode>,
     current: Option<Current>,
@@ -47,10 +55,10 @@ enum Last {
 }
 
 impl Decoding {
-    pub(super) fn new(checkpoint: &Checkpoint, with_backtraces: bool) -> Self {
+    pub(super) fn new(checkpoint: &Checkpoint, reading: Reading) -> Self {
         Self {
-            segment: Segment::new(checkpoint, false),
-            with_backtraces,
+            segment: Segment::to_read(checkpoint, reading.major),
+            reading,
             codes: Vec::new(),
             current: None,
             has_frames: false,
@@ -64,7 +72,7 @@ impl Decoding {
     /// Goes on to the next packet.
     pub(super) fn begin(&mut self, body: Body) {
         self.current = Some(Current::new(body.payload, body.layout));
-        self.has_frames = !self.with_backtraces;
+        self.has_frames = !self.reading.with_backtraces;
     }
 
     /// The next piece of the current packet.
@@ -170,7 +178,7 @@ impl Decoding {
         let kinds = Kinds::of(class)?;
         let id = AllocationId(self.segment.events.next_id().0.wrapping_sub(1));
         let (mut common, before) = (0, piece.codes.len());
-        if self.with_backtraces {
+        if self.reading.with_backtraces {
             let kept = current.backtrace(&mut self.segment, count)?;
             let stack = self.segment.backtraces.stack();
             common = match std::mem::replace(&mut self.last, Last::Same) {

@@ -2,7 +2,7 @@
 
 use super::error::{Error, Fault};
 use super::varint::{Plain, PutPlain};
-use super::{MAJOR, MINOR};
+use super::{MAJOR, MINOR, Version};
 use crate::event::TraceInfo;
 use crate::ids::{DomainId, Timestamp};
 
@@ -26,14 +26,14 @@ pub(super) fn encode(info: &TraceInfo) -> Vec<u8> {
     payload
 }
 
-/// What the trace says, and its minor version.
+/// What the trace says, and its version.
 ///
 /// # Errors
 /// If it is of a later major version; a fault if it makes no sense.
-pub(super) fn decode(payload: &[u8]) -> Result<Result<(TraceInfo, u64), Error>, Fault> {
+pub(super) fn decode(payload: &[u8]) -> Result<Result<(TraceInfo, Version), Error>, Fault> {
     let mut plain = Plain(payload);
     let (major, minor) = (plain.varint()?, plain.varint()?);
-    if major != MAJOR {
+    if !(1..=MAJOR).contains(&major) {
         return Ok(Err(Error::UnsupportedVersion { major, minor }));
     }
     let start_time = Timestamp(plain.varint()?);
@@ -56,7 +56,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Result<(TraceInfo, u64), Error>, 
             _ => Some(plain.string()?),
         },
     };
-    Ok(Ok((info, minor)))
+    Ok(Ok((info, Version { major, minor })))
 }
 
 /// What a reader insists on.

@@ -14,7 +14,7 @@
 //! Reader <- piece <- decoding: segment (models) <- current (decoders) <- packets <- scan <- Read
 //!                   in threads, where they are wanted: ahead
 //!
-//! models    events (live), backtraces (candidates, stacks), frames (text), facts (fact_codec)
+//! models    events (live), backtraces (kept, runs, candidates, stacks), frames (text), facts (fact_codec)
 //! beneath   number, probability, mixer -> coder
 //! ```
 //!
@@ -44,6 +44,7 @@ mod facts;
 mod frames;
 mod header;
 mod index;
+mod kept;
 mod listing;
 mod live;
 mod mixer;
@@ -55,6 +56,7 @@ mod packets;
 mod piece;
 mod probability;
 mod reader;
+mod runs;
 mod scan;
 mod segment;
 mod stacks;
@@ -68,8 +70,22 @@ pub use listing::{ColumnSizes, Listing, PacketFacts, PacketKind};
 pub use reader::{BirthDetails, Item, Passed, Reader};
 pub use writer::{NewBirth, Writer};
 
-/// Readers of another major version cannot read a trace.
-pub const MAJOR: u64 = 1;
+/// What is written. Readers of an earlier major version cannot read it; this one reads all earlier ones.
+pub const MAJOR: u64 = 2;
 
 /// Readers of an earlier minor version pass over what is new.
 pub const MINOR: u64 = 0;
+
+/// A version of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// See [`MAJOR`].
+    pub major: u64,
+    /// See [`MINOR`].
+    pub minor: u64,
+}
+
+impl Version {
+    /// The one that is written.
+    pub const CURRENT: Version = Version { major: MAJOR, minor: MINOR };
+}

@@ -10,10 +10,11 @@ use std::io::Read;
 use std::num::NonZero;
 use std::sync::mpsc::{Receiver, Sender};
 
+use super::MAJOR;
 use super::ahead::Ahead;
 use super::checkpoint::Checkpoint;
 use super::data::Layout;
-use super::decoding::{Body, Decoding};
+use super::decoding::{Body, Decoding, Reading};
 use super::error::{Cause, Error, Fault};
 use super::events::Actor;
 use super::index::Index;
@@ -28,7 +29,7 @@ const MAX_AHEAD: u64 = 8 << 20;
 /// Reads packets.
 pub(super) struct Packets<R> {
     scanner: Scanner<R>,
-    with_backtraces: bool,
+    reading: Reading,
     ahead: Option<Ahead>,
     /// Where the packets of the last segment go, if that is a thread.
     feed: Option<Feed>,
@@ -95,7 +96,7 @@ impl<R: Read> Packets<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
             scanner: Scanner::new(input),
-            with_backtraces: true,
+            reading: Reading { major: MAJOR, with_backtraces: true },
             ahead: None,
             feed: None,
             read: VecDeque::new(),
@@ -105,9 +106,14 @@ impl<R: Read> Packets<R> {
         }
     }
 
+    /// The trace's major version. To be called before the first checkpoint has been read.
+    pub(super) fn set_major(&mut self, major: u64) {
+        self.reading.major = major;
+    }
+
     /// To be called before the first checkpoint has been read.
     pub(super) fn skip_backtraces(&mut self) {
-        self.with_backtraces = false;
+        self.reading.with_backtraces = false;
     }
 
     /// From here on segments are decoded by so many threads, if the system has them.
@@ -200,9 +206,9 @@ impl<R: Read> Packets<R> {
     fn begin(&mut self, checkpoint: Checkpoint) -> Start {
         let Checkpoint { sequence, time, next_id, actor, .. } = checkpoint;
         let segment = match &self.ahead {
-            None => Source::Here(Box::new(Decoding::new(&checkpoint, self.with_backtraces))),
+            None => Source::Here(Box::new(Decoding::new(&checkpoint, self.reading))),
             Some(ahead) => {
-                let (bodies, pieces) = ahead.begin(checkpoint, self.with_backtraces);
+                let (bodies, pieces) = ahead.begin(checkpoint, self.reading);
                 self.feed = Some(Feed { bodies, sequence: sequence.wrapping_add(1) });
                 Source::Thread(pieces)
             }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::num::NonZero;
 
+use super::Version;
 use super::damages::Damages;
 use super::error::{Cause, Damage, Error, Fault};
 use super::events::Actor;
@@ -67,7 +68,7 @@ pub struct BirthDetails {
 pub struct Reader<R> {
     packets: Packets<R>,
     info: TraceInfo,
-    minor: u64,
+    version: Version,
     names: Names,
     /// None where the state that the next packet builds on was lost.
     segment: Option<Source>,
@@ -126,15 +127,16 @@ impl<R: Read> Reader<R> {
                 _ => {}
             }
         };
-        let (info, minor) = match header::decode(&payload) {
+        let (info, version) = match header::decode(&payload) {
             Ok(outcome) => outcome?,
             Err(_) => return Err(Error::NotATrace(lookalike)),
         };
+        packets.set_major(version.major);
         let (start, domain) = (info.start_time, info.initial_domain.0);
         Ok(Self {
             packets,
             info,
-            minor,
+            version,
             names: Names::new(),
             segment: None,
             piece: Piece::empty(start, AllocationId(0)),
@@ -174,9 +176,9 @@ impl<R: Read> Reader<R> {
         &self.info
     }
 
-    /// The format's minor version; its major one is [`MAJOR`](super::MAJOR).
-    pub fn minor_version(&self) -> u64 {
-        self.minor
+    /// The format's version.
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// What comes next and its time, or `None` at the end.

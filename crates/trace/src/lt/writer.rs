@@ -164,7 +164,7 @@ impl<W: Write> Writer<W> {
         };
         let mut writer = Self {
             output: Output { inner: output, written: 0, has_failed: false },
-            segment: Segment::new(&first, true),
+            segment: Segment::to_write(&first),
             draft: Draft::new(start),
             dictionary: Dictionary::new(),
             actor,
@@ -452,7 +452,7 @@ impl<W: Write> Writer<W> {
             actor: self.events().actor(),
             living: self.events().living().collect(),
         };
-        self.segment.renew(&checkpoint, true);
+        self.segment.renew(&checkpoint);
         self.stack.clear();
         self.last_born_by = None;
         self.write_checkpoint(&checkpoint)

@@ -4,9 +4,10 @@
 //! `LIFETRACE_BLESS=1 cargo test -p lifetrace-trace --test lt golden` writes those of the current
 //! version anew; only a change of version may do that.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use lifetrace_trace::lt::{Reader, Summary};
+use lifetrace_trace::lt::{MAJOR, Reader, Summary, Version};
 
 use lifetrace_trace::transfer::Format;
 
@@ -18,16 +19,24 @@ use crate::support::{fixtures, fixtures_with, read_from};
 
 /// Traces of the current version, and what they are made from.
 fn expected() -> Vec<(PathBuf, Vec<u8>)> {
-    let of_memtrace = |name: &str| {
+    let of_memtrace = |name: &'static str| {
         let bytes = std::fs::read(fixtures().join(name).with_extension("ctf")).unwrap();
-        (fixtures().join(format!("{name}-v1.0.lt")), converted(&bytes, Format::Lt).0)
+        (name, converted(&bytes, Format::Lt).0)
     };
-    let names = ["ocamlopt-1e-6", "listmap-1e-5", "server-1e-5"];
-    let mut all: Vec<_> = names.into_iter().map(of_memtrace).collect();
-    all.push((fixtures().join("sample-v1.0.lt"), sample::trace()));
-    all.push((fixtures().join("crowd-v1.0.lt"), crowd::trace()));
-    all.push((fixtures().join("managed-v1.0.lt"), managed::trace()));
-    all
+    let names = ["ocamlopt-1e-6", "json-1e-5", "listmap-1e-5", "server-1e-5"];
+    let converted = names.into_iter().map(of_memtrace);
+    let made =
+        [("sample", sample::trace()), ("crowd", crowd::trace()), ("managed", managed::trace())];
+    let Version { major, minor } = Version::CURRENT;
+    let path = |name: &str| fixtures().join(format!("{name}-v{major}.{minor}.lt"));
+    converted.chain(made).map(|(name, trace)| (path(name), trace)).collect()
+}
+
+/// Of a golden file, by its name. Other files are recordings of no matter which.
+fn version(path: &Path) -> Option<Version> {
+    let (_, version) = path.file_stem()?.to_str()?.rsplit_once("-v")?;
+    let (major, minor) = version.split_once('.')?;
+    Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
 #[test]
@@ -44,16 +53,17 @@ fn the_current_version_is_written_as_before() {
 #[test]
 fn all_golden_files_are_whole() {
     let paths = fixtures_with("lt");
-    assert!(paths.len() >= 5);
+    let versions: BTreeSet<u64> = paths.iter().filter_map(|it| Some(version(it)?.major)).collect();
+    assert!(versions.into_iter().eq(1..=MAJOR));
     for path in paths {
         let bytes = std::fs::read(&path).unwrap();
         let mut reader = Reader::open(&bytes[..]).unwrap();
         // What is written for a version has all that there is; a recording may be short.
-        let is_of_a_version = path.to_string_lossy().ends_with("-v1.0.lt");
-        let least = if is_of_a_version { 400 } else { 1 };
+        let version = version(&path);
+        let least = if version.is_some() { 400 } else { 1 };
         assert!(read_from(&mut reader).len() > least, "{}", path.display());
         assert!(reader.is_complete() && reader.damages().is_empty(), "{}", path.display());
-        assert_eq!(reader.minor_version(), 0);
+        assert!(version.is_none_or(|version| version == reader.version()), "{}", path.display());
         let (index, passed) = (reader.index().unwrap(), reader.passed());
         assert_eq!(index.checkpoints, passed.checkpoints);
         let Summary { packets, frames, .. } = index.summary;

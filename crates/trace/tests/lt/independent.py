@@ -363,11 +363,33 @@ class Events:
 NONE = object()
 
 
-class Backtraces:
+class History:
+    """All symbols, and where the last three were last followed by something."""
+
     def __init__(self):
+        self.symbols, self.places, self.lengths = [None], {}, Number(4)
+
+    def look(self, stack):
+        place = context(stack, 3) >> 16
+        found = self.places.get(place)
+        self.places[place] = len(self.symbols)
+        return found if found and len(self.symbols) - found < 65536 else None
+
+
+def context(stack, count):
+    result = 0x11
+    for symbol in ([0, 0, 0] + stack)[: -1 - count : -1]:
+        result = hash32(result, symbol)
+    return result
+
+
+class Backtraces:
+    def __init__(self, major):
         self.stack, self.known, self.parked = [], 0, []
         self.table, self.candidates = Table(), {}
         self.kept, self.followed = Mixer(2, 1 << 15), Mixer(3, 26214)
+        self.history = History() if major >= 2 else None
+        self.cuts, self.more = [0], Number(4)
 
     def switch(self, before, after):
         if before == after:
@@ -383,17 +405,40 @@ class Backtraces:
         common = self.common(decoder, size)
         excluded = self.stack[common] if common < old else NONE
         del self.stack[common:]
+        history = self.history
+        place, streak = history and history.look(self.stack), 0
         while True:
+            if streak == 8:
+                for _ in range(history.lengths.code(decoder)):
+                    symbol = history.symbols[place]
+                    history.symbols.append(symbol)
+                    place += 1
+                    if symbol:
+                        self.stack.append(symbol)
+                        history.look(self.stack)
+                if history.symbols[-1] == 0:
+                    return
+                excluded, place, streak = history.symbols[place], None, 0
             symbol = self.symbol(decoder, size, excluded)
+            excluded = NONE
+            if history:
+                history.symbols.append(symbol)
             if symbol == 0:
                 return
             self.stack.append(symbol)
-            excluded = NONE
+            if history:
+                found = history.look(self.stack)
+                if place and history.symbols[place] == symbol:
+                    place, streak = place + 1, streak + 1
+                else:
+                    place, streak = found, 0
 
     def common(self, decoder, size):
         innermost, inner = self.stack[-1] if self.stack else 0, 0
         for depth in range(len(self.stack), 0, -1):
             frame = self.stack[depth - 1]
+            if self.history and len(self.stack) - depth == 16:
+                return self.cut(decoder, depth)
             place = hash32(hash32(0x71, frame), inner)
             sized = hash32(hash32(place ^ 0x72, innermost), size)
             opinions = [self.table[place >> 16], self.table[sized >> 16]]
@@ -402,11 +447,16 @@ class Backtraces:
             inner = frame
         return 0
 
+    def cut(self, decoder, depth):
+        for rank, cut in enumerate(self.cuts):
+            if cut <= depth and self.table["cut", rank].code(decoder):
+                self.cuts.insert(0, self.cuts.pop(rank))
+                return cut
+        self.cuts = [depth - self.more.code(decoder)] + self.cuts[:3]
+        return self.cuts[0]
+
     def symbol(self, decoder, size, excluded):
-        first, second, third = ([0, 0, 0] + self.stack)[: -4 : -1]
-        first = hash32(0x11, first)
-        second = hash32(first, second)
-        third = hash32(second, third)
+        first, second, third = (context(self.stack, count) for count in (1, 2, 3))
         orders = [hash32(second ^ 0x51, size), third, second, first]
         asked = [excluded]
         for number, order in enumerate(orders):
@@ -651,17 +701,18 @@ class Facts:
 
 def header(payload):
     plain = Plain(payload)
-    assert plain.varint() == 1, "major version"
+    major = plain.varint()
+    assert major in (1, 2), "major version"
     plain.varint()
     start, rate, word, pid = plain.varint(), plain.u64(), plain.varint(), plain.varint()
     domain = plain.varint()
     names = [plain.string() for _ in range(3)]
     context = [plain.string()] if plain.varint() else []
-    return ["header", start, rate, word, pid, domain, *names, *context]
+    return major, ["header", start, rate, word, pid, domain, *names, *context]
 
 
 class Segment:
-    def __init__(self, payload):
+    def __init__(self, payload, major):
         plain = Plain(payload)
         self.sequence, self.time = plain.varint(), plain.varint()
         next_id, actor = plain.varint(), (plain.varint(), plain.varint())
@@ -674,7 +725,7 @@ class Segment:
             young = table[young].code(decoder)
             living.append((last, bool(young)))
         self.events = Events(next_id, actor, living)
-        self.backtraces, self.frames, self.facts = Backtraces(), Frames(), Facts()
+        self.backtraces, self.frames, self.facts = Backtraces(major), Frames(), Facts()
         self.told = []
 
     def data(self, payload):
@@ -725,10 +776,11 @@ def lines(data):
     segment, headers = None, 0
     for kind, _, payload in packets(data):
         if kind == 1 and headers == 0:
-            yield header(payload)
+            major, line = header(payload)
+            yield line
         headers += kind == 1
         if kind == 2:
-            segment = Segment(payload)
+            segment = Segment(payload, major)
         if kind == 3:
             yield from segment.data(payload)
         if kind == 4:

@@ -25,9 +25,18 @@ fn source() -> impl Strategy<Value = Source> {
 fn backtrace() -> impl Strategy<Value = Vec<LocationCode>> {
     let code = prop_oneof![0..5u64, 0..30u64, Just(u64::MAX)];
     let frames = prop::collection::vec(code.prop_map(LocationCode), 0..30);
-    (frames, prop::bool::weighted(0.1)).prop_map(|(mut frames, is_growth)| {
+    let all = prop_oneof![3 => frames, 1 => recursion()];
+    (all, prop::bool::weighted(0.1)).prop_map(|(mut frames, is_growth)| {
         frames.extend(is_growth.then_some(GROWTH));
         frames
+    })
+}
+
+/// A few functions that call each other again and again, and one that does not.
+fn recursion() -> impl Strategy<Value = Vec<LocationCode>> {
+    (0..3u64, 1..4u64, 0..300usize, 0..5u64).prop_map(|(outer, period, depth, leaf)| {
+        let turns = (0..depth as u64).map(|at| 10 * period + at % period);
+        [outer].into_iter().chain(turns).chain([leaf]).map(LocationCode).collect()
     })
 }
 

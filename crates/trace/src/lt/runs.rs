@@ -1,0 +1,157 @@
+//! Runs of symbols that were there before: deep stacks cost a decision for each run, not for each frame.
+//!
+//! All symbols so far, ends of backtraces included, are the *history*. Where the last three symbols stood the
+//! last time, what follows is foreseen to follow again. Once that was right several times in a row, how
+//! long it stays right is told by one number, and so many symbols are copied. A recursion follows itself:
+//! its run reads what it has just written.
+//!
+//! ```text
+//! history    … rest value rest value rest END │ parse rest value rest value rest value string END
+//!                                                        └ as before ─┘ └ run of 3 ─┘ └ coded one by one
+//! ```
+
+use super::backtraces::{END, Symbol};
+use super::coder::Coder;
+use super::number::Number;
+
+/// Symbols that are kept.
+const LENGTH: usize = 1 << 16;
+
+/// So many contexts have a place.
+const CONTEXT_BITS: u32 = 16;
+
+/// A symbol's number in the history, from 1 on, in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+/// The history.
+pub(super) struct Runs {
+    symbols: Box<[Symbol; LENGTH]>,
+    /// The next symbol's.
+    next: Place,
+    /// What came after each context, or 0.
+    places: Box<[u32; 1 << CONTEXT_BITS]>,
+    lengths: Number,
+}
+
+impl Place {
+    #[inline]
+    pub(super) fn after(self, symbols: usize) -> Place {
+        Place(self.0.wrapping_add(symbols as u32))
+    }
+}
+
+impl Runs {
+    pub(super) fn new() -> Self {
+        Self { symbols: zeros(), next: Place(1), places: zeros(), lengths: Number::new(4) }
+    }
+
+    /// The place of what is foreseen after the symbols with this hash, and the next symbol's from here on.
+    #[inline]
+    pub(super) fn look(&mut self, context: u32) -> Option<Place> {
+        let place = &mut self.places[(context >> (32 - CONTEXT_BITS)) as usize];
+        let found = Place(std::mem::replace(place, self.next.0));
+        (found.0 != 0 && self.distance(found) < LENGTH).then_some(found)
+    }
+
+    /// A symbol of the history.
+    #[inline]
+    pub(super) fn at(&self, place: Place) -> Symbol {
+        self.symbols[place.0 as usize % LENGTH]
+    }
+
+    /// The next symbol.
+    #[inline]
+    pub(super) fn add(&mut self, symbol: Symbol) {
+        self.symbols[self.next.0 as usize % LENGTH] = symbol;
+        self.next = self.next.after(1);
+    }
+
+    /// Codes how many of the symbols from that place on come next: all of `frames` and the end at most.
+    #[inline]
+    pub(super) fn code<C: Coder>(&mut self, coder: &mut C, from: Place, frames: &[u32]) -> usize {
+        let count = self.count(from, frames);
+        self.lengths.code(coder, count as u64) as usize
+    }
+
+    fn count(&self, from: Place, frames: &[u32]) -> usize {
+        let distance = self.distance(from);
+        let wanted = |at: usize| frames.get(at).map_or(END, |frame| frame + 1);
+        // What is further than the history's end will be what was written by then.
+        let foreseen = |at: usize| match at.checked_sub(distance) {
+            None => self.at(from.after(at)),
+            Some(written) => wanted(written),
+        };
+        (0..=frames.len()).take_while(|&at| foreseen(at) == wanted(at)).count()
+    }
+
+    /// How far back that is.
+    #[inline]
+    fn distance(&self, place: Place) -> usize {
+        self.next.0.wrapping_sub(place.0) as usize
+    }
+}
+
+fn zeros<const N: usize>() -> Box<[u32; N]> {
+    let zeros = vec![0; N].into_boxed_slice();
+    zeros.try_into().unwrap_or_else(|_| unreachable!("it has so many"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::coder::{Encoder, Paused};
+    use super::*;
+
+    fn history(symbols: &[Symbol]) -> Runs {
+        let mut runs = Runs::new();
+        symbols.iter().for_each(|&symbol| runs.add(symbol));
+        runs
+    }
+
+    #[test]
+    fn a_run_ends_where_it_is_wrong_or_with_the_backtrace() {
+        let runs = history(&[5, 6, 7, END, 9]);
+        let count = |frames: &[u32]| runs.count(Place(1), frames);
+        assert_eq!(count(&[4, 5, 8]), 2);
+        assert_eq!(count(&[4, 5]), 2);
+        assert_eq!(count(&[4, 5, 6]), 4);
+        assert_eq!(count(&[4, 5, 6, 1]), 3);
+        assert_eq!(count(&[]), 0);
+        assert_eq!(runs.count(Place(4), &[]), 1);
+    }
+
+    #[test]
+    fn a_recursion_follows_itself() {
+        let runs = history(&[1, 5, 6]);
+        assert_eq!(runs.count(Place(2), &[4, 5, 4, 5, 4, 4]), 5);
+    }
+
+    #[test]
+    fn what_followed_is_found_for_as_long_as_it_is_kept() {
+        let mut runs = history(&[5]);
+        assert_eq!(runs.look(77 << 16), None);
+        runs.add(6);
+        assert_eq!(runs.look(77 << 16), Some(Place(2)));
+        assert_eq!(runs.at(Place(2)), 6);
+        for _ in 0..LENGTH - 1 {
+            runs.add(7);
+        }
+        assert_eq!(runs.look(77 << 16), Some(Place(3)));
+        for _ in 0..LENGTH {
+            runs.add(8);
+        }
+        assert_eq!(runs.look(77 << 16), None);
+    }
+
+    #[test]
+    fn lengths_come_back() {
+        let mut encoder = Encoder::new();
+        let mut runs = history(&[5, 6, END]);
+        assert_eq!(runs.code(&mut encoder, Place(1), &[4, 5]), 3);
+        assert_eq!(runs.code(&mut encoder, Place(1), &[4, 8]), 1);
+        let stream = encoder.finish();
+        let (mut decoder, mut runs) = (Paused::start(&stream).resume(&stream), Runs::new());
+        assert_eq!(runs.code(&mut decoder, Place(1), &[]), 3);
+        assert_eq!(runs.code(&mut decoder, Place(1), &[]), 1);
+    }
+}
