@@ -17,52 +17,22 @@
 
 use core::ops::Range;
 
-use crate::buffer::Buffer;
-use crate::layouts::{Layouts, Place};
+use crate::layouts::Layouts;
+use crate::search::{Found, Fresh, IS_RETURNED_TO, Search, pairs, state_of};
+use crate::stack::caller;
+pub use crate::stack::{Frames, State};
 use crate::tail::Tail;
-
-/// Where a walk is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    /// Of the frame, a multiple of 8.
-    pub stack: u64,
-    /// The address in its code to which its callee returns.
-    pub code: u64,
-}
-
-/// A stack and the tables that explain it.
-pub trait Frames {
-    /// The frame of a state, by the name that the runtime has for it: any number but 0. Frames that the runtime passes over
-    /// are passed over, and `state` becomes that of the frame. `None`: there are no more frames.
-    fn frame(&self, state: &mut State) -> Option<u64>;
-
-    /// Where the stack pointer is in the caller of the frame with that name and state: how far from the frame's
-    /// own depends on the frame's code alone, as its name does.
-    fn caller(&self, frame: u64, state: State) -> u64;
-
-    /// The address to which a frame returns whose caller's stack pointer is `stack`.
-    fn return_address(&self, stack: u64) -> u64;
-}
 
 /// The last walk. All zero is none.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// Pairs, innermost frame first: the stack pointer, and in its lowest bit whether the frame before has
-    /// returned right to this state, with nothing passed over in between; and the address.
+    /// Innermost frame first, as [pairs](crate::search).
     states: Tail,
     /// What the frames are called.
     names: Tail,
     fresh: Fresh,
     layouts: Layouts,
     agreed: usize,
-}
-
-/// What a walk has found so far and does not leave where it is, in the same terms.
-#[derive(Debug, Default)]
-struct Fresh {
-    states: Buffer,
-    names: Buffer,
-    length: usize,
 }
 
 /// How a walk ends.
@@ -72,22 +42,7 @@ struct End {
     is_whole: bool,
 }
 
-/// How looking up ends.
-enum Found {
-    /// At a state of the last walk, the one with this index.
-    Met(usize),
-    /// With the stack.
-    End,
-    /// With as many frames as are wanted, or the memory for them.
-    CutOff,
-}
-
 const CUT_OFF: End = End { kept: 0, is_whole: false };
-
-const IS_RETURNED_TO: u64 = 1;
-
-/// Where a state is looked for among those of the last walk, it is mostly so near.
-const NEAR: usize = 8;
 
 impl Chain {
     /// Walks from `state`, at most so many frames; whether that was to the end. Without memory there are
@@ -174,8 +129,7 @@ impl Chain {
         most: usize,
     ) -> Found {
         let Chain { states, fresh, layouts, .. } = self;
-        let mut search =
-            Search { stack, last: pairs(states), met, layouts, place: Place::default() };
+        let mut search = Search::new(stack, pairs(states), met, layouts);
         loop {
             let (count, found) = search.fill(state, fresh.room(most));
             fresh.length += count;
@@ -229,141 +183,6 @@ impl Chain {
     fn state(&self, index: usize) -> State {
         state_of(&pairs(&self.states)[index])
     }
-}
-
-/// For frames, from the innermost outwards.
-struct Search<'a, F> {
-    stack: &'a F,
-    /// The states of the last walk, and the index to which this one has come.
-    last: &'a [[u64; 2]],
-    met: usize,
-    layouts: &'a mut Layouts,
-    /// Of the layout of the frame before.
-    place: Place,
-}
-
-impl<F: Frames> Search<'_, F> {
-    /// Puts frames where there is room for them. How many, and how it ended if not with that.
-    #[inline]
-    fn fill(&mut self, state: &mut State, room: Room<'_>) -> (usize, Option<Found>) {
-        let length = room.states.len().min(room.names.len());
-        for (count, (pair, name)) in room.states.iter_mut().zip(room.names).enumerate() {
-            self.met = first_at(self.last, self.met, state.stack);
-            if self.last.get(self.met).is_some_and(|pair| state_of(pair) == *state) {
-                return (count, Some(Found::Met(self.met)));
-            }
-            let Some((frame, caller, is_returned_to)) = self.next(state) else {
-                return (count, Some(Found::End));
-            };
-            *pair = [state.stack | u64::from(is_returned_to), state.code];
-            *name = frame;
-            *state = State { stack: caller, code: self.stack.return_address(caller) };
-        }
-        (length, None)
-    }
-
-    /// The frame of a state, its caller's stack pointer, and whether nothing was passed over to come to it.
-    #[inline]
-    fn next(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
-        let (place, layout) = self.layouts.find(self.place, state.code);
-        self.place = place;
-        match layout {
-            Some(layout) => Some((layout.name, state.stack + u64::from(layout.size), true)),
-            None => self.look_up(state),
-        }
-    }
-
-    #[cold]
-    fn look_up(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
-        let arrived = *state;
-        let frame = self.stack.frame(state)?;
-        let caller = self.stack.caller(frame, *state);
-        let is_returned_to = *state == arrived;
-        if is_returned_to {
-            self.layouts.put(self.place, state.code, frame, caller - state.stack);
-        }
-        Some((frame, caller, is_returned_to))
-    }
-}
-
-#[inline]
-fn pairs(states: &Tail) -> &[[u64; 2]] {
-    states.words().as_chunks().0
-}
-
-#[inline]
-fn state_of(&[stack, code]: &[u64; 2]) -> State {
-    State { stack: stack & !IS_RETURNED_TO, code }
-}
-
-/// The first index, from `from` on, that is not further in than `stack`.
-#[inline]
-fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
-    let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
-    for at in from..from + NEAR {
-        if !last.get(at).is_some_and(is_further_in) {
-            return at;
-        }
-    }
-    let near = from + NEAR;
-    near + last.get(near..).unwrap_or_default().partition_point(is_further_in)
-}
-
-/// Where frames can be put, of either as many.
-struct Room<'a> {
-    states: &'a mut [[u64; 2]],
-    names: &'a mut [u64],
-}
-
-impl Fresh {
-    /// For no more than `most` in all.
-    fn room(&mut self, most: usize) -> Room<'_> {
-        let states = self.states.words_mut().as_chunks_mut().0;
-        let names = self.names.words_mut();
-        let end = most.min(states.len()).min(names.len()).max(self.length);
-        Room { states: &mut states[self.length..end], names: &mut names[self.length..end] }
-    }
-
-    /// Adds a frame; false if there are enough, or there is no memory.
-    #[inline]
-    fn add(&mut self, state: State, frame: u64, is_returned_to: bool, most: usize) -> bool {
-        let at = self.length;
-        if at >= most || !self.reserve(at + 1) {
-            return false;
-        }
-        self.states.words_mut()[2 * at..2 * at + 2]
-            .copy_from_slice(&[state.stack | u64::from(is_returned_to), state.code]);
-        self.names.words_mut()[at] = frame;
-        self.length = at + 1;
-        true
-    }
-
-    /// Adds frames of another walk, to the first of which this one has returned.
-    fn add_all(&mut self, states: &[u64], names: &[u64]) -> bool {
-        let (at, end) = (self.length, self.length + names.len());
-        if !self.reserve(end) {
-            return false;
-        }
-        self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
-        self.names.words_mut()[at..end].copy_from_slice(names);
-        if at < end {
-            self.states.words_mut()[2 * at] |= IS_RETURNED_TO;
-        }
-        self.length = end;
-        true
-    }
-
-    #[inline]
-    fn reserve(&mut self, length: usize) -> bool {
-        self.states.reserve(2 * length) && self.names.reserve(length)
-    }
-}
-
-/// The state to which a frame returns.
-#[inline]
-fn caller(stack: &impl Frames, frame: u64, state: State) -> State {
-    let caller = stack.caller(frame, state);
-    State { stack: caller, code: stack.return_address(caller) }
 }
 
 #[cfg(test)]

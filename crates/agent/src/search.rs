@@ -1,0 +1,176 @@
+//! The frames of a walk that are new, up to where the last walk is met.
+//!
+//! States are kept as pairs: the stack pointer, and in its lowest bit whether the frame before has returned
+//! right to this state, with nothing passed over in between; and the address.
+
+use crate::buffer::Buffer;
+use crate::layouts::{Layouts, Place};
+use crate::stack::{Frames, State};
+use crate::tail::Tail;
+
+/// What a walk has found so far and does not leave where it is, in the same terms.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh {
+    pub(crate) states: Buffer,
+    pub(crate) names: Buffer,
+    pub(crate) length: usize,
+}
+
+/// How looking up ends.
+pub(crate) enum Found {
+    /// At a state of the last walk, the one with this index.
+    Met(usize),
+    /// With the stack.
+    End,
+    /// With as many frames as are wanted, or the memory for them.
+    CutOff,
+}
+
+pub(crate) const IS_RETURNED_TO: u64 = 1;
+
+/// Where a state is looked for among those of the last walk, it is mostly so near.
+const NEAR: usize = 8;
+
+/// For frames, from the innermost outwards.
+pub(crate) struct Search<'a, F> {
+    stack: &'a F,
+    /// The states of the last walk, and the index to which this one has come.
+    last: &'a [[u64; 2]],
+    met: usize,
+    layouts: &'a mut Layouts,
+    /// Of the layout of the frame before.
+    place: Place,
+}
+
+impl<'a, F: Frames> Search<'a, F> {
+    /// In a stack of which the last walk found `last`, from its index `met` on.
+    pub(crate) fn new(
+        stack: &'a F,
+        last: &'a [[u64; 2]],
+        met: usize,
+        layouts: &'a mut Layouts,
+    ) -> Self {
+        Search { stack, last, met, layouts, place: Place::default() }
+    }
+
+    /// Puts frames where there is room for them. How many, and how it ended if not with that.
+    #[inline]
+    pub(crate) fn fill(&mut self, state: &mut State, room: Room<'_>) -> (usize, Option<Found>) {
+        let length = room.states.len().min(room.names.len());
+        for (count, (pair, name)) in room.states.iter_mut().zip(room.names).enumerate() {
+            self.met = first_at(self.last, self.met, state.stack);
+            if self.last.get(self.met).is_some_and(|pair| state_of(pair) == *state) {
+                return (count, Some(Found::Met(self.met)));
+            }
+            let Some((frame, caller, is_returned_to)) = self.next(state) else {
+                return (count, Some(Found::End));
+            };
+            *pair = [state.stack | u64::from(is_returned_to), state.code];
+            *name = frame;
+            *state = State { stack: caller, code: self.stack.return_address(caller) };
+        }
+        (length, None)
+    }
+
+    /// The frame of a state, its caller's stack pointer, and whether nothing was passed over to come to it.
+    #[inline]
+    fn next(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
+        let (place, layout) = self.layouts.find(self.place, state.code);
+        self.place = place;
+        match layout {
+            Some(layout) => Some((layout.name, state.stack + u64::from(layout.size), true)),
+            None => self.look_up(state),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
+        let arrived = *state;
+        let frame = self.stack.frame(state)?;
+        let caller = self.stack.caller(frame, *state);
+        let is_returned_to = *state == arrived;
+        if is_returned_to {
+            self.layouts.put(self.place, state.code, frame, caller - state.stack);
+        }
+        Some((frame, caller, is_returned_to))
+    }
+}
+
+#[inline]
+pub(crate) fn pairs(states: &Tail) -> &[[u64; 2]] {
+    states.words().as_chunks().0
+}
+
+#[inline]
+pub(crate) fn state_of(&[stack, code]: &[u64; 2]) -> State {
+    State { stack: stack & !IS_RETURNED_TO, code }
+}
+
+/// The first index, from `from` on, that is not further in than `stack`.
+#[inline]
+fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
+    let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
+    for at in from..from + NEAR {
+        if !last.get(at).is_some_and(is_further_in) {
+            return at;
+        }
+    }
+    let near = from + NEAR;
+    near + last.get(near..).unwrap_or_default().partition_point(is_further_in)
+}
+
+/// Where frames can be put, of either as many.
+pub(crate) struct Room<'a> {
+    states: &'a mut [[u64; 2]],
+    names: &'a mut [u64],
+}
+
+impl Fresh {
+    /// For no more than `most` in all.
+    pub(crate) fn room(&mut self, most: usize) -> Room<'_> {
+        let states = self.states.words_mut().as_chunks_mut().0;
+        let names = self.names.words_mut();
+        let end = most.min(states.len()).min(names.len()).max(self.length);
+        Room { states: &mut states[self.length..end], names: &mut names[self.length..end] }
+    }
+
+    /// Adds a frame; false if there are enough, or there is no memory.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        state: State,
+        frame: u64,
+        is_returned_to: bool,
+        most: usize,
+    ) -> bool {
+        let at = self.length;
+        if at >= most || !self.reserve(at + 1) {
+            return false;
+        }
+        self.states.words_mut()[2 * at..2 * at + 2]
+            .copy_from_slice(&[state.stack | u64::from(is_returned_to), state.code]);
+        self.names.words_mut()[at] = frame;
+        self.length = at + 1;
+        true
+    }
+
+    /// Adds frames of another walk, to the first of which this one has returned.
+    pub(crate) fn add_all(&mut self, states: &[u64], names: &[u64]) -> bool {
+        let (at, end) = (self.length, self.length + names.len());
+        if !self.reserve(end) {
+            return false;
+        }
+        self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
+        self.names.words_mut()[at..end].copy_from_slice(names);
+        if at < end {
+            self.states.words_mut()[2 * at] |= IS_RETURNED_TO;
+        }
+        self.length = end;
+        true
+    }
+
+    #[inline]
+    pub(crate) fn reserve(&mut self, length: usize) -> bool {
+        self.states.reserve(2 * length) && self.names.reserve(length)
+    }
+}
