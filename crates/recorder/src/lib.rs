@@ -39,6 +39,7 @@
 mod admission;
 mod assemble;
 mod clock;
+mod codes;
 mod collections;
 mod collector;
 mod container;
