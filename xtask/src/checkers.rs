@@ -1,11 +1,12 @@
-//! Programs that check others by running them in ways that no machine does: loom and Miri.
+//! Programs that check others: loom and Miri by running them in ways that no machine does,
+//! cargo-semver-checks by what they promise.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::shell;
+use crate::{shell, tools};
 
 /// Cases of a property: Miri is some thousand times slower than the machine.
 const MIRI_CASES: &str = "1";
@@ -39,6 +40,21 @@ pub fn miri() -> Result<()> {
     // Where the tests lie is asked by what runs them.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", MIRI_CASES);
     shell::run(without_cargos_variables(command))
+}
+
+/// Whether the crate `lifetrace` breaks nothing that worked with it as it was at the commit `since`: until it is
+/// published, there is nothing else to compare it with.
+///
+/// # Errors
+/// If it does; what that is has been printed.
+pub fn semver(since: &str) -> Result<()> {
+    if !tools::exists("cargo-semver-checks") {
+        eprintln!("skipped: cargo install --locked cargo-semver-checks");
+        return Ok(());
+    }
+    shell::cargo(&format!(
+        "semver-checks --package lifetrace --all-features --release-type minor --baseline-rev {since}"
+    ))
 }
 
 fn has_miri(toolchain: &str) -> bool {

@@ -51,6 +51,8 @@ usage: cargo xtask COMMAND
                   of 100 million); appends to benchmarks/record/report
   loom            model checking of the ring and of the agent's phases
   miri            Miri on the transport crate, where a toolchain has it
+  semver COMMIT   whether what uses the crate `lifetrace` as it was then still compiles, where there
+                  is cargo-semver-checks
   readers         exports as Go's pprof and Mozilla's profiler understand them, which come from PyPI
                   (by python3 with pip) and npm
   soak NAME       a long run that must pass: cpython [TEST]..., sqlite, stress [--minutes N], kills;
@@ -84,6 +86,7 @@ fn main() -> Result<()> {
         ["bench", "report", "--large"] => bench::report::run(true),
         ["loom"] => checkers::loom(),
         ["miri"] => checkers::miri(),
+        ["semver", since] => checkers::semver(since),
         ["readers"] => readers::run(),
         ["soak", ref words @ ..] => soak::run(words),
         ["synth", ref words @ ..] => synth::run(words),

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,6 +42,10 @@ pub struct Recording {
     max_size: Option<u64>,
     audience: Option<Audience>,
 }
+
+// It is done with whole, and panics of the trackers in it end where they are called.
+impl UnwindSafe for Recording {}
+impl RefUnwindSafe for Recording {}
 
 /// How densely to sample, as it is said.
 #[derive(Clone, Copy, Debug)]
