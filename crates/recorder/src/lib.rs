@@ -39,7 +39,6 @@
 mod admission;
 mod assemble;
 mod clock;
-mod codes;
 mod collections;
 mod collector;
 mod container;

@@ -19,7 +19,6 @@ use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::{FRAMES_LEFT_OUT, FrameName, MANAGED_FRAME, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::codes::Codes;
 use crate::managed::ManagedNames;
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
 use crate::process::ProcessImage;
@@ -50,7 +49,8 @@ pub(crate) struct Places {
     /// Mappings so far.
     mappings: u32,
     managed: ManagedNames,
-    codes: Codes,
+    /// The code of a backtrace's word, while the address space stays as it is.
+    codes: FxHashMap<u64, LocationCode>,
     numbers: FxHashMap<Place, LocationCode>,
     /// The first has the code `first`, and so on.
     places: Vec<Place>,
@@ -82,7 +82,7 @@ impl Places {
             told: FxHashMap::default(),
             mappings: 0,
             managed: ManagedNames::default(),
-            codes: Codes::new(),
+            codes: FxHashMap::default(),
             numbers: FxHashMap::default(),
             places: Vec::new(),
             first: FIRST_CODE,
@@ -112,7 +112,7 @@ impl Places {
 
     pub(crate) fn unload(&mut self, start: u64) {
         if let Some(range) = self.space.unload(start) {
-            self.codes.retain(|address| !range.contains(&address));
+            self.codes.retain(|address, _| !range.contains(address));
         }
     }
 
@@ -133,7 +133,7 @@ impl Places {
         if word == FRAMES_LEFT_OUT {
             return LEFT_OUT;
         }
-        if let Some(code) = self.codes.get(word) {
+        if let Some(&code) = self.codes.get(&word) {
             return code;
         }
         let place = match word & MANAGED_FRAME {
@@ -141,7 +141,7 @@ impl Places {
             _ => Place::Managed(word & !MANAGED_FRAME),
         };
         let code = self.number(place);
-        self.codes.put(word, code);
+        self.codes.insert(word, code);
         code
     }
 
@@ -162,7 +162,7 @@ impl Places {
         let first = self.first + self.places.len() as u64;
         let (old, old_first) = (std::mem::take(&mut self.places), self.first);
         self.numbers = FxHashMap::default();
-        self.codes.clear();
+        self.codes = FxHashMap::default();
         self.first = first;
         for code in used {
             if let Some(&place) = code.0.checked_sub(old_first).and_then(|at| old.get(at as usize))

@@ -3,6 +3,8 @@
 /// Argument and result are in x0, as in C. OCaml 4 has x26 to x28 for itself, which C preserves.
 macro_rules! thunk_4 {
     ($name:ident, $callback:path) => {
+        // SAFETY: nothing but assembly, which keeps what its caller's convention has kept, and returns on
+        // the caller's stack. Called by the runtime alone.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
@@ -32,6 +34,8 @@ macro_rules! thunk_4 {
 /// A function of C's with four arguments, to which the stack pointer is added as the fifth.
 macro_rules! thunk_c {
     ($name:ident, $function:path) => {
+        // SAFETY: nothing but assembly, which keeps what its caller's convention has kept, and returns on
+        // the caller's stack. Called by the runtime alone.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(

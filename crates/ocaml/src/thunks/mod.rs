@@ -26,6 +26,7 @@ use x86_64::{thunk_4, thunk_5, thunk_c};
 pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
 
 /// A thunk's code.
+// SAFETY: only its address is used; it is called by the runtime, with its convention.
 pub(crate) type Code = unsafe extern "C" fn();
 
 thunk_4!(minor_4, allocated_minor);

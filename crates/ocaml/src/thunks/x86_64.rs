@@ -4,6 +4,8 @@
 /// rbx keeps the top of the stack while the stack is ours.
 macro_rules! thunk_4 {
     ($name:ident, $callback:path) => {
+        // SAFETY: nothing but assembly, which keeps what its caller's convention has kept, and returns on
+        // the caller's stack. Called by the runtime alone.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
@@ -31,6 +33,8 @@ macro_rules! thunk_4 {
 /// caller's.
 macro_rules! thunk_c {
     ($name:ident, $function:path) => {
+        // SAFETY: nothing but assembly, which keeps what its caller's convention has kept, and returns on
+        // the caller's stack. Called by the runtime alone.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
@@ -59,6 +63,7 @@ macro_rules! thunk_c {
 /// `caml_c_call` wants the function in rax, and C's arguments where C has them.
 macro_rules! thunk_5 {
     ($name:ident, $callback:path) => {
+        // SAFETY: nothing but a jump to `caml_c_call`, which returns to the caller. Called by the runtime alone.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(

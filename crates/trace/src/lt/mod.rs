@@ -51,6 +51,7 @@ mod mixer;
 mod names;
 mod number;
 mod opinions;
+mod output;
 mod packet;
 mod packets;
 mod piece;

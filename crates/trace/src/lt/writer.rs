@@ -11,6 +11,7 @@ use super::draft::Draft;
 use super::events::{Actor, Events, Step};
 use super::header;
 use super::index::{Index, Place, end_payload};
+use super::output::Output;
 use super::packet::{self, Kind};
 use super::segment::Segment;
 use crate::event::{GROWTH, Source, TraceInfo};
@@ -163,7 +164,7 @@ impl<W: Write> Writer<W> {
             living: Vec::new(),
         };
         let mut writer = Self {
-            output: Output { inner: output, written: 0, has_failed: false },
+            output: Output::new(output),
             segment: Segment::to_write(&first),
             draft: Draft::new(start),
             dictionary: Dictionary::new(),
@@ -473,33 +474,5 @@ impl<W: Write> Writer<W> {
         packet::put(Kind::CHECKPOINT, &checkpoint.encode(), &mut packet);
         self.sequence += 1;
         self.output.write(&packet)
-    }
-}
-
-/// The output, until it fails.
-struct Output<W> {
-    inner: W,
-    written: u64,
-    has_failed: bool,
-}
-
-impl<W> Output<W> {
-    fn check(&self) -> io::Result<()> {
-        match self.has_failed {
-            true => Err(io::Error::other("an earlier write to this trace failed")),
-            false => Ok(()),
-        }
-    }
-}
-
-impl<W: Write> Output<W> {
-    fn write(&mut self, packets: &[u8]) -> io::Result<()> {
-        self.check()?;
-        let outcome = self.inner.write_all(packets);
-        match outcome {
-            Ok(()) => self.written += packets.len() as u64,
-            Err(_) => self.has_failed = true,
-        }
-        outcome
     }
 }
