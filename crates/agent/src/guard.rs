@@ -138,15 +138,15 @@ pub fn exclude_thread() {
     tls::set_countdown(FAR);
 }
 
-/// Malloc's blocks are sampled at another rate from now on, by each thread from its next epoch on; whether
-/// the recorder could be told.
-pub fn change_rate(per_word: f64) -> bool {
-    let Entry::Recording(mut entered) = enter() else { return false };
+/// Malloc's blocks are sampled at another rate from now on, by each thread from its next epoch on. Whether
+/// the recorder could be told: there may be no room for the news just now. `None` if nothing is recorded.
+pub fn change_rate(per_word: f64) -> Option<bool> {
+    let Entry::Recording(mut entered) = enter() else { return None };
     let is_told = entered.send(Body::Rate { bits: per_word.to_bits() });
     if is_told {
         entered.session().change_rate(per_word, phase::samples());
     }
-    is_told
+    Some(is_told)
 }
 
 fn is_excluded() -> bool {

@@ -1,9 +1,9 @@
 //! The allocator that a program wraps around its own. \[UNSAFE\]
 //!
-//! Each of the four functions of [`GlobalAlloc`] is a jump through a pointer ([`crate::hooks`]). As long
-//! as there is no session, the pointers lead straight to the inner allocator: two instructions for a call.
-//! During a session they lead to functions that count down the words, as the preload library's do, and
-//! that know a sampled block by its address.
+//! As long as there is no session, `alloc` and `dealloc` are the inner allocator's, and one instruction
+//! more ([`crate::detour`]). Otherwise, and `alloc_zeroed` and `realloc` always, they are jumps through
+//! pointers ([`crate::hooks`]): during a session to functions that count down the words, as the preload
+//! library's do, and that know a sampled block by its address.
 //!
 //! The inner allocator of most programs is a type without contents. Then nobody has to be told where it
 //! is, and no instruction is spent on it: see [`Place`].
@@ -17,6 +17,7 @@ use lifetrace_agent::sampler::{WORD, words};
 use lifetrace_agent::tls;
 use lifetrace_native::region;
 
+use crate::detour;
 use crate::hooks::{self, Hooks, Table, Tables};
 use crate::sampled::{self, Inner};
 
@@ -269,8 +270,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: see above.
         unsafe {
-            let alloc = transmute::<*mut (), Allocate<A>>(self.hooks.alloc());
-            alloc(layout.size(), layout.align(), self.place())
+            if detour::is_open() {
+                let alloc = transmute::<*mut (), Allocate<A>>(self.hooks.alloc());
+                return alloc(layout.size(), layout.align(), self.place());
+            }
+            self.inner.alloc(layout)
         }
     }
 
@@ -278,8 +282,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: see above.
         unsafe {
-            let dealloc = transmute::<*mut (), Deallocate<A>>(self.hooks.dealloc());
-            dealloc(block, layout.size(), layout.align(), self.place());
+            if detour::is_open() {
+                let dealloc = transmute::<*mut (), Deallocate<A>>(self.hooks.dealloc());
+                return dealloc(block, layout.size(), layout.align(), self.place());
+            }
+            self.inner.dealloc(block, layout);
         }
     }
 

@@ -10,8 +10,9 @@
 //! may meet any mixture for a moment, and some may still be in functions of long before. Two things must
 //! hold, and do:
 //!
-//! - *Who frees a sampled block knows it.* All pointers that take blocks know before the first one counts,
-//!   and whoever places a sample has seen that ([`Claim::new`]).
+//! - *Who frees a sampled block knows it.* Calls take the [`detour`] by the pointers, and all pointers that
+//!   take blocks know, before the first one counts; and whoever places a sample has seen that
+//!   ([`Claim::new`]).
 //! - *Nobody places a sample once nobody knows any more*: see [`Placed`].
 //!
 //! All of this is of the program's global allocator. It is found by a call that it answers
@@ -25,6 +26,8 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use lifetrace_agent::lock::{Lock, Patience};
 use lifetrace_agent::placed::Placed;
 use lifetrace_agent::tls;
+
+use crate::detour;
 
 /// Where calls lead, and where they could.
 pub(crate) struct Hooks {
@@ -155,6 +158,7 @@ fn global() -> Option<&'static Hooks> {
 pub(crate) fn know() {
     change(Patience::Long, |hooks| {
         PLACED.want();
+        detour::open();
         hooks.lead_to(&hooks.tables.knowing);
     });
 }
@@ -183,6 +187,7 @@ fn rest_if_possible() {
     change(Patience::Short, |hooks| {
         if PLACED.may_be_forgotten() {
             hooks.lead_to(&hooks.tables.plain);
+            detour::close();
         }
     });
 }
