@@ -16,6 +16,8 @@ fn main() {
         println!("cargo:rerun-if-changed={}", crates.join(source).join("Cargo.toml").display());
     }
     println!("cargo:rerun-if-changed={}", crates.join("preload").join("build.rs").display());
+    // Its profile.
+    println!("cargo:rerun-if-changed={}", crates.join("../Cargo.toml").display());
     println!("cargo:rerun-if-changed=build.rs");
     let library = build(&crates.join("preload").join("Cargo.toml"));
     println!("cargo:rustc-env=LIFETRACE_PRELOAD_LIBRARY={}", library.display());

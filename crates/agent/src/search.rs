@@ -109,14 +109,20 @@ pub(crate) fn state_of(&[stack, code]: &[u64; 2]) -> State {
 /// The first index, from `from` on, that is not further in than `stack`.
 #[inline]
 fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
-    let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
-    for at in from..from + NEAR {
-        if !last.get(at).is_some_and(is_further_in) {
+    let near = last.len().min(from + NEAR);
+    let mut at = from;
+    while at < near {
+        if last[at][0] >= stack {
             return at;
         }
+        at += 1;
     }
-    let near = from + NEAR;
-    near + last.get(near..).unwrap_or_default().partition_point(is_further_in)
+    first_beyond(last, near, stack)
+}
+
+#[cold]
+fn first_beyond(last: &[[u64; 2]], near: usize, stack: u64) -> usize {
+    near + last[near..].partition_point(|pair| pair[0] < stack)
 }
 
 /// Where frames can be put, of either as many.

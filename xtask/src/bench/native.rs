@@ -1,11 +1,13 @@
 //! What recording costs, and what its peers cost: each workload in all variants in turn, compared
 //! round by round.
 //!
-//! The machine gets slower and faster meanwhile; within a round that hardly matters, and the order
-//! of the variants changes from round to round. How much it matters after all is seen in the row
+//! The machine gets slower and faster meanwhile; within a round that hardly matters. A run on both cores
+//! slows what comes after it, so the order of the variants is another one in each round, and by chance: none
+//! always follows the same one. How much it matters after all is seen in the row
 //! `bare-again`, in which the bare program is compared with itself.
 
 use anyhow::{Context, Result};
+use fastrand::Rng;
 
 use super::options::Options;
 use super::record::Record;
@@ -74,8 +76,9 @@ pub fn measure(
     runner.run(workload, bare).context("the first run, which is not counted")?;
     let mut results = Rounds::new(&variants);
     for round in 0..rounds {
-        for step in 0..variants.len() {
-            let variant = variants[(round + step) % variants.len()];
+        let mut order = variants.clone();
+        Rng::with_seed(round as u64).shuffle(&mut order);
+        for variant in order {
             if !variant.slow || round % SLOW_EVERY == 0 {
                 results.add(round, variant, runner.run(workload, variant)?);
             }
