@@ -55,21 +55,36 @@ fn push(
     let patience = if session.header.settings().exact() { Patience::Long } else { Patience::Short };
     let _held = LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?;
     let ring = session.ring(index);
-    let mut wait: Option<Wait<'_>> = None;
-    loop {
-        // The time is taken here, after the wait, so that a ring's messages are in order.
+    let mut say = || {
+        // The time is taken here, after a wait, so that a ring's messages are in order.
         let message = Message { time: sys::now(), thread, body };
         let encoded = codec::encode(&message, head);
         // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
         // process writes to a segment: a forked child leaves its parent's before it sends.
-        if unsafe { ring.push(encoded.head, encoded.tail) }.is_ok() {
-            return Ok(());
-        }
-        let wait = wait.get_or_insert_with(|| Wait::new(session, patience));
-        if !wait.again(&ring, &STUCK[index]) {
-            return Err(LostReason::RingFull);
+        unsafe { ring.push(encoded.head, encoded.tail) }.is_ok()
+    };
+    if say() || wait_for(session, patience, &ring, &STUCK[index], say) {
+        return Ok(());
+    }
+    Err(LostReason::RingFull)
+}
+
+/// Until it is said; false when it is time to give up.
+#[cold]
+fn wait_for(
+    session: &Session,
+    patience: Patience,
+    ring: &Ring<'_>,
+    stuck: &AtomicU64,
+    mut say: impl FnMut() -> bool,
+) -> bool {
+    let mut wait = Wait::new(session, patience);
+    while wait.again(ring, stuck) {
+        if say() {
+            return true;
         }
     }
+    false
 }
 
 /// One wait for room.

@@ -138,6 +138,7 @@ pub(crate) unsafe extern "C" fn collect(
 }
 
 /// As the runtime does it.
+#[inline(never)]
 fn for_program(array: &mut Array, first: State, most: usize, allocation: Option<usize>) -> isize {
     let descriptors = array.collecting.descriptors;
     let (mut state, mut count) = (first, 0);
@@ -202,6 +203,7 @@ fn walked(entered: &mut Entered, runtime: &Runtime, index: usize, is_whole: bool
     }
 }
 
+#[inline(never)]
 fn postponed(entered: &Entered, is_whole: bool) -> Option<Place> {
     // SAFETY: under the runtime's lock, and nobody keeps a reference.
     unsafe { &mut *WAITING.0.get() }.keep(entered.chain.frames(), is_whole)
@@ -270,12 +272,15 @@ impl Ticket {
 impl Array {
     /// Sees to it that there are so many words; false when there is no memory.
     fn reserve(&mut self, wanted: usize) -> bool {
+        // SAFETY: the caller's variable.
+        wanted <= unsafe { *self.length } as usize || self.grow(wanted)
+    }
+
+    #[cold]
+    fn grow(&mut self, wanted: usize) -> bool {
         // SAFETY: the caller's variables. What is there came from the same allocator.
         unsafe {
             let length = *self.length as usize;
-            if wanted <= length {
-                return true;
-            }
             let new_length = wanted.next_power_of_two().max(FIRST_LENGTH);
             let bytes = new_length * size_of::<u64>();
             let words = match length {

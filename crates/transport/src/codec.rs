@@ -91,25 +91,41 @@ pub enum DecodeError {
 /// re-encoded: an agent holds words.
 pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Encoded<'a> {
     let mut head = Head { buffer, used: 16 };
-    let mut tail: &[u64] = &[];
-    let (tag, detail, flags) = match message.body {
+    let ((tag, detail, flags), tail) = match message.body {
         Body::Allocation { id, size, samples, source, manner, backtrace } => {
-            tail = words_to_send(backtrace.fresh);
+            let tail = words_to_send(backtrace.fresh);
             head.word(id.0);
             head.word(size);
             head.word(samples);
             head.word(pair(backtrace.shared, tail.len() as u32));
             let truncated = if backtrace.truncated { TRUNCATED } else { 0 };
-            (ALLOCATION, source as u8, truncated | manner_flags(manner))
+            ((ALLOCATION, source as u8, truncated | manner_flags(manner)), tail)
         }
         Body::Release { id } => {
             head.word(id.0);
-            (RELEASE, 0, 0)
+            ((RELEASE, 0, 0), &[][..])
         }
         Body::Promotion { id } => {
             head.word(id.0);
-            (PROMOTION, 0, 0)
+            ((PROMOTION, 0, 0), &[][..])
         }
+        rare => encode_rare(rare, &mut head),
+    };
+    let first =
+        u64::from(tag) | u64::from(detail) << 8 | flags << 16 | u64::from(message.thread.0) << 32;
+    head.buffer[..8].copy_from_slice(&first.to_le_bytes());
+    head.buffer[8..16].copy_from_slice(&message.time.0.to_le_bytes());
+    let Head { buffer, used } = head;
+    Encoded { head: &buffer[..used], tail }
+}
+
+/// A message's tag, detail and flags.
+type Kind = (u8, u8, u64);
+
+/// Likewise, of what is not said for each sample.
+#[cold]
+fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, &'a [u64]) {
+    let kind = match body {
         Body::ModuleLoaded(module) => {
             head.module(&module);
             (MODULE_LOADED, 0, 0)
@@ -149,17 +165,14 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
             (RATE, 0, 0)
         }
         Body::Context { frames } => {
-            tail = words_to_send(frames);
+            let tail = words_to_send(frames);
             head.word(tail.len() as u64);
-            (CONTEXT, 0, 0)
+            return ((CONTEXT, 0, 0), tail);
         }
+        // `encode` has said these; from here no decoder would take them.
+        Body::Allocation { .. } | Body::Release { .. } | Body::Promotion { .. } => (0, 0, 0),
     };
-    let first =
-        u64::from(tag) | u64::from(detail) << 8 | flags << 16 | u64::from(message.thread.0) << 32;
-    head.buffer[..8].copy_from_slice(&first.to_le_bytes());
-    head.buffer[8..16].copy_from_slice(&message.time.0.to_le_bytes());
-    let Head { buffer, used } = head;
-    Encoded { head: &buffer[..used], tail }
+    (kind, &[])
 }
 
 /// Decodes one message; frames and names borrow from `bytes`.

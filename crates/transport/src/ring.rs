@@ -84,7 +84,9 @@ impl<'a> Ring<'a> {
         // SAFETY: the `record` bytes from `start` are free: the consumer is past them (acquire
         // load above) and, by this function's contract, there is no other producer.
         unsafe {
-            self.copy_in(start, payload.to_ne_bytes().as_ptr(), 8);
+            // Positions of records and the capacity are multiples of 8: no length is cut in two.
+            let at = self.split(start, LENGTH_BYTES).0;
+            memory::copy_in(self.data, at, payload.to_ne_bytes().as_ptr(), LENGTH_BYTES as usize);
             self.copy_in(start + LENGTH_BYTES, head.as_ptr(), head.len() as u64);
             let rest = start + LENGTH_BYTES + head.len() as u64;
             self.copy_in(rest, tail.as_ptr().cast(), size_of_val(tail) as u64);
@@ -143,8 +145,20 @@ impl<'a> Ring<'a> {
         // SAFETY: both pieces lie inside `capacity` by construction of `split`.
         unsafe {
             memory::copy_in(self.data, at, from, first);
-            memory::copy_in(self.data, 0, from.add(first), count as usize - first);
+            if first < count as usize {
+                self.copy_in_first(from.add(first), count as usize - first);
+            }
         }
+    }
+
+    /// What does not fit in at the end.
+    ///
+    /// # Safety
+    /// `from` is readable for `count` bytes, and the first `count` bytes are the caller's to write.
+    #[cold]
+    unsafe fn copy_in_first(&self, from: *const u8, count: usize) {
+        // SAFETY: by this function's contract.
+        unsafe { memory::copy_in(self.data, 0, from, count) }
     }
 
     /// # Safety
