@@ -39,6 +39,8 @@ usage: cargo xtask COMMAND
   bench instructions
                   what `record` adds to whole programs, in instructions, and where; appends to
                   benchmarks/record/instructions
+  bench caches    what a sample of OCaml's heap costs, in instructions and misses of simulated caches;
+                  appends to benchmarks/record/caches
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
   bench arena     instructions of the fast paths of arenas, with sampling and without; appends to
                   benchmarks/record/arena
@@ -76,6 +78,7 @@ fn main() -> Result<()> {
         ["bench", "inside", ref options @ ..] => bench::inside::run(options),
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),
+        ["bench", "caches"] => bench::caches::run(),
         ["bench", "arena"] => bench::arena::run(),
         ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),

@@ -13,11 +13,15 @@ use anyhow::Result;
 use super::need::Need;
 use super::program;
 use super::variant::MEMTRACE;
-use super::workload::{Workload, workload};
+use super::workload::{Share, Workload, workload};
 use crate::shell;
 
 /// Lets the runtime print what its collector has counted, on standard error as the program ends.
 const COUNTERS: &[(&str, &str)] = &[("OCAMLRUNPARAM", "v=0x400")];
+
+/// What the compiler compiles, and how often: a second of work.
+const MODULES: [&str; 3] = ["camlinternalFormat", "scanf", "format"];
+const TIMES: u64 = 4;
 
 const OCAML: &[Need] = &[("ocamlopt.opt", "ocaml"), ("ocamlfind", "ocaml-findlib")];
 
@@ -27,15 +31,23 @@ pub struct Plan {
     pub name: &'static str,
     /// What it runs.
     pub needs: &'static [Need],
-    make: fn(&Path) -> Result<Workload>,
+    make: fn(&Path, Share) -> Result<Workload>,
 }
 
 /// All workloads. Each takes one to two seconds of processor time.
 pub const PLANS: &[Plan] = &[
     Plan { name: "ocamlopt", needs: OCAML, make: ocamlopt },
-    Plan { name: "server", needs: OCAML, make: |folder| written(folder, "server", "700000") },
-    Plan { name: "listmap", needs: OCAML, make: |folder| written(folder, "listmap", "250000") },
-    Plan { name: "json", needs: OCAML, make: |folder| written(folder, "json", "5000") },
+    Plan {
+        name: "server",
+        needs: OCAML,
+        make: |at, share| written(at, "server", share.word(700_000)),
+    },
+    Plan {
+        name: "listmap",
+        needs: OCAML,
+        make: |at, share| written(at, "listmap", share.word(250_000)),
+    },
+    Plan { name: "json", needs: OCAML, make: |at, share| written(at, "json", share.word(5_000)) },
 ];
 
 impl Plan {
@@ -44,33 +56,40 @@ impl Plan {
     /// # Errors
     /// If something cannot be written or built.
     pub fn make(&self, folder: &Path) -> Result<Workload> {
+        self.make_share(folder, Share(100))
+    }
+
+    /// Likewise, with a part of the work.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn make_share(&self, folder: &Path, share: Share) -> Result<Workload> {
         let folder = folder.join("ocaml");
         fs::create_dir_all(&folder)?;
-        Ok(Workload { environment: COUNTERS, ..(self.make)(&folder)? })
+        Ok(Workload { environment: COUNTERS, ..(self.make)(&folder, share)? })
     }
 }
 
 /// A program of ours, which is told how much to do.
-fn written(folder: &Path, name: &'static str, amount: &str) -> Result<Workload> {
+fn written(folder: &Path, name: &'static str, amount: OsString) -> Result<Workload> {
     copy(folder, &program::source(&format!("ocaml/{name}.ml")), name)?;
-    let words = |program: PathBuf| vec![program.into(), amount.into()];
+    let words = |program: PathBuf| vec![program.into(), amount.clone()];
     let bare = words(build(folder, name, &[], &[name])?);
     let with_memtrace = with_memtrace(folder, name, &[], name)?.map(words);
     Ok(Workload { builds: builds(with_memtrace), ..workload(name, bare) })
 }
 
-/// The compiler on modules of the standard library, as often as makes a second of work. It ends before the assembler
+/// The compiler on modules of the standard library. It ends before the assembler
 /// would begin, which is another program.
-fn ocamlopt(folder: &Path) -> Result<Workload> {
+fn ocamlopt(folder: &Path, share: Share) -> Result<Workload> {
     let mut arguments: Vec<OsString> =
         ["-w", "-a", "-stop-after", "scheduling", "-c"].map(OsString::from).into();
-    for number in 1..=4 {
-        for module in ["camlinternalFormat", "scanf", "format"] {
-            let library = PathBuf::from(library()?).join(format!("{module}.ml"));
-            let name = format!("{module}{number}");
-            copy(folder, &library, &name)?;
-            arguments.push(folder.join(format!("{name}.ml")).into());
-        }
+    for index in 0..share.of(TIMES * MODULES.len() as u64) {
+        let module = MODULES[index as usize % MODULES.len()];
+        let library = PathBuf::from(library()?).join(format!("{module}.ml"));
+        let name = format!("{module}{}", index as usize / MODULES.len() + 1);
+        copy(folder, &library, &name)?;
+        arguments.push(folder.join(format!("{name}.ml")).into());
     }
     fs::write(
         folder.join("driver.ml"),

@@ -53,11 +53,11 @@ pub const PLANS: &[Plan] = &[
 ];
 
 impl Share {
-    fn of(self, whole: u64) -> u64 {
+    pub fn of(self, whole: u64) -> u64 {
         (whole * self.0).div_ceil(100)
     }
 
-    fn word(self, whole: u64) -> OsString {
+    pub fn word(self, whole: u64) -> OsString {
         self.of(whole).to_string().into()
     }
 }
