@@ -133,14 +133,14 @@
 //!   information (`debug = "line-tables-only"`). It must not be replaced while the session runs.
 //! - Memory that does not come from the global allocator is not heard, but by [tokens](fn@external).
 //! - A shared library in Rust (cdylib) with a copy of this crate of its own has a session of its own, of its
-//!   own blocks, and must not be unloaded after that.
+//!   own blocks, and must not be unloaded after that. A Rust `dylib` cannot have one: the linker refuses it.
 //! - An allocation in a signal handler, which Rust does not allow anyway, is not sampled.
 //!
 //! # Features
 //!
 //! - `tracing` (off): the module `spans`. It depends on `tracing-core` and `tracing-subscriber`.
 //!
-//! \[UNSAFE\] files: `alloc`, `hooks`, `sampled`.
+//! \[UNSAFE\] files: `alloc`, `detour`, `hooks`, `sampled`.
 
 mod alloc;
 mod backtrace;
