@@ -25,12 +25,19 @@ impl Slots {
     /// The word of a slot.
     #[inline]
     pub(crate) fn find(&self, slot: u64) -> Option<u64> {
-        if self.capacity == 0 {
-            return None;
+        find(self.pairs(), slot)
+    }
+
+    /// Makes words of slots until one that is not there; how many there were.
+    pub(crate) fn translate(&self, slots: &mut [u64]) -> usize {
+        let pairs = self.pairs();
+        for (index, slot) in slots.iter_mut().enumerate() {
+            match find(pairs, *slot) {
+                Some(word) => *slot = word,
+                None => return index,
+            }
         }
-        let place = self.place_of(slot);
-        let [found, word] = self.pairs()[place];
-        (found == slot).then_some(word)
+        slots.len()
     }
 
     /// Remembers the word of a slot that is not there yet; false when there is no memory.
@@ -50,18 +57,18 @@ impl Slots {
         self.count = 0;
     }
 
+    /// As many as there is capacity for: a power of two, or none.
     #[inline]
     fn pairs(&self) -> &[[u64; 2]] {
-        self.places.words().as_chunks().0
+        &self.places.words().as_chunks().0[..self.capacity]
     }
 
     /// Where a slot is, or would be: the index of its pair.
     #[inline]
     fn place_of(&self, slot: u64) -> usize {
-        let mask = self.capacity - 1;
-        let hash = slot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let mut at = hash as usize & mask;
         let pairs = self.pairs();
+        let mask = pairs.len() - 1;
+        let mut at = hash(slot) & mask;
         while pairs[at][0] != slot && pairs[at][0] != 0 {
             at = (at + 1) & mask;
         }
@@ -87,9 +94,31 @@ impl Slots {
     }
 }
 
+#[inline]
+fn hash(slot: u64) -> usize {
+    (slot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+}
+
+#[inline]
+fn find(pairs: &[[u64; 2]], slot: u64) -> Option<u64> {
+    let mask = pairs.len().checked_sub(1)?;
+    let mut at = hash(slot);
+    loop {
+        let [found, word] = pairs[at & mask];
+        if found == slot {
+            return Some(word);
+        }
+        if found == 0 {
+            return None;
+        }
+        at += 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::vec::Vec;
 
     use lifetrace_agent::random::Random;
 
@@ -110,6 +139,14 @@ mod tests {
                 }
             }
             assert!(naive.iter().all(|(&slot, &word)| slots.find(slot) == Some(word)));
+            let (mut translated, words): (Vec<u64>, Vec<u64>) = naive.iter().unzip();
+            assert_eq!(slots.translate(&mut translated), words.len());
+            assert_eq!(translated, words);
+            // Slots are odd, and all are below this.
+            let known = *naive.keys().next().unwrap();
+            let mut stranger = [known, 30_000 * 16 + 1, 1];
+            assert_eq!(slots.translate(&mut stranger), 1);
+            assert_eq!(stranger[1..], [30_000 * 16 + 1, 1]);
             assert_eq!(slots.count, naive.len());
             slots.clear();
             naive.clear();

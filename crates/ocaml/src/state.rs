@@ -66,13 +66,7 @@ pub(crate) fn reset_after_fork() {
 impl State {
     /// Makes words of the slots that the recorder knows, until one that it does not; how many there were.
     pub(crate) fn translate(&self, slots: &mut [u64]) -> usize {
-        for (index, slot) in slots.iter_mut().enumerate() {
-            match self.slots.find(*slot) {
-                Some(word) => *slot = word,
-                None => return index,
-            }
-        }
-        slots.len()
+        self.slots.translate(slots)
     }
 
     /// The word of a slot, which the recorder knows; `None` if it could not be told.
