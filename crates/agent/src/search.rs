@@ -56,43 +56,50 @@ impl<'a, F: Frames> Search<'a, F> {
     /// Puts frames where there is room for them. How many, and how it ended if not with that.
     #[inline]
     pub(crate) fn fill(&mut self, state: &mut State, room: Room<'_>) -> (usize, Option<Found>) {
-        let length = room.states.len().min(room.names.len());
-        for (count, (pair, name)) in room.states.iter_mut().zip(room.names).enumerate() {
-            self.met = first_at(self.last, self.met, state.stack);
-            if self.last.get(self.met).is_some_and(|pair| state_of(pair) == *state) {
-                return (count, Some(Found::Met(self.met)));
+        // In registers, not behind references: the loop is most of what a deep stack costs.
+        let (mut at, mut met, mut place) = (*state, self.met, self.place);
+        let (mut count, mut found) = (0, None);
+        for (pair, name) in room.states.iter_mut().zip(room.names) {
+            met = first_at(self.last, met, at.stack);
+            if self.last.get(met).is_some_and(|pair| state_of(pair) == at) {
+                found = Some(Found::Met(met));
+                break;
             }
-            let Some((frame, caller, is_returned_to)) = self.next(state) else {
-                return (count, Some(Found::End));
+            let layout;
+            (place, layout) = self.layouts.find(place, at.code);
+            let mut is_returned_to = IS_RETURNED_TO;
+            let (frame, caller) = match layout {
+                Some(layout) => (layout.name, at.stack + u64::from(layout.size)),
+                None => {
+                    let Some((frame, caller, state)) = self.look_up(place, at) else {
+                        found = Some(Found::End);
+                        break;
+                    };
+                    is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
+                    at = state;
+                    (frame, caller)
+                }
             };
-            *pair = [state.stack | u64::from(is_returned_to), state.code];
+            *pair = [at.stack | is_returned_to, at.code];
             *name = frame;
-            *state = State { stack: caller, code: self.stack.return_address(caller) };
+            at = State { stack: caller, code: self.stack.return_address(caller) };
+            count += 1;
         }
-        (length, None)
+        (*state, self.met, self.place) = (at, met, place);
+        (count, found)
     }
 
-    /// The frame of a state, its caller's stack pointer, and whether nothing was passed over to come to it.
-    #[inline]
-    fn next(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
-        let (place, layout) = self.layouts.find(self.place, state.code);
-        self.place = place;
-        match layout {
-            Some(layout) => Some((layout.name, state.stack + u64::from(layout.size), true)),
-            None => self.look_up(state),
-        }
-    }
-
+    /// The frame of a state, whose layout goes to that place, its caller's stack pointer, and its state:
+    /// another one if something was passed over to come to it.
     #[cold]
-    fn look_up(&mut self, state: &mut State) -> Option<(u64, u64, bool)> {
-        let arrived = *state;
-        let frame = self.stack.frame(state)?;
-        let caller = self.stack.caller(frame, *state);
-        let is_returned_to = *state == arrived;
-        if is_returned_to {
-            self.layouts.put(self.place, state.code, frame, caller - state.stack);
+    fn look_up(&mut self, place: Place, arrived: State) -> Option<(u64, u64, State)> {
+        let mut state = arrived;
+        let frame = self.stack.frame(&mut state)?;
+        let caller = self.stack.caller(frame, state);
+        if state == arrived {
+            self.layouts.put(place, state.code, frame, caller - state.stack);
         }
-        Some((frame, caller, is_returned_to))
+        Some((frame, caller, state))
     }
 }
 
@@ -109,15 +116,16 @@ pub(crate) fn state_of(&[stack, code]: &[u64; 2]) -> State {
 /// The first index, from `from` on, that is not further in than `stack`.
 #[inline]
 fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
-    let near = last.len().min(from + NEAR);
     let mut at = from;
-    while at < near {
-        if last[at][0] >= stack {
-            return at;
-        }
+    while let Some(pair) = last.get(at)
+        && pair[0] < stack
+    {
         at += 1;
+        if at - from == NEAR {
+            return first_beyond(last, at, stack);
+        }
     }
-    first_beyond(last, near, stack)
+    at
 }
 
 #[cold]
