@@ -142,9 +142,11 @@ pub fn exclude_thread() {
 /// the recorder could be told: there may be no room for the news just now. `None` if nothing is recorded.
 pub fn change_rate(per_word: f64) -> Option<bool> {
     let Entry::Recording(mut entered) = enter() else { return None };
-    let is_told = entered.send(Body::Rate { bits: per_word.to_bits() });
+    let session = entered.session();
+    let Thread { id, head, .. } = &mut *entered;
+    let is_told = sender::push(session, *id, head, Body::Rate { bits: per_word.to_bits() }).is_ok();
     if is_told {
-        entered.session().change_rate(per_word, phase::samples());
+        session.change_rate(per_word, phase::samples());
     }
     Some(is_told)
 }

@@ -56,7 +56,7 @@ impl<'a, F: Frames> Search<'a, F> {
     /// Puts frames where there is room for them. How many, and how it ended if not with that.
     #[inline]
     pub(crate) fn fill(&mut self, state: &mut State, room: Room<'_>) -> (usize, Option<Found>) {
-        // In registers, not behind references: the loop is most of what a deep stack costs.
+        // Not behind references, but in registers.
         let (mut at, mut met, mut place) = (*state, self.met, self.place);
         let (mut count, mut found) = (0, None);
         for (pair, name) in room.states.iter_mut().zip(room.names) {

@@ -45,7 +45,12 @@ pub(crate) fn reset_after_fork() {
     STUCK.iter().for_each(|stuck| stuck.store(0, Ordering::Relaxed));
 }
 
-fn push(
+/// Likewise, but what cannot be said is no loss: the caller says it again, or its own caller that it could
+/// not.
+///
+/// # Errors
+/// Why it did not get through.
+pub(crate) fn push(
     session: &Session,
     thread: ThreadId,
     head: &mut [u8; codec::MAX_HEAD],

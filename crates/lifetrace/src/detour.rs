@@ -4,8 +4,9 @@
 //! reads memory: at each place that asks ([`is_open`]) stands a `jmp` through a pointer of that place's
 //! own, which leads to the next instruction as long as the detour is closed. The linker collects these
 //! pointers, and where else they may lead, in a section; [`open`] and [`close`] change all of them. It is
-//! a static key as Linux has them, but in data: no code is ever written. A place costs some 50 bytes of the
-//! program; there are a few of them, or, if the linker inlines, as many as the program has calls.
+//! a static key as Linux has them, but in data: no code is ever written. A place takes 16
+//! bytes in the section, a relocation, and the code of the detour; there are a few of them, or, where the
+//! linker inlines, as many as the program has calls.
 //!
 //! Pointers change one after the other while other threads jump through them. Each is changed by one
 //! store, and both ways are right at any time for who has no sampled block; see [`crate::hooks`] for who

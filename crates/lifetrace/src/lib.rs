@@ -95,7 +95,7 @@
 //! tracker does with it, and a few bytes in the trace: one
 //! for each 512 KiB, unless more are [asked for](Recording::interval). The recorder's threads take some
 //! memory and, where there are samples, time to look names up; they are never sampled themselves. (Without
-//! optimisation they are many times slower, and may be left behind at high rates: a development profile does
+//! optimisation they are slower, and may be left behind at high rates: a development profile does
 //! well to say `[profile.dev.package."*"] opt-level = 2`.) The cost
 //! of a session's start and end is in milliseconds. Blocks that are sampled live in a place of their own,
 //! where they may take up to a page more than they would elsewhere.

@@ -25,16 +25,16 @@ impl Slots {
     /// The word of a slot.
     #[inline]
     pub(crate) fn find(&self, slot: u64) -> Option<u64> {
-        find(self.pairs(), slot)
+        look(self.pairs(), slot).ok()
     }
 
     /// Makes words of slots until one that is not there; how many there were.
     pub(crate) fn translate(&self, slots: &mut [u64]) -> usize {
         let pairs = self.pairs();
         for (index, slot) in slots.iter_mut().enumerate() {
-            match find(pairs, *slot) {
-                Some(word) => *slot = word,
-                None => return index,
+            match look(pairs, *slot) {
+                Ok(word) => *slot = word,
+                Err(_) => return index,
             }
         }
         slots.len()
@@ -45,8 +45,7 @@ impl Slots {
         if 2 * (self.count + 1) > self.capacity && !self.grow() {
             return false;
         }
-        let place = self.place_of(slot);
-        self.places.words_mut().as_chunks_mut().0[place] = [slot, word];
+        self.put([slot, word]);
         self.count += 1;
         true
     }
@@ -63,16 +62,11 @@ impl Slots {
         &self.places.words().as_chunks().0[..self.capacity]
     }
 
-    /// Where a slot is, or would be: the index of its pair.
-    #[inline]
-    fn place_of(&self, slot: u64) -> usize {
-        let pairs = self.pairs();
-        let mask = pairs.len() - 1;
-        let mut at = hash(slot) & mask;
-        while pairs[at][0] != slot && pairs[at][0] != 0 {
-            at = (at + 1) & mask;
+    /// Puts a pair whose slot is not there yet, for which there is room.
+    fn put(&mut self, pair: [u64; 2]) {
+        if let Err(place) = look(self.pairs(), pair[0]) {
+            self.places.words_mut().as_chunks_mut().0[place] = pair;
         }
-        at
     }
 
     #[cold]
@@ -85,8 +79,7 @@ impl Slots {
         let old = core::mem::replace(self, Slots { places, capacity, count: self.count });
         for pair in old.places.words().as_chunks::<2>().0 {
             if pair[0] != 0 {
-                let place = self.place_of(pair[0]);
-                self.places.words_mut().as_chunks_mut().0[place] = *pair;
+                self.put(*pair);
             }
         }
         old.places.give_back();
@@ -94,22 +87,19 @@ impl Slots {
     }
 }
 
+/// The word of a slot, or the index of the pair where it would be; of 0 if there is no room at all.
 #[inline]
-fn hash(slot: u64) -> usize {
-    (slot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
-}
-
-#[inline]
-fn find(pairs: &[[u64; 2]], slot: u64) -> Option<u64> {
-    let mask = pairs.len().checked_sub(1)?;
-    let mut at = hash(slot);
+fn look(pairs: &[[u64; 2]], slot: u64) -> Result<u64, usize> {
+    let mask = pairs.len().checked_sub(1).ok_or(0usize)?;
+    let mut at = (slot.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
     loop {
-        let [found, word] = pairs[at & mask];
+        at &= mask;
+        let [found, word] = pairs[at];
         if found == slot {
-            return Some(word);
+            return Ok(word);
         }
         if found == 0 {
-            return None;
+            return Err(at);
         }
         at += 1;
     }

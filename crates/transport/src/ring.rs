@@ -84,9 +84,7 @@ impl<'a> Ring<'a> {
         // SAFETY: the `record` bytes from `start` are free: the consumer is past them (acquire
         // load above) and, by this function's contract, there is no other producer.
         unsafe {
-            // Positions of records and the capacity are multiples of 8: no length is cut in two.
-            let at = self.split(start, LENGTH_BYTES).0;
-            memory::copy_in(self.data, at, payload.to_ne_bytes().as_ptr(), LENGTH_BYTES as usize);
+            self.copy_in(start, payload.to_ne_bytes().as_ptr(), LENGTH_BYTES);
             self.copy_in(start + LENGTH_BYTES, head.as_ptr(), head.len() as u64);
             let rest = start + LENGTH_BYTES + head.len() as u64;
             self.copy_in(rest, tail.as_ptr().cast(), size_of_val(tail) as u64);

@@ -2,8 +2,8 @@
 //!
 //! [`native`] measures whole programs: [`workload`]s in [`variant`]s, one [`run`] at a time, whose
 //! medians are a [`row`]; [`table`] shows the latest in the README. [`instructions`], [`sample`],
-//! [`caches`], [`pair`], [`arena`] and [`draws`] count instructions too, which no other load on the machine disturbs. [`trace`] is about
-//! reading and writing, [`report`] about what is made of that.
+//! [`caches`], [`pair`], [`arena`] and [`draws`] count instructions too, which no other load on the machine
+//! disturbs. [`trace`] is about reading and writing, [`report`] about what is made of that.
 
 pub mod arena;
 pub mod caches;

@@ -1,9 +1,8 @@
 //! What recording costs, and what its peers cost: each workload in all variants in turn, compared
 //! round by round.
 //!
-//! The machine gets slower and faster meanwhile; within a round that hardly matters. A run on both cores
-//! slows what comes after it, so the order of the variants is another one in each round, and by chance: none
-//! always follows the same one. How much it matters after all is seen in the row
+//! The machine gets slower and faster meanwhile; within a round that hardly matters. What has just run may
+//! matter, so the order of the variants in a round is left to chance: none always follows the same one. How much it matters after all is seen in the row
 //! `bare-again`, in which the bare program is compared with itself.
 
 use anyhow::{Context, Result};
