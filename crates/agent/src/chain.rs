@@ -14,28 +14,44 @@
 //! last walk     leaf ─ parse ─ eval ─ eval ─ run ─ main
 //! this walk     alloc ─ call ┘ eval ─ eval ─ run ─ main      one word compared for each of these
 //! ```
+//!
+//! Of a runtime that walks its stacks itself, the frames that it gives take the place of the states: they are
+//! compared with the last ones from the outermost inwards.
 
 use core::ops::Range;
 
 use crate::layouts::Layouts;
-use crate::search::{Found, Fresh, IS_RETURNED_TO, Search, pairs, state_of};
+use crate::search::{Found, Fresh, IS_RETURNED_TO, Search, look_up, pairs, state_of};
 use crate::stack::caller;
-pub use crate::stack::{Frames, State};
+pub use crate::stack::{Frame, Frames, State};
 use crate::tail::Tail;
 
 /// The last walk. All zero is none.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// Innermost frame first, as [pairs](crate::search).
+    /// Innermost frame first, as [pairs](crate::search), or as the runtime gave them.
     states: Tail,
-    /// What the frames are called.
-    names: Tail,
+    are_given: bool,
+    /// The words by which the recorder knows the frames.
+    words: Tail,
+    /// The innermost frame's word, if another one stands in its place; else 0.
+    covered: u64,
     fresh: Fresh,
-    layouts: Layouts,
     agreed: usize,
 }
 
-/// How a walk ends.
+/// How a walk has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// Where the stack does.
+    Whole,
+    /// With as many frames as were wanted; or there are none, as there is no memory.
+    CutOff,
+    /// The recorder could not be told of a frame. The last walk is the one before.
+    Lost,
+}
+
+/// How frames have been found.
 struct End {
     /// So many outermost frames stay where they are.
     kept: usize,
@@ -45,73 +61,143 @@ struct End {
 const CUT_OFF: End = End { kept: 0, is_whole: false };
 
 impl Chain {
-    /// Walks from `state`, at most so many frames; whether that was to the end. Without memory there are
-    /// no frames.
-    pub fn walk(&mut self, stack: &impl Frames, state: State, most: usize) -> bool {
-        let End { kept, is_whole } = self.go(stack, state, most);
-        let Chain { states, names, fresh, agreed, .. } = self;
-        let length = fresh.length + kept;
-        if !states.reserve(2 * length) || !names.reserve(length) {
+    /// Walks from `state`, at most so many frames.
+    pub fn walk(
+        &mut self,
+        stack: &mut impl Frames,
+        layouts: &mut Layouts,
+        state: State,
+        most: usize,
+    ) -> Walk {
+        self.uncover();
+        if core::mem::take(&mut self.are_given) {
             self.clear();
-            return false;
+        }
+        let Some(End { kept, is_whole }) = self.go(stack, layouts, state, most) else {
+            return Walk::Lost;
+        };
+        let Chain { states, words, fresh, agreed, .. } = self;
+        let length = fresh.length + kept;
+        if !states.reserve(2 * length) || !words.reserve(length) {
+            self.clear();
+            return Walk::CutOff;
         }
         states.replace_front(&fresh.states.words()[..2 * fresh.length], 2 * kept);
-        names.replace_front(&fresh.names.words()[..fresh.length], kept);
+        words.replace_front(&fresh.words.words()[..fresh.length], kept);
         *agreed = kept.min(*agreed);
-        is_whole
+        if is_whole { Walk::Whole } else { Walk::CutOff }
     }
 
-    /// The names of the frames of the last walk, innermost first.
-    pub fn frames(&self) -> &[u64] {
-        self.names.words()
+    /// Takes the frames that the runtime has found, innermost first, in place of a walk; `translate` makes
+    /// words of those that are new. False if it could not, or there is no memory: then the last walk is the
+    /// one before.
+    pub fn take(&mut self, slots: &[u64], translate: impl FnOnce(&mut [u64]) -> bool) -> bool {
+        self.uncover();
+        let last = if self.are_given { self.states.words() } else { &[] };
+        let kept = common_suffix(slots, last);
+        let new = slots.len() - kept;
+        let Chain { states, words, fresh, agreed, .. } = self;
+        if !fresh.words.reserve(new) || !states.reserve(slots.len()) || !words.reserve(slots.len())
+        {
+            return false;
+        }
+        let fresh = &mut fresh.words.words_mut()[..new];
+        fresh.copy_from_slice(&slots[..new]);
+        if !translate(fresh) {
+            return false;
+        }
+        states.replace_front(&slots[..new], kept);
+        words.replace_front(fresh, kept);
+        *agreed = kept.min(*agreed);
+        self.are_given = true;
+        true
     }
 
-    /// Likewise, to be changed for a moment: what is there at the next walk is what frames are called.
-    pub fn innermost_mut(&mut self) -> Option<&mut u64> {
-        self.names.words_mut().first_mut()
+    /// The words of the frames of the last walk, innermost first.
+    pub fn words(&self) -> &[u64] {
+        self.words.words()
+    }
+
+    /// The innermost frame of the last walk.
+    pub fn innermost(&self) -> Option<State> {
+        pairs(&self.states).first().filter(|_| !self.are_given).map(state_of)
+    }
+
+    /// Until the next walk the innermost frame has another word.
+    pub fn cover(&mut self, word: u64) {
+        self.uncover();
+        if let Some(innermost) = self.words.words_mut().first_mut() {
+            self.covered = core::mem::replace(innermost, word);
+        }
+    }
+
+    /// How many outermost frames have their own words.
+    pub(crate) fn uncovered(&self) -> usize {
+        self.words().len() - usize::from(self.covered != 0)
     }
 
     /// So many outermost frames of the last walk are those of what [`agree`](Self::agree) was said of.
-    pub fn agreed(&self) -> usize {
+    pub(crate) fn agreed(&self) -> usize {
         self.agreed
     }
 
     /// So many outermost frames of the last walk are those of another backtrace, which the caller has.
-    pub fn agree(&mut self, frames: usize) {
+    pub(crate) fn agree(&mut self, frames: usize) {
         self.agreed = frames;
     }
 
-    /// Forgets the last walk: it was of another thread.
+    /// Forgets the last walk: it was of another thread, or the words are another recorder's.
     pub fn clear(&mut self) {
         self.states.clear();
-        self.names.clear();
-        self.agreed = 0;
+        self.words.clear();
+        (self.agreed, self.covered) = (0, 0);
+    }
+
+    fn uncover(&mut self) {
+        let covered = core::mem::take(&mut self.covered);
+        if covered != 0
+            && let Some(innermost) = self.words.words_mut().first_mut()
+        {
+            *innermost = covered;
+        }
     }
 
     /// Finds the frames of a stack. Those of the last walk that are met are not looked up, and stay if all
-    /// that is outside of them does, too.
-    fn go(&mut self, stack: &impl Frames, mut state: State, most: usize) -> End {
+    /// that is outside of them does, too. `None`: the recorder could not be told of one.
+    fn go(
+        &mut self,
+        stack: &mut impl Frames,
+        layouts: &mut Layouts,
+        mut state: State,
+        most: usize,
+    ) -> Option<End> {
         self.fresh.length = 0;
         let mut met = 0;
         loop {
-            let start = match self.look_up(stack, &mut state, met, most) {
+            let start = match self.search(stack, layouts, &mut state, met, most) {
                 Found::Met(index) => index,
-                Found::End => return End { kept: 0, is_whole: true },
-                Found::CutOff => return CUT_OFF,
+                Found::End => return Some(End { kept: 0, is_whole: true }),
+                Found::CutOff => return Some(CUT_OFF),
+                Found::Lost => return None,
             };
             let mut kept = start..self.end_of_run(start, stack);
             loop {
-                let last = kept.end - 1;
-                state = caller(stack, self.frames()[last], self.state(last));
-                let arrived = state;
-                let Some(frame) = stack.frame(&mut state) else { return self.end(kept, most) };
-                if state == arrived || !self.is_next(kept.end, state, frame) {
+                let last = self.state(kept.end - 1);
+                let Ok((_, layout)) = look_up(stack, layouts, last) else { return Some(CUT_OFF) };
+                let arrived = caller(stack, last, layout.size);
+                let layout;
+                (state, layout) = match look_up(stack, layouts, arrived) {
+                    Ok(found) => found,
+                    Err(Found::Lost) => return None,
+                    Err(_) => return Some(self.end(kept, most)),
+                };
+                if state == arrived || !self.is_next(kept.end, state) {
                     met = kept.end;
                     let fits = self.freshen(kept, most);
-                    if !fits || !self.fresh.add(state, frame, state == arrived, most) {
-                        return CUT_OFF;
+                    if !fits || !self.fresh.add(state, layout.word, state == arrived, most) {
+                        return Some(CUT_OFF);
                     }
-                    state = caller(stack, frame, state);
+                    state = caller(stack, state, layout.size);
                     break;
                 }
                 // What was passed over before was passed over again.
@@ -121,14 +207,15 @@ impl Chain {
     }
 
     /// Looks up frames until the last walk is met, at the index `met` or further out.
-    fn look_up(
+    fn search(
         &mut self,
-        stack: &impl Frames,
+        stack: &mut impl Frames,
+        layouts: &mut Layouts,
         state: &mut State,
         met: usize,
         most: usize,
     ) -> Found {
-        let Chain { states, fresh, layouts, .. } = self;
+        let Chain { states, fresh, .. } = self;
         let mut search = Search::new(stack, pairs(states), met, layouts);
         loop {
             let (count, found) = search.fill(state, fresh.room(most));
@@ -137,7 +224,7 @@ impl Chain {
                 return found;
             }
             if fresh.length >= most {
-                return stack.frame(state).map_or(Found::End, |_| Found::CutOff);
+                return if search.is_over(*state) { Found::End } else { Found::CutOff };
             }
             if !fresh.reserve(fresh.length + 1) {
                 return Found::CutOff;
@@ -146,15 +233,14 @@ impl Chain {
     }
 
     /// Whether the last walk has this frame at that index.
-    fn is_next(&self, index: usize, state: State, frame: u64) -> bool {
-        let pair = pairs(&self.states).get(index);
-        pair.is_some_and(|pair| state_of(pair) == state) && self.frames()[index] == frame
+    fn is_next(&self, index: usize, state: State) -> bool {
+        pairs(&self.states).get(index).is_some_and(|pair| state_of(pair) == state)
     }
 
     /// Ends where the stack does.
     fn end(&mut self, kept: Range<usize>, most: usize) -> End {
         let count = kept.len();
-        if kept.end < self.frames().len() || count > most - self.fresh.length {
+        if kept.end < self.words().len() || count > most - self.fresh.length {
             return End { kept: 0, is_whole: self.freshen(kept, most) };
         }
         self.states.words_mut()[2 * kept.start] |= IS_RETURNED_TO;
@@ -162,27 +248,40 @@ impl Chain {
     }
 
     /// One past the last frame of the last walk that is this stack's too, if that at `from` is.
-    #[inline]
+    #[inline(never)]
     fn end_of_run(&self, from: usize, stack: &impl Frames) -> usize {
-        let is_same = |pair: &&[u64; 2]| {
-            pair[0] & IS_RETURNED_TO != 0
-                && stack.return_address(pair[0] & !IS_RETURNED_TO) == pair[1]
+        let callers = &pairs(&self.states)[from + 1..];
+        let is_same = |&[stack_and_flag, code]: &[u64; 2]| {
+            stack_and_flag & IS_RETURNED_TO != 0
+                && stack.return_address(stack_and_flag - IS_RETURNED_TO) == code
         };
-        from + 1 + pairs(&self.states)[from + 1..].iter().take_while(is_same).count()
+        let same = callers.iter().position(|pair| !is_same(pair));
+        from + 1 + same.unwrap_or(callers.len())
     }
 
     /// Has frames of the last walk, to the first of which this one has returned, among those that are fresh;
     /// false if there are enough then, or there is no memory.
     fn freshen(&mut self, run: Range<usize>, most: usize) -> bool {
-        let Chain { states, names, fresh, .. } = self;
+        let Chain { states, words, fresh, .. } = self;
         let end = run.start + run.len().min(most - fresh.length);
         let states = &states.words()[2 * run.start..2 * end];
-        fresh.add_all(states, &names.words()[run.start..end]) && end == run.end
+        fresh.add_all(states, &words.words()[run.start..end]) && end == run.end
     }
 
     fn state(&self, index: usize) -> State {
         state_of(&pairs(&self.states)[index])
     }
+}
+
+/// How many frames at the end of both are the same.
+#[inline]
+pub(crate) fn common_suffix(new: &[u64], old: &[u64]) -> usize {
+    let length = new.len().min(old.len());
+    let (new, old) = (&new[new.len() - length..], &old[old.len() - length..]);
+    let eights = new.rchunks_exact(8).zip(old.rchunks_exact(8));
+    let whole = 8 * eights.take_while(|(new, old)| new == old).count();
+    let rest = new[..length - whole].iter().rev().zip(old[..length - whole].iter().rev());
+    whole + rest.take_while(|(new, old)| new == old).count()
 }
 
 #[cfg(test)]
@@ -192,67 +291,8 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
+    use crate::fake::{CROSSING, Fake, word};
     use crate::random::Random;
-
-    /// A stack of frames, outermost last. The code of a frame says how large it is; every seventh begins a
-    /// part that another kind of code lies below, as where C code has called back.
-    #[derive(Default)]
-    struct Fake {
-        /// Code and stack pointer.
-        frames: Vec<State>,
-        looked_up: Cell<usize>,
-        read: Cell<usize>,
-    }
-
-    const TOP: u64 = 1 << 40;
-    const CROSSING: u64 = 7;
-
-    fn size(code: u64) -> u64 {
-        16 + code % 3 * 8
-    }
-
-    impl Fake {
-        fn push(&mut self, code: u64) {
-            let outer = self.frames.first();
-            let below = outer.map_or(TOP, |outer| {
-                // Other code lies between.
-                outer.stack - if outer.code % CROSSING == 0 { 64 } else { 0 }
-            });
-            self.frames.insert(0, State { stack: below - size(code), code });
-        }
-
-        fn index(&self, state: State) -> Option<usize> {
-            self.frames.iter().position(|it| *it == state)
-        }
-    }
-
-    impl Frames for Fake {
-        fn frame(&self, state: &mut State) -> Option<u64> {
-            self.looked_up.set(self.looked_up.get() + 1);
-            if state.code == 0 {
-                // Beyond what was passed over.
-                *state = *self.frames.iter().find(|it| it.stack > state.stack)?;
-            }
-            self.index(*state).map(|_| state.code + 1)
-        }
-
-        fn caller(&self, frame: u64, state: State) -> u64 {
-            assert_eq!(frame, state.code + 1);
-            state.stack + size(state.code)
-        }
-
-        fn return_address(&self, stack: u64) -> u64 {
-            self.read.set(self.read.get() + 1);
-            let starts: HashSet<u64> = self
-                .frames
-                .iter()
-                .map(|it| it.stack + size(it.code))
-                .chain(self.frames.first().map(|it| it.stack))
-                .collect();
-            assert!(starts.contains(&stack), "a word that is no return address");
-            self.frames.iter().find(|it| it.stack == stack).map_or(0, |it| it.code)
-        }
-    }
 
     #[test]
     fn a_walk_finds_what_is_there_and_looks_up_what_has_changed() {
@@ -260,6 +300,7 @@ mod tests {
         let (mut fake, mut chain) = (Fake::default(), Chain::default());
         let mut before: Vec<State> = Vec::new();
         let (mut saved, mut was_whole) = (0, false);
+        let mut known_layouts = Layouts::new();
         for round in 0..3_000 {
             let gone = (random.word() % 20).min(fake.frames.len() as u64) as usize;
             fake.frames.drain(..gone);
@@ -273,9 +314,12 @@ mod tests {
             (fake.looked_up, fake.read) = (Cell::new(0), Cell::new(0));
             let most = if round % 10 == 0 { 5 } else { usize::MAX };
             let agreed = chain.agreed();
-            let is_whole = chain.walk(&fake, first, most);
-            let expected: Vec<u64> = fake.frames.iter().map(|it| it.code + 1).take(most).collect();
-            assert_eq!(chain.frames(), expected);
+            let mut no_layouts = Layouts::new();
+            let layouts = if round % 2 == 0 { &mut known_layouts } else { &mut no_layouts };
+            let is_whole = chain.walk(&mut fake, layouts, first, most) == Walk::Whole;
+            let expected: Vec<u64> =
+                fake.frames.iter().map(|it| word(it.code)).take(most).collect();
+            assert_eq!(chain.words(), expected);
             assert_eq!(is_whole, fake.frames.len() <= most);
             let callers = fake.frames.iter().rev().zip(before.iter().rev());
             let same = callers.take_while(|(one, other)| one == other).count();
@@ -289,7 +333,7 @@ mod tests {
             let missed = outermost_first.take(expected).skip(found);
             assert!(missed.clone().all(|it| it.code % CROSSING == 0), "{found} {expected}");
             if round % 3 == 0 {
-                chain.agree(chain.frames().len());
+                chain.agree(chain.words().len());
             }
             was_whole = is_whole;
             if is_whole {
@@ -297,25 +341,103 @@ mod tests {
                     before.iter().map(|it| (it.stack, it.code)).collect();
                 let new = fake.frames.iter().filter(|it| !known.contains(&(it.stack, it.code)));
                 let crossings = fake.frames.iter().filter(|it| it.code % CROSSING == 0).count();
-                let bound = new.count() + 2 * crossings + 2;
+                // Of each part that stays the last frame may have to be looked up again.
+                let bound = new.count() + 3 * crossings + 3;
                 assert!(fake.looked_up.get() <= bound, "{} {bound}", fake.looked_up.get());
                 saved += fake.frames.len().saturating_sub(fake.looked_up.get());
             }
-            before = fake.frames[..chain.frames().len()].to_vec();
+            before = fake.frames[..chain.words().len()].to_vec();
         }
         assert!(saved > 50_000, "{saved}");
     }
 
+    fn walk(chain: &mut Chain, fake: &mut Fake, layouts: &mut Layouts) -> Walk {
+        let first = fake.frames[0];
+        chain.walk(fake, layouts, first, 100)
+    }
+
     #[test]
-    fn what_was_forgotten_is_looked_up() {
+    fn another_word_is_that_of_the_innermost_frame_until_the_next_walk() {
         let (mut fake, mut chain) = (Fake::default(), Chain::default());
+        let mut layouts = Layouts::new();
         (1..6).for_each(|code| fake.push(code));
-        assert!(chain.walk(&fake, fake.frames[0], 100));
-        *chain.innermost_mut().unwrap() = 99;
-        assert_eq!(chain.frames()[0], 99);
+        let words = [5, 4, 3, 2, 1].map(word);
+        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+        assert_eq!((chain.words(), chain.innermost()), (&words[..], Some(fake.frames[0])));
+        chain.cover(99);
+        chain.cover(98);
+        assert_eq!((chain.words()[0], &chain.words()[1..]), (98, &words[1..]));
+        assert_eq!(chain.uncovered(), 4);
+        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+        assert_eq!((chain.words(), chain.uncovered()), (&words[..], 5));
+        chain.cover(99);
         chain.clear();
-        assert!(chain.frames().is_empty());
-        assert!(chain.walk(&fake, fake.frames[0], 100));
-        assert_eq!(chain.frames(), [6, 5, 4, 3, 2]);
+        assert_eq!((chain.words(), chain.innermost()), (&[][..], None));
+        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+        assert_eq!(chain.words(), words);
+    }
+
+    #[test]
+    fn what_the_recorder_could_not_be_told_of_is_no_walk() {
+        let (mut fake, mut chain) = (Fake::default(), Chain::default());
+        let mut layouts = Layouts::new();
+        (1..6).for_each(|code| fake.push(code));
+        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+        chain.agree(5);
+        fake.is_deaf = true;
+        fake.push(2);
+        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+        fake.push(9);
+        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Lost);
+        assert_eq!(chain.words(), [2, 5, 4, 3, 2, 1].map(word));
+        fake.is_deaf = false;
+        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+        assert_eq!((chain.words(), chain.agreed()), (&[9, 2, 5, 4, 3, 2, 1].map(word)[..], 5));
+    }
+
+    #[test]
+    fn of_frames_that_are_given_the_new_ones_are_translated() {
+        let mut random = Random::new(2, 8);
+        let mut chain = Chain::default();
+        let mut slots: Vec<u64> = Vec::new();
+        for round in 0..5_000u64 {
+            let last = slots.clone();
+            slots.drain(..random.word() as usize % (slots.len() + 1).min(30));
+            slots.splice(..0, (0..random.word() % 30).map(|_| random.word() % 8));
+            let kept = common_suffix(&slots, &last);
+            let agreed = chain.agreed();
+            let is_translated = round % 7 > 0;
+            let is_taken = chain.take(&slots, |new| {
+                assert_eq!(new, &slots[..slots.len() - kept]);
+                new.iter_mut().for_each(|slot| *slot = word(*slot));
+                is_translated
+            });
+            assert_eq!(is_taken, is_translated);
+            if !is_taken {
+                slots = last;
+                continue;
+            }
+            let words: Vec<u64> = slots.iter().map(|&slot| word(slot)).collect();
+            assert_eq!((chain.words(), chain.innermost()), (&words[..], None));
+            assert_eq!(chain.agreed(), kept.min(agreed));
+            if round % 3 == 0 {
+                chain.agree(slots.len());
+            }
+        }
+    }
+
+    #[test]
+    fn walks_and_given_frames_have_nothing_in_common() {
+        let (mut fake, mut chain) = (Fake::default(), Chain::default());
+        let mut layouts = Layouts::new();
+        (1..6).for_each(|code| fake.push(code));
+        for _ in 0..3 {
+            assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+            assert_eq!((chain.words(), chain.agreed()), (&[5, 4, 3, 2, 1].map(word)[..], 0));
+            chain.agree(5);
+            assert!(chain.take(&[6, 5], |new| new.len() == 2));
+            assert_eq!((chain.words(), chain.agreed()), (&[6, 5][..], 0));
+            chain.agree(2);
+        }
     }
 }

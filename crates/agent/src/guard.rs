@@ -11,13 +11,16 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use lifetrace_transport::message::{BacktraceDelta, Body, SourceKind};
 use lifetrace_transport::segment::{LostReason, Sources};
 
+use crate::backtrace::Backtraces;
+use crate::managed::Managed;
 use crate::phase::{self, Phase, Start};
 use crate::random::Random;
 use crate::room::{Room, Space};
 use crate::sampler::{Hits, WORD};
+use crate::sender::Speaker;
 use crate::session::Session;
 use crate::thread::{self, COUNTING, EXCLUDED, Thread};
-use crate::{sender, sys, tls};
+use crate::{sys, tls};
 
 /// Nobody allocates so many words.
 const FAR_WORDS: u64 = 1 << 59;
@@ -142,11 +145,9 @@ pub fn exclude_thread() {
 /// the recorder could be told: there may be no room for the news just now. `None` if nothing is recorded.
 pub fn change_rate(per_word: f64) -> Option<bool> {
     let Entry::Recording(mut entered) = enter() else { return None };
-    let session = entered.session();
-    let Thread { id, head, .. } = &mut *entered;
-    let is_told = sender::push(session, *id, head, Body::Rate { bits: per_word.to_bits() }).is_ok();
+    let is_told = entered.speaker().0.push(Body::Rate { bits: per_word.to_bits() }).is_ok();
     if is_told {
-        session.change_rate(per_word, phase::samples());
+        entered.session().change_rate(per_word, phase::samples());
     }
     Some(is_told)
 }
@@ -295,7 +296,7 @@ impl Entered {
         let thread: &mut Thread = self;
         thread.introduced_to = number;
         thread.backtraces.forget();
-        thread.managed.forget();
+        thread.managed.clear();
         self.send(Body::ThreadStarted { os_id: sys::thread_os_id() });
     }
 
@@ -311,9 +312,14 @@ impl Entered {
 
     /// Says `body`; whether it got through.
     pub fn send(&mut self, body: Body<'_>) -> bool {
+        self.speaker().0.send(body)
+    }
+
+    /// The way to the recorder, beside the thread's backtraces.
+    pub fn speaker(&mut self) -> (Speaker<'_>, &mut Backtraces, &mut Managed) {
         let session = self.session;
-        let thread: &mut Thread = self;
-        sender::send(session, thread.id, &mut thread.head, body)
+        let Thread { id, head, backtraces, managed, .. } = &mut **self;
+        (Speaker { session, thread: *id, head }, backtraces, managed)
     }
 
     /// Says an allocation of `source` with the thread's current backtrace there; whether it got
@@ -323,25 +329,23 @@ impl Entered {
         source: SourceKind,
         body: impl FnOnce(BacktraceDelta<'_>) -> Body<'_>,
     ) -> bool {
-        let session = self.session;
-        let thread: &mut Thread = self;
-        let Thread { id, head, backtraces, managed, .. } = thread;
+        let (mut speaker, backtraces, managed) = self.speaker();
         if source.is_managed() {
-            let sent = sender::send(session, *id, head, body(managed.delta()));
-            if sent {
-                managed.tell()
+            let is_sent = speaker.send(body(managed.delta()));
+            if is_sent {
+                managed.told()
             } else {
                 managed.forget()
             }
-            return sent;
+            return is_sent;
         }
-        let sent = sender::send(session, *id, head, body(backtraces.delta()));
-        if sent {
+        let is_sent = speaker.send(body(backtraces.delta()));
+        if is_sent {
             backtraces.tell()
         } else {
             backtraces.forget()
         }
-        sent
+        is_sent
     }
 
     /// Draws the hits of the block that took the countdown below zero, and restarts it.

@@ -39,9 +39,11 @@ pub mod announcer;
 pub mod backtrace;
 pub mod buffer;
 pub mod chain;
+#[cfg(test)]
+mod fake;
 pub mod frames;
 pub mod guard;
-mod layouts;
+pub mod layouts;
 pub mod lock;
 pub mod managed;
 pub mod phase;

@@ -4,15 +4,15 @@
 //! right to this state, with nothing passed over in between; and the address.
 
 use crate::buffer::Buffer;
-use crate::layouts::{Layouts, Place};
-use crate::stack::{Frames, State};
+use crate::layouts::{Layout, Layouts, Place};
+use crate::stack::{Frames, State, caller};
 use crate::tail::Tail;
 
 /// What a walk has found so far and does not leave where it is, in the same terms.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     pub(crate) states: Buffer,
-    pub(crate) names: Buffer,
+    pub(crate) words: Buffer,
     pub(crate) length: usize,
 }
 
@@ -24,6 +24,8 @@ pub(crate) enum Found {
     End,
     /// With as many frames as are wanted, or the memory for them.
     CutOff,
+    /// The recorder could not be told of a frame.
+    Lost,
 }
 
 pub(crate) const IS_RETURNED_TO: u64 = 1;
@@ -33,7 +35,7 @@ const NEAR: usize = 8;
 
 /// For frames, from the innermost outwards.
 pub(crate) struct Search<'a, F> {
-    stack: &'a F,
+    stack: &'a mut F,
     /// The states of the last walk, and the index to which this one has come.
     last: &'a [[u64; 2]],
     met: usize,
@@ -45,7 +47,7 @@ pub(crate) struct Search<'a, F> {
 impl<'a, F: Frames> Search<'a, F> {
     /// In a stack of which the last walk found `last`, from its index `met` on.
     pub(crate) fn new(
-        stack: &'a F,
+        stack: &'a mut F,
         last: &'a [[u64; 2]],
         met: usize,
         layouts: &'a mut Layouts,
@@ -59,48 +61,69 @@ impl<'a, F: Frames> Search<'a, F> {
         // Not behind references, but in registers.
         let (mut at, mut met, mut place) = (*state, self.met, self.place);
         let (mut count, mut found) = (0, None);
-        for (pair, name) in room.states.iter_mut().zip(room.names) {
+        let mut table = self.layouts.table();
+        for (pair, word) in room.states.iter_mut().zip(room.words) {
             met = first_at(self.last, met, at.stack);
             if self.last.get(met).is_some_and(|pair| state_of(pair) == at) {
                 found = Some(Found::Met(met));
                 break;
             }
-            let layout;
-            (place, layout) = self.layouts.find(place, at.code);
             let mut is_returned_to = IS_RETURNED_TO;
-            let (frame, caller) = match layout {
-                Some(layout) => (layout.name, at.stack + u64::from(layout.size)),
-                None => {
-                    let Some((frame, caller, state)) = self.look_up(place, at) else {
-                        found = Some(Found::End);
+            let layout;
+            (place, layout) = match table.find(place, at.code) {
+                Some(found) => found,
+                None => match look_up(self.stack, self.layouts, at) {
+                    Ok((state, layout)) => {
+                        is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
+                        at = state;
+                        table = self.layouts.table();
+                        table.find(place, at.code).unwrap_or((place, layout))
+                    }
+                    Err(end) => {
+                        found = Some(end);
                         break;
-                    };
-                    is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
-                    at = state;
-                    (frame, caller)
-                }
+                    }
+                },
             };
             *pair = [at.stack | is_returned_to, at.code];
-            *name = frame;
-            at = State { stack: caller, code: self.stack.return_address(caller) };
+            *word = layout.word;
+            at = caller(self.stack, at, layout.size);
             count += 1;
         }
         (*state, self.met, self.place) = (at, met, place);
         (count, found)
     }
 
-    /// The frame of a state, whose layout goes to that place, its caller's stack pointer, and its state:
-    /// another one if something was passed over to come to it.
-    #[cold]
-    fn look_up(&mut self, place: Place, arrived: State) -> Option<(u64, u64, State)> {
-        let mut state = arrived;
-        let frame = self.stack.frame(&mut state)?;
-        let caller = self.stack.caller(frame, state);
-        if state == arrived {
-            self.layouts.put(place, state.code, frame, caller - state.stack);
-        }
-        Some((frame, caller, state))
+    /// Whether there is no frame at `state`.
+    pub(crate) fn is_over(&self, mut state: State) -> bool {
+        self.stack.frame(&mut state).is_none()
     }
+}
+
+/// The frame of a state, and its own state: another one if something was passed over to come to it.
+///
+/// # Errors
+/// Why there is none.
+#[inline(never)]
+pub(crate) fn look_up(
+    stack: &mut impl Frames,
+    layouts: &mut Layouts,
+    arrived: State,
+) -> Result<(State, Layout), Found> {
+    let mut state = arrived;
+    if let Some(known) = layouts.get(arrived.code) {
+        return Ok((arrived, known));
+    }
+    let frame = stack.frame(&mut state).ok_or(Found::End)?;
+    if state != arrived
+        && let Some(known) = layouts.get(state.code)
+    {
+        return Ok((state, known));
+    }
+    let word = stack.word(frame.slot).ok_or(Found::Lost)?;
+    let layout = Layout { word, size: frame.size };
+    layouts.insert(state.code, layout);
+    Ok((state, layout))
 }
 
 #[inline]
@@ -136,16 +159,16 @@ fn first_beyond(last: &[[u64; 2]], near: usize, stack: u64) -> usize {
 /// Where frames can be put, of either as many.
 pub(crate) struct Room<'a> {
     states: &'a mut [[u64; 2]],
-    names: &'a mut [u64],
+    words: &'a mut [u64],
 }
 
 impl Fresh {
     /// For no more than `most` in all.
     pub(crate) fn room(&mut self, most: usize) -> Room<'_> {
         let states = self.states.words_mut().as_chunks_mut().0;
-        let names = self.names.words_mut();
-        let end = most.min(states.len()).min(names.len()).max(self.length);
-        Room { states: &mut states[self.length..end], names: &mut names[self.length..end] }
+        let words = self.words.words_mut();
+        let end = most.min(states.len()).min(words.len()).max(self.length);
+        Room { states: &mut states[self.length..end], words: &mut words[self.length..end] }
     }
 
     /// Adds a frame; false if there are enough, or there is no memory.
@@ -153,7 +176,7 @@ impl Fresh {
     pub(crate) fn add(
         &mut self,
         state: State,
-        frame: u64,
+        word: u64,
         is_returned_to: bool,
         most: usize,
     ) -> bool {
@@ -163,19 +186,19 @@ impl Fresh {
         }
         self.states.words_mut()[2 * at..2 * at + 2]
             .copy_from_slice(&[state.stack | u64::from(is_returned_to), state.code]);
-        self.names.words_mut()[at] = frame;
+        self.words.words_mut()[at] = word;
         self.length = at + 1;
         true
     }
 
     /// Adds frames of another walk, to the first of which this one has returned.
-    pub(crate) fn add_all(&mut self, states: &[u64], names: &[u64]) -> bool {
-        let (at, end) = (self.length, self.length + names.len());
+    pub(crate) fn add_all(&mut self, states: &[u64], words: &[u64]) -> bool {
+        let (at, end) = (self.length, self.length + words.len());
         if !self.reserve(end) {
             return false;
         }
         self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
-        self.names.words_mut()[at..end].copy_from_slice(names);
+        self.words.words_mut()[at..end].copy_from_slice(words);
         if at < end {
             self.states.words_mut()[2 * at] |= IS_RETURNED_TO;
         }
@@ -185,6 +208,6 @@ impl Fresh {
 
     #[inline]
     pub(crate) fn reserve(&mut self, length: usize) -> bool {
-        self.states.reserve(2 * length) && self.names.reserve(length)
+        self.states.reserve(2 * length) && self.words.reserve(length)
     }
 }

@@ -23,20 +23,13 @@ static STUCK: [AtomicU64; MAX_RINGS] = [const { AtomicU64::new(0) }; MAX_RINGS];
 
 const SLEEP_MICROS: u32 = 200;
 
-/// Says `body` to the recorder; whether it got through. A loss is counted.
-pub fn send(
-    session: &Session,
-    thread: ThreadId,
-    head: &mut [u8; codec::MAX_HEAD],
-    body: Body<'_>,
-) -> bool {
-    match push(session, thread, head, body) {
-        Ok(()) => true,
-        Err(reason) => {
-            session.header.count_lost(reason);
-            false
-        }
-    }
+/// A thread's way to the recorder.
+#[derive(Debug)]
+pub struct Speaker<'a> {
+    pub(crate) session: &'static Session,
+    pub(crate) thread: ThreadId,
+    /// Room for the head of a message.
+    pub(crate) head: &'a mut [u8; codec::MAX_HEAD],
 }
 
 /// In a forked child: whoever held a lock is in the parent.
@@ -45,33 +38,43 @@ pub(crate) fn reset_after_fork() {
     STUCK.iter().for_each(|stuck| stuck.store(0, Ordering::Relaxed));
 }
 
-/// Likewise, but what cannot be said is no loss: the caller says it again, or its own caller that it could
-/// not.
-///
-/// # Errors
-/// Why it did not get through.
-pub(crate) fn push(
-    session: &Session,
-    thread: ThreadId,
-    head: &mut [u8; codec::MAX_HEAD],
-    body: Body<'_>,
-) -> Result<(), LostReason> {
-    let index = thread.0 as usize % session.ring_count();
-    let patience = if session.header.settings().exact() { Patience::Long } else { Patience::Short };
-    let _held = LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?;
-    let ring = session.ring(index);
-    let mut say = || {
-        // The time is taken here, after a wait, so that a ring's messages are in order.
-        let message = Message { time: sys::now(), thread, body };
-        let encoded = codec::encode(&message, head);
-        // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
-        // process writes to a segment: a forked child leaves its parent's before it sends.
-        unsafe { ring.push(encoded.head, encoded.tail) }.is_ok()
-    };
-    if say() || wait_for(session, patience, &ring, &STUCK[index], say) {
-        return Ok(());
+impl Speaker<'_> {
+    /// Says `body` to the recorder; whether it got through. A loss is counted.
+    pub fn send(&mut self, body: Body<'_>) -> bool {
+        match self.push(body) {
+            Ok(()) => true,
+            Err(reason) => {
+                self.session.header.count_lost(reason);
+                false
+            }
+        }
     }
-    Err(LostReason::RingFull)
+
+    /// Likewise, but what cannot be said is no loss: the caller says it again, or its own caller that it
+    /// could not.
+    ///
+    /// # Errors
+    /// Why it did not get through.
+    pub(crate) fn push(&mut self, body: Body<'_>) -> Result<(), LostReason> {
+        let Speaker { session, thread, head } = self;
+        let index = thread.0 as usize % session.ring_count();
+        let is_exact = session.header.settings().exact();
+        let patience = if is_exact { Patience::Long } else { Patience::Short };
+        let _held = LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?;
+        let ring = session.ring(index);
+        let mut say = || {
+            // The time is taken here, after a wait, so that a ring's messages are in order.
+            let message = Message { time: sys::now(), thread: *thread, body };
+            let encoded = codec::encode(&message, head);
+            // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
+            // process writes to a segment: a forked child leaves its parent's before it sends.
+            unsafe { ring.push(encoded.head, encoded.tail) }.is_ok()
+        };
+        if say() || wait_for(session, patience, &ring, &STUCK[index], say) {
+            return Ok(());
+        }
+        Err(LostReason::RingFull)
+    }
 }
 
 /// Until it is said; false when it is time to give up.

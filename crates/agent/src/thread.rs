@@ -12,7 +12,6 @@ use lifetrace_transport::codec::MAX_HEAD;
 use lifetrace_transport::message::ThreadId;
 
 use crate::backtrace::Backtraces;
-use crate::chain::Chain;
 use crate::lock::{Lock, Patience};
 use crate::managed::Managed;
 use crate::random::Random;
@@ -38,8 +37,6 @@ pub struct Thread {
     pub backtraces: Backtraces,
     /// Likewise, of a managed runtime's frames.
     pub managed: Managed,
-    /// The last walk through its managed runtime's frames.
-    pub chain: Chain,
     /// Room for what a managed runtime's callback returns, which has to outlive the callback.
     pub answer: [u64; 2],
     /// What is known to be readable of its stack, for the unwinder.
@@ -88,7 +85,6 @@ pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
     state.random = Random::new(seed, u64::from(id));
     state.backtraces.clear();
     state.managed.clear();
-    state.chain.clear();
     state.readable = 0..0;
     state.room = Room::default();
     state.introduced_to = 0;

@@ -21,13 +21,17 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lifetrace_agent::chain::{Frames, State};
+use lifetrace_agent::chain::{Chain, Frame, Frames, State, Walk};
 use lifetrace_agent::guard::Entered;
+use lifetrace_agent::layouts::{Layout, Layouts};
+use lifetrace_agent::sender::Speaker;
+use lifetrace_transport::codec::MAX_FRAMES;
 
-use crate::callbacks::Captured;
 use crate::descriptors::{self, Descriptors};
 use crate::patch::Patch;
 use crate::runtime::{self, Runtime};
+use crate::state::{self, Naming};
+use crate::tickets::Ticket;
 use crate::waiting::{Place, Waiting};
 use crate::{callbacks, start, thunks};
 
@@ -40,8 +44,8 @@ const NEAR: usize = 1 << 16;
 /// Words of the runtime's array at first, as it has it.
 const FIRST_LENGTH: usize = 32;
 
-/// Slots are addresses, and nothing is mapped below this.
-const LOWEST_SLOT: u64 = 1 << 16;
+/// Fewer frames say nothing.
+const LEAST_LIMIT: usize = 16;
 
 /// The function's parts that are needed in its place.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +63,12 @@ struct Array {
     length: *mut isize,
 }
 
-/// What stands in a callstack in place of its frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ticket {
-    /// Nothing could be found out.
-    Lost,
-    /// The backtrace is among those that wait.
-    Waiting(Place),
-    /// It is the thread's, of the walk with this number.
-    Walked(u64),
+/// The program's stack, whose frames get the recorder's words.
+struct Stack<'a> {
+    descriptors: Descriptors,
+    runtime: &'static Runtime,
+    naming: &'a mut Naming,
+    speaker: Speaker<'a>,
 }
 
 static PATCH: Patch = Patch::new();
@@ -151,71 +152,114 @@ fn for_program(array: &mut Array, first: State, most: usize, allocation: Option<
             count,
             match allocation.filter(|_| count == 0) {
                 // SAFETY: the frame has come to allocate it.
-                Some(index) => unsafe { descriptors::of_allocation(frame, index) },
-                None => frame,
+                Some(index) => unsafe { descriptors::of_allocation(frame.slot, index) },
+                None => frame.slot,
             },
         );
         count += 1;
-        let caller = descriptors.caller(frame, state);
-        state = State { stack: caller, code: descriptors.return_address(caller) };
+        state = Descriptors::caller(state, frame);
     }
     count as isize
 }
 
 fn for_memprof(
-    runtime: &Runtime,
+    runtime: &'static Runtime,
     array: &mut Array,
     first: State,
     allocation: Option<usize>,
 ) -> isize {
-    let descriptors = array.collecting.descriptors;
     let ticket = match callbacks::enter() {
-        Some(entered) if entered.session().header.paused() => Ticket::Lost,
-        None => Ticket::Lost,
-        Some(mut entered) => {
-            let is_whole = entered.chain.walk(&descriptors, first, start::depth());
-            match allocation {
-                Some(index) => walked(&mut entered, runtime, index, is_whole),
-                None => match postponed(&entered, is_whole) {
-                    Some(place) => Ticket::Waiting(place),
-                    None => return array.take(entered.chain.frames()),
-                },
+        Some(mut entered) if !entered.session().header.paused() => {
+            let walk = walk(&mut entered, runtime, first, allocation);
+            match (walk, allocation) {
+                (Walk::Lost, _) => Some(Ticket::Lost),
+                (walk, Some(_)) => Some(walked(&mut entered, walk)),
+                (walk, None) => postponed(&entered, walk).map(Ticket::Waiting),
             }
         }
+        _ => Some(Ticket::Lost),
     };
+    // What can't wait with us the runtime has to keep.
+    let Some(ticket) = ticket else { return for_program(array, first, start::depth(), None) };
     array.set(0, ticket.word());
     1
 }
 
-/// Makes the walk the thread's backtrace; the callback comes next.
-fn walked(entered: &mut Entered, runtime: &Runtime, index: usize, is_whole: bool) -> Ticket {
-    let Some(innermost) = entered.chain.innermost_mut() else { return Ticket::Lost };
-    let frame = *innermost;
-    // SAFETY: the innermost frame has come to allocate it.
-    *innermost = unsafe { descriptors::of_allocation(frame, index) };
-    let is_known = callbacks::capture(entered, runtime, Captured::Walk, is_whole);
-    if let Some(innermost) = entered.chain.innermost_mut() {
-        *innermost = frame;
+/// Walks the stack. Of the blocks that the innermost frame allocates together it is `allocation`.
+fn walk(
+    entered: &mut Entered,
+    runtime: &'static Runtime,
+    first: State,
+    allocation: Option<usize>,
+) -> Walk {
+    let (Some(collecting), Some(mut state)) =
+        (runtime.collecting, state::of_session(entered, runtime))
+    else {
+        return Walk::Lost;
+    };
+    let state::State { layouts, naming, .. } = &mut *state;
+    let (speaker, _, managed) = entered.speaker();
+    let mut stack = Stack { descriptors: collecting.descriptors, runtime, naming, speaker };
+    let mut walk = managed.chain.walk(&mut stack, layouts, first, start::depth());
+    if let Some(index) = allocation.filter(|_| walk != Walk::Lost)
+        && name_allocation(&mut stack, layouts, &mut managed.chain, index).is_none()
+    {
+        walk = Walk::Lost;
     }
-    match is_known {
-        true => Ticket::Walked(WALKS.fetch_add(1, Ordering::Relaxed) + 1).rounded(),
+    naming.announce(entered);
+    walk
+}
+
+/// Calls the innermost frame by the block's own place, if that has one.
+fn name_allocation(
+    stack: &mut Stack<'_>,
+    layouts: &mut Layouts,
+    chain: &mut Chain,
+    index: usize,
+) -> Option<()> {
+    let Frame { slot: of_all, .. } = stack.descriptors.frame(&mut chain.innermost()?)?;
+    // SAFETY: the innermost frame has come to allocate it.
+    let slot = unsafe { descriptors::of_allocation(of_all, index) };
+    if slot == of_all {
+        return Some(());
+    }
+    let known = layouts.get(slot).map(|layout| layout.word);
+    let word = known.or_else(|| {
+        let word = stack.word(slot)?;
+        layouts.insert(slot, Layout { word, size: 0 });
+        Some(word)
+    })?;
+    chain.cover(word);
+    Some(())
+}
+
+/// The walk is what the callback tells, which comes next.
+fn walked(entered: &mut Entered, walk: Walk) -> Ticket {
+    let limit = limit(entered);
+    match entered.managed.tell_walk(limit, walk != Walk::Whole) {
+        true => Ticket::Walked(count_walk()).rounded(),
         false => Ticket::Lost,
     }
 }
 
+/// The number of a new walk. The runtime's lock is held: it takes no atomic addition.
+fn count_walk() -> u64 {
+    let walk = WALKS.load(Ordering::Relaxed) + 1;
+    WALKS.store(walk, Ordering::Relaxed);
+    walk
+}
+
 #[inline(never)]
-fn postponed(entered: &Entered, is_whole: bool) -> Option<Place> {
+fn postponed(entered: &Entered, walk: Walk) -> Option<Place> {
+    let words = entered.managed.chain.words();
     // SAFETY: under the runtime's lock, and nobody keeps a reference.
-    unsafe { &mut *WAITING.0.get() }.keep(entered.chain.frames(), is_whole)
+    unsafe { &mut *WAITING.0.get() }.keep(words, walk == Walk::Whole)
 }
 
 /// Makes the backtrace that a callback was given the thread's; whether the recorder knows all of it.
 pub(crate) fn redeem(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -> bool {
     match Ticket::of(frames) {
-        None => {
-            let is_whole = frames.len() < start::depth();
-            callbacks::capture(entered, runtime, Captured::Frames(frames), is_whole)
-        }
+        None => take(entered, runtime, frames),
         Some(Ticket::Lost) => false,
         Some(walk @ Ticket::Walked(_)) => {
             walk == Ticket::Walked(WALKS.load(Ordering::Relaxed)).rounded()
@@ -223,12 +267,36 @@ pub(crate) fn redeem(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -
         Some(Ticket::Waiting(place)) => {
             // SAFETY: under the runtime's lock, and nobody keeps a reference.
             let waiting = unsafe { &mut *WAITING.0.get() };
-            let Some((frames, is_whole)) = waiting.at(place) else { return false };
-            let is_known = callbacks::capture(entered, runtime, Captured::Frames(frames), is_whole);
+            let Some((words, is_whole)) = waiting.at(place) else { return false };
+            let limit = limit(entered);
+            let is_told = entered.managed.tell_other(words, limit, !is_whole);
             waiting.done(place);
-            is_known
+            is_told
         }
     }
+}
+
+/// Makes the runtime's own backtrace the thread's; whether the recorder knows all of it.
+#[inline(never)]
+pub(crate) fn take(entered: &mut Entered, runtime: &Runtime, slots: &[u64]) -> bool {
+    let Some(mut state) = state::of_session(entered, runtime) else { return false };
+    let limit = limit(entered);
+    let (mut speaker, _, managed) = entered.speaker();
+    let is_known = managed.chain.take(slots, |new| state.translate(&mut speaker, runtime, new))
+        && managed.tell_walk(limit, slots.len() >= start::depth());
+    state.naming.announce(entered);
+    is_known
+}
+
+fn limit(entered: &Entered) -> usize {
+    let limit = entered.session().header.settings().stack_limit as usize;
+    limit.clamp(LEAST_LIMIT, MAX_FRAMES)
+}
+
+/// The recorder is another one.
+pub(crate) fn forget_waiting() {
+    // SAFETY: under the runtime's lock, or, with domains, where nothing waits here, the state's.
+    unsafe { &mut *WAITING.0.get() }.clear();
 }
 
 /// A ticket whose callback is of no use.
@@ -239,33 +307,19 @@ pub(crate) fn drop_ticket(frames: &[u64]) {
     }
 }
 
-impl Ticket {
-    const WALKS: u64 = 1 << 14;
-
-    /// An immediate that is no slot.
-    fn word(self) -> u64 {
-        const { assert!(Place::NUMBERS < Self::WALKS) };
-        let number = match self {
-            Ticket::Lost => 0,
-            Ticket::Waiting(place) => 1 + place.number(),
-            Ticket::Walked(walk) => Self::WALKS + walk % Self::WALKS,
-        };
-        number << 1 | 1
+impl Frames for Stack<'_> {
+    #[inline]
+    fn frame(&self, state: &mut State) -> Option<Frame> {
+        self.descriptors.frame(state)
     }
 
-    /// Of a callstack, if it is one.
-    fn of(frames: &[u64]) -> Option<Ticket> {
-        let [word] = frames else { return None };
-        (*word < LOWEST_SLOT).then(|| match word >> 1 {
-            0 => Ticket::Lost,
-            walk @ Self::WALKS.. => Ticket::Walked(walk - Self::WALKS),
-            place => Ticket::Waiting(Place::of(place - 1)),
-        })
+    fn word(&mut self, slot: u64) -> Option<u64> {
+        self.naming.word(&mut self.speaker, self.runtime, slot)
     }
 
-    /// As it is read again.
-    fn rounded(self) -> Ticket {
-        Ticket::of(&[self.word()]).unwrap_or(Ticket::Lost)
+    #[inline]
+    fn return_address(&self, stack: u64) -> u64 {
+        Descriptors::return_address(stack)
     }
 }
 
@@ -299,34 +353,5 @@ impl Array {
     fn set(&mut self, index: usize, word: u64) {
         // SAFETY: reserved by the caller.
         unsafe { (*self.buffer).add(index).write(word) };
-    }
-
-    /// All of `frames`, or as many as there is memory for.
-    fn take(&mut self, frames: &[u64]) -> isize {
-        if !self.reserve(frames.len()) {
-            return 0;
-        }
-        frames.iter().enumerate().for_each(|(index, &frame)| self.set(index, frame));
-        frames.len() as isize
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tickets_are_read_again() {
-        let places = (0..Place::NUMBERS).map(|number| Ticket::Waiting(Place::of(number)));
-        let walks = (0..40_000).map(Ticket::Walked);
-        for ticket in places.chain(walks).chain([Ticket::Lost]) {
-            assert!(ticket.word() % 2 == 1 && ticket.word() < LOWEST_SLOT);
-            assert_eq!(Ticket::of(&[ticket.word()]), Some(ticket.rounded()));
-        }
-        assert_eq!(Ticket::Walked(3).rounded(), Ticket::Walked(3));
-        assert_ne!(Ticket::Walked(3).rounded(), Ticket::Walked(4).rounded());
-        assert_eq!(Ticket::of(&[]), None);
-        assert_eq!(Ticket::of(&[1, 1]), None);
-        assert_eq!(Ticket::of(&[0x40_0001]), None);
     }
 }

@@ -5,7 +5,7 @@
 //! size marks where C code has called OCaml code back: what the code before had come to is written there.
 //! (`runtime/caml/stack.h`, `runtime/backtrace_nat.c` of OCaml 4.11 to 4.14, for amd64 and arm64.)
 
-use lifetrace_agent::chain::{Frames, State};
+use lifetrace_agent::chain::{Frame, State};
 
 /// A frame of this size is none.
 const CALLED_BACK: u16 = 0xffff;
@@ -64,14 +64,16 @@ impl Descriptors {
 }
 
 /// Frames are named as the runtime does in callstacks: a descriptor's address as an immediate.
-impl Frames for Descriptors {
-    fn frame(&self, state: &mut State) -> Option<u64> {
+impl Descriptors {
+    /// As [`Frames::frame`](lifetrace_agent::chain::Frames::frame).
+    pub(crate) fn frame(&self, state: &mut State) -> Option<Frame> {
         loop {
             let descriptor = self.find(state.code)?;
             // SAFETY: it is one; where it says so, there is a context.
             unsafe {
                 if (*descriptor).size != CALLED_BACK {
-                    return Some(descriptor as u64 | 1);
+                    let size = (*descriptor).size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS);
+                    return Some(Frame { slot: descriptor as u64 | 1, size: size.into() });
                 }
                 let context = &*((state.stack + CONTEXT) as *const Context);
                 *state = State { stack: context.stack, code: context.code };
@@ -82,13 +84,15 @@ impl Frames for Descriptors {
         }
     }
 
-    fn caller(&self, frame: u64, state: State) -> u64 {
-        // SAFETY: a name that `frame` has given.
-        let size = unsafe { (*((frame & !1) as *const Descriptor)).size };
-        state.stack + u64::from(size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS))
+    /// The state to which a frame returns.
+    pub(crate) fn caller(state: State, frame: Frame) -> State {
+        let stack = state.stack + frame.size;
+        State { stack, code: Self::return_address(stack) }
     }
 
-    fn return_address(&self, stack: u64) -> u64 {
+    /// The address to which a frame returns whose caller's stack pointer is `stack`.
+    #[inline]
+    pub(crate) fn return_address(stack: u64) -> u64 {
         // SAFETY: a frame ends there, whose return address is its last word.
         unsafe { ((stack - 8) as *const u64).read() }
     }
@@ -194,14 +198,14 @@ mod tests {
         (words[4], words[5], words[11]) = (base + 64, 0x3010, 0x9999);
         let mut state = State { stack: base, code: 0x1008 };
         let frame = descriptors.frame(&mut state).unwrap();
-        assert_eq!(frame, &raw const plain as u64 | 1);
-        let caller = descriptors.caller(frame, state);
-        assert_eq!((caller, descriptors.return_address(caller)), (base + 16, 0x2000));
-        let mut state = State { stack: caller, code: 0x2000 };
-        assert_eq!(descriptors.frame(&mut state), Some(&raw const outer as u64 | 1));
+        assert_eq!(frame, Frame { slot: &raw const plain as u64 | 1, size: 16 });
+        let mut state = Descriptors::caller(state, frame);
+        assert_eq!(state, State { stack: base + 16, code: 0x2000 });
+        let frame = descriptors.frame(&mut state).unwrap();
+        assert_eq!(frame, Frame { slot: &raw const outer as u64 | 1, size: 32 });
         assert_eq!(state, State { stack: base + 64, code: 0x3010 });
-        let caller = descriptors.caller(&raw const outer as u64 | 1, state);
-        assert_eq!((caller, descriptors.return_address(caller)), (base + 96, 0x9999));
-        assert_eq!(descriptors.frame(&mut State { stack: caller, code: 0x9999 }), None);
+        let mut state = Descriptors::caller(state, frame);
+        assert_eq!(state, State { stack: base + 96, code: 0x9999 });
+        assert_eq!(descriptors.frame(&mut state), None);
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! allocation hit ─ runtime ─┬─ callstacks: walks the stack in the runtime's place (OCaml 4)
 //!                           └─ thunk ─ callbacks ─ Tracker::allocated ─▶ ring
-//!                              │         └─ slots: each distinct frame is named once (debug_info)
+//!                              │         └─ state: each distinct frame is named once (debug_info)
 //!                              └─ on a stack of our own
 //! ```
 //!
@@ -50,11 +50,11 @@ pub mod linked;
 mod names;
 mod patch;
 mod runtime;
-mod slots;
 mod stack;
 pub mod start;
 mod state;
 mod thunks;
+mod tickets;
 mod totals;
 mod version;
 mod waiting;

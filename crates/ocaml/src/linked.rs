@@ -15,10 +15,10 @@ use lifetrace_agent::tracker::{Allocation, Tracker, Word};
 use lifetrace_transport::message::{Manner, SampleId, SourceKind};
 
 use crate::blocks::Value;
-use crate::callbacks::{self, Captured, TRACKER, WORD_BYTES};
+use crate::callbacks::{self, TRACKER, WORD_BYTES};
 use crate::runtime::{self, Absent};
 use crate::start::{self, Host, StaticBlocks};
-use crate::{stack, state, thunks, totals};
+use crate::{callstacks, stack, state, thunks, totals};
 
 /// What `caml_memprof_start` is to be called with, beside the rate.
 #[derive(Clone, Copy, Debug)]
@@ -107,10 +107,8 @@ pub unsafe fn external_allocated(words: u64, samples: u64, callstack: usize) -> 
     OWN_FRAME.store(*own, Ordering::Relaxed);
     let runtime = runtime::get().filter(|_| samples > 0)?;
     let mut entered = callbacks::enter()?;
-    let is_whole = frames.len() < start::depth();
-    let frames = Captured::Frames(frames);
-    let is_told = !entered.session().header.paused()
-        && callbacks::capture(&mut entered, runtime, frames, is_whole);
+    let is_told =
+        !entered.session().header.paused() && callstacks::take(&mut entered, runtime, frames);
     is_told.then(|| announce(&mut entered, words, samples)).flatten().map(Word::to_word)
 }
 

@@ -2,8 +2,9 @@
 //!
 //! OCaml 4 calls back on the program's stack, which may be nearly at its end: a program that recurses
 //! until `Stack_overflow` allocates all the way. So the thunks change stacks. One is enough: callbacks
-//! hold the runtime's lock, and never call back into OCaml. A thunk takes the stack by exchanging its top
-//! for 0, and puts it back; one that finds 0 stays where it is.
+//! hold the runtime's lock, and never call back into OCaml. A thunk takes the stack by putting 0 in place of
+//! its top, and puts it back; one that finds 0 stays where it is. Nobody else does so meanwhile, but a signal
+//! handler, who puts back what it has found: no atomic exchange is needed.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

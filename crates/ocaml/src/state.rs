@@ -2,28 +2,42 @@
 //!
 //! Under OCaml 4 the runtime's lock is held whenever this is used; domains of OCaml 5 take turns by a
 //! lock of our own. The recorder of a forked child knows nothing yet, so a new session begins afresh.
+//!
+//! A slot is what the runtime gives for a frame: the address of a descriptor or of debug information, as
+//! an immediate, so odd. It stands for the same place as long as the process lives: OCaml code is never
+//! unloaded.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
 use lifetrace_agent::guard::Entered;
+use lifetrace_agent::layouts::{Layout, Layouts};
 use lifetrace_agent::lock::{Held, Lock, Patience};
-use lifetrace_transport::message::{Body, FRAMES_LEFT_OUT, FrameName, MANAGED_FRAME};
+use lifetrace_agent::sender::Speaker;
+use lifetrace_transport::message::{Body, FrameName, MANAGED_FRAME};
 use lifetrace_transport::segment::LostReason;
 
 use crate::debug_info::{self, MOST_PLACES, Place};
 use crate::runtime::Runtime;
-use crate::slots::Slots;
-use crate::start;
+use crate::{callstacks, start};
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Whose recorder knows the frames in `slots`.
+    /// Whose recorder knows the frames.
     session: u32,
-    slots: Slots,
+    /// By the code that they return to, and by slots.
+    pub(crate) layouts: Layouts,
+    pub(crate) naming: Naming,
+}
+
+/// Gives frames the words by which the recorder knows them.
+#[derive(Debug)]
+pub(crate) struct Naming {
     /// Frames that have been named.
     named: u64,
+    /// Whether some were found that have no names but addresses.
+    are_addresses_new: bool,
 }
 
 struct Shared(UnsafeCell<State>);
@@ -32,7 +46,11 @@ struct Shared(UnsafeCell<State>);
 unsafe impl Sync for Shared {}
 
 static LOCK: Lock = Lock::new();
-static STATE: Shared = Shared(UnsafeCell::new(State { session: 0, slots: Slots::new(), named: 0 }));
+static STATE: Shared = Shared(UnsafeCell::new(State {
+    session: 0,
+    layouts: Layouts::new(),
+    naming: Naming { named: 0, are_addresses_new: false },
+}));
 
 /// Exclusive use of the state.
 pub(crate) struct Use {
@@ -51,8 +69,9 @@ pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
     let state = unsafe { &mut *STATE.0.get() };
     let session = at.session().number;
     if state.session != session {
-        (state.session, state.named) = (session, 0);
-        state.slots.clear();
+        (state.session, state.naming.named) = (session, 0);
+        state.layouts.clear();
+        callstacks::forget_waiting();
         at.send(Body::Runtime { version: runtime.version.name().as_bytes() });
     }
     Some(Use { _held: held, state })
@@ -64,33 +83,41 @@ pub(crate) fn reset_after_fork() {
 }
 
 impl State {
-    /// Makes words of the slots that the recorder knows, until one that it does not; how many there were.
-    pub(crate) fn translate(&self, slots: &mut [u64]) -> usize {
-        self.slots.translate(slots)
-    }
-
-    /// The word of a slot, which the recorder knows; `None` if it could not be told.
-    pub(crate) fn word(&mut self, at: &mut Entered, runtime: &Runtime, slot: u64) -> Option<u64> {
-        if slot == FRAMES_LEFT_OUT {
-            return Some(slot);
+    /// Makes words of slots; false if the recorder could not be told of one.
+    pub(crate) fn translate(
+        &mut self,
+        speaker: &mut Speaker<'_>,
+        runtime: &Runtime,
+        slots: &mut [u64],
+    ) -> bool {
+        let mut known = 0;
+        loop {
+            known += self.layouts.translate(&mut slots[known..]);
+            let Some(slot) = slots.get_mut(known) else { return true };
+            let Some(word) = self.naming.word(speaker, runtime, *slot) else { return false };
+            self.layouts.insert(*slot, Layout { word, size: 0 });
+            *slot = word;
+            known += 1;
         }
-        if let Some(word) = self.slots.find(slot) {
-            return Some(word);
-        }
-        let word = self.name(at, runtime, slot & !1)?;
-        // Without memory it is named again the next time.
-        self.slots.insert(slot, word);
-        Some(word)
     }
+}
 
+impl Naming {
+    /// A word for a slot that has none yet; `None` if the recorder could not be told.
     #[cold]
-    fn name(&mut self, at: &mut Entered, runtime: &Runtime, slot: u64) -> Option<u64> {
+    pub(crate) fn word(
+        &mut self,
+        speaker: &mut Speaker<'_>,
+        runtime: &Runtime,
+        slot: u64,
+    ) -> Option<u64> {
+        let slot = slot & !1;
         let mut places = [Place::default(); MOST_PLACES];
         let count = debug_info::places(runtime, slot, &mut places);
         if count == 0
             && let Some(address) = debug_info::return_address(slot)
         {
-            start::announce_modules(at);
+            self.are_addresses_new = true;
             return Some(address);
         }
         let frame = self.named + 1;
@@ -99,12 +126,19 @@ impl State {
             let Place { file, function, line, start: start_char, end: end_char } = places[index];
             let is_last = index == 0;
             let name = FrameName { frame, is_last, line, start_char, end_char, function, file };
-            if !at.send(Body::FrameName(name)) {
+            if !speaker.send(Body::FrameName(name)) {
                 return None;
             }
         }
         self.named = frame;
         Some(MANAGED_FRAME | frame)
+    }
+
+    /// Sees to it that the recorder knows the code of frames that have no names but addresses.
+    pub(crate) fn announce(&mut self, at: &mut Entered) {
+        if core::mem::take(&mut self.are_addresses_new) {
+            start::announce_modules(at);
+        }
     }
 }
 

@@ -64,7 +64,7 @@ impl Waiting {
         Waiting { places: [FREE; PLACES], last: 0 }
     }
 
-    /// Keeps a backtrace for one callback at least; `None` if there is no place for it.
+    /// Keeps a backtrace, by its words, for one callback at least; `None` if there is no place for it.
     pub(crate) fn keep(&mut self, frames: &[u64], is_whole: bool) -> Option<Place> {
         let last = &mut self.places[self.last];
         if last.callbacks > 0 && last.frames() == frames {
@@ -98,9 +98,11 @@ impl Waiting {
         }
     }
 
-    /// No callback comes any more.
+    /// No callback comes any more, or it comes in vain: there is nothing at any place.
     pub(crate) fn clear(&mut self) {
-        self.places.iter_mut().for_each(|kept| kept.callbacks = 0);
+        for kept in &mut self.places {
+            (kept.callbacks, kept.uses) = (0, (kept.uses + 1) % USES);
+        }
     }
 
     fn place(&self, index: usize) -> Place {
