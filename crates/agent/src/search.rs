@@ -62,9 +62,13 @@ impl<'a, F: Frames> Search<'a, F> {
         let (mut at, mut met, mut place) = (*state, self.met, self.place);
         let (mut count, mut found) = (0, None);
         let mut table = self.layouts.table();
+        let mut next = stack_at(self.last, met);
         for (pair, word) in room.states.iter_mut().zip(room.words) {
-            met = first_at(self.last, met, at.stack);
-            if self.last.get(met).is_some_and(|pair| state_of(pair) == at) {
+            if next < at.stack {
+                met = first_at(self.last, met, at.stack);
+                next = stack_at(self.last, met);
+            }
+            if next == at.stack && self.last.get(met).is_some_and(|pair| pair[1] == at.code) {
                 found = Some(Found::Met(met));
                 break;
             }
@@ -134,6 +138,12 @@ pub(crate) fn pairs(states: &Tail) -> &[[u64; 2]] {
 #[inline]
 pub(crate) fn state_of(&[stack, code]: &[u64; 2]) -> State {
     State { stack: stack & !IS_RETURNED_TO, code }
+}
+
+/// The stack pointer at an index; beyond the last one, of no state.
+#[inline]
+fn stack_at(last: &[[u64; 2]], index: usize) -> u64 {
+    last.get(index).map_or(u64::MAX, |pair| pair[0] & !IS_RETURNED_TO)
 }
 
 /// The first index, from `from` on, that is not further in than `stack`.
