@@ -9,16 +9,21 @@ use lifetrace_transport::message::{BacktraceDelta, Body, Frames, Message};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(message) = decode(bytes) else { return };
-    let frames: Vec<u64> = match message.body {
-        Body::Allocation { backtrace, .. } => backtrace.fresh.iter().collect(),
-        Body::Context { frames } => frames.iter().collect(),
-        _ => Vec::new(),
+    let frames = match message.body {
+        Body::Allocation { backtrace, .. } => backtrace.fresh,
+        Body::Context { frames } => frames,
+        _ => Frames::Words(&[]),
     };
-    let message = in_memory(message, &frames);
+    let words: Vec<u64> = frames.iter().collect();
+    let numbers: Vec<u32> = words.iter().map(|&word| word as u32).collect();
+    let frames = match frames {
+        Frames::NumberBytes(_) => Frames::Numbers(&numbers),
+        _ => Frames::Words(&words),
+    };
+    let message = in_memory(message, frames);
     let mut buffer = [0; MAX_HEAD];
     let written = encode(&message, &mut buffer);
-    let tail = written.tail.iter().flat_map(|word| word.to_le_bytes());
-    let again: Vec<u8> = written.head.iter().copied().chain(tail).collect();
+    let again: Vec<u8> = written.head.iter().copied().chain(written.tail.bytes()).collect();
     // What is too long is cut.
     if bytes.len() <= MAX_LEN && again.len() == bytes.len() {
         assert_eq!(decode(&again), Ok(message));
@@ -28,8 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Frames as an agent holds them.
-fn in_memory<'a>(message: Message<'a>, words: &'a [u64]) -> Message<'a> {
-    let frames = Frames::Words(words);
+fn in_memory<'a>(message: Message<'a>, frames: Frames<'a>) -> Message<'a> {
     let body = match message.body {
         Body::Allocation { id, size, samples, source, manner, backtrace } => {
             let backtrace = BacktraceDelta { fresh: frames, ..backtrace };

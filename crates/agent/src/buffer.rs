@@ -1,4 +1,4 @@
-//! An array of words that grows, of memory that no allocator knows. \[UNSAFE\]
+//! An array of words, or of half words, that grows, of memory that no allocator knows. \[UNSAFE\]
 //!
 //! It is a mapping of its own, which grows by a factor of two, and is given back only by who says so:
 //! most are part of a thread's record, which is used again by the next thread.
@@ -9,17 +9,34 @@ use crate::sys;
 
 const FIRST_BYTES: usize = 4096;
 
+/// What a buffer holds.
+///
+/// # Safety
+/// Eight bytes of zeros are one or two of these.
+pub unsafe trait Word: Copy {}
+
+// SAFETY: zero.
+unsafe impl Word for u64 {}
+// SAFETY: two zeros.
+unsafe impl Word for u32 {}
+
 /// See the module. All zero is one without memory.
-#[derive(Debug, Default)]
-pub struct Buffer {
-    start: Option<NonNull<u64>>,
+#[derive(Debug)]
+pub struct Buffer<W = u64> {
+    start: Option<NonNull<W>>,
     capacity: usize,
 }
 
 // SAFETY: it owns its memory.
-unsafe impl Send for Buffer {}
+unsafe impl<W: Word> Send for Buffer<W> {}
 
-impl Buffer {
+impl<W: Word> Default for Buffer<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<W: Word> Buffer<W> {
     /// One without memory.
     pub const fn new() -> Self {
         Buffer { start: None, capacity: 0 }
@@ -27,7 +44,7 @@ impl Buffer {
 
     /// All words, those that were never written as zeros.
     #[inline]
-    pub fn words(&self) -> &[u64] {
+    pub fn words(&self) -> &[W] {
         let start = self.start.unwrap_or(NonNull::dangling());
         // SAFETY: the mapping has so many words, zeroed or written; we are its only owner.
         unsafe { NonNull::slice_from_raw_parts(start, self.capacity).as_ref() }
@@ -35,7 +52,7 @@ impl Buffer {
 
     /// All words.
     #[inline]
-    pub fn words_mut(&mut self) -> &mut [u64] {
+    pub fn words_mut(&mut self) -> &mut [W] {
         let start = self.start.unwrap_or(NonNull::dangling());
         // SAFETY: as above.
         unsafe { NonNull::slice_from_raw_parts(start, self.capacity).as_mut() }
@@ -50,9 +67,9 @@ impl Buffer {
 
     #[cold]
     fn grow(&mut self, wanted: usize) -> bool {
-        let bytes = (wanted * size_of::<u64>()).max(FIRST_BYTES).next_power_of_two();
+        let bytes = (wanted * size_of::<W>()).max(FIRST_BYTES).next_power_of_two();
         let Some(start) = sys::map(bytes) else { return false };
-        let larger = Buffer { start: Some(start.cast()), capacity: bytes / size_of::<u64>() };
+        let larger = Buffer { start: Some(start.cast()), capacity: bytes / size_of::<W>() };
         let old = core::mem::replace(self, larger);
         self.words_mut()[..old.capacity].copy_from_slice(old.words());
         old.give_back();
@@ -63,7 +80,7 @@ impl Buffer {
     pub fn give_back(self) {
         if let Some(start) = self.start {
             // SAFETY: the mapping is ours, and nobody refers to it any more.
-            unsafe { sys::unmap(start.cast(), self.capacity * size_of::<u64>()) };
+            unsafe { sys::unmap(start.cast(), self.capacity * size_of::<W>()) };
         }
     }
 }
@@ -74,7 +91,7 @@ mod tests {
 
     #[test]
     fn it_grows_and_keeps_what_it_holds() {
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::<u64>::new();
         assert!(buffer.words().is_empty() && buffer.reserve(0) && buffer.words().is_empty());
         assert!(buffer.reserve(1));
         assert_eq!(buffer.words().len(), FIRST_BYTES / 8);
@@ -82,5 +99,8 @@ mod tests {
         assert!(buffer.reserve(100_000));
         assert_eq!((buffer.words()[511], buffer.words()[512]), (7, 0));
         assert_eq!(buffer.words().len(), 131_072);
+        let mut halves = Buffer::<u32>::new();
+        assert!(halves.reserve(FIRST_BYTES / 4 + 1));
+        assert_eq!(halves.words(), [0; FIRST_BYTES / 2]);
     }
 }

@@ -32,10 +32,10 @@ pub struct Chain {
     /// Innermost frame first, as [pairs](crate::search), or as the runtime gave them.
     states: Tail,
     are_given: bool,
-    /// The words by which the recorder knows the frames.
-    words: Tail,
-    /// The innermost frame's word, if another one stands in its place; else 0.
-    covered: u64,
+    /// The numbers by which the recorder knows the frames.
+    numbers: Tail<u32>,
+    /// The innermost frame's number, if another one stands in its place; else 0.
+    covered: u32,
     fresh: Fresh,
     agreed: usize,
 }
@@ -76,46 +76,47 @@ impl Chain {
         let Some(End { kept, is_whole }) = self.go(stack, layouts, state, most) else {
             return Walk::Lost;
         };
-        let Chain { states, words, fresh, agreed, .. } = self;
+        let Chain { states, numbers, fresh, agreed, .. } = self;
         let length = fresh.length + kept;
-        if !states.reserve(2 * length) || !words.reserve(length) {
+        if !states.reserve(2 * length) || !numbers.reserve(length) {
             self.clear();
             return Walk::CutOff;
         }
         states.replace_front(&fresh.states.words()[..2 * fresh.length], 2 * kept);
-        words.replace_front(&fresh.words.words()[..fresh.length], kept);
+        numbers.replace_front(&fresh.numbers.words()[..fresh.length], kept);
         *agreed = kept.min(*agreed);
         if is_whole { Walk::Whole } else { Walk::CutOff }
     }
 
-    /// Takes the frames that the runtime has found, innermost first, in place of a walk; `translate` makes
-    /// words of those that are new. False if it could not, or there is no memory: then the last walk is the
+    /// Takes the frames that the runtime has found, innermost first, in place of a walk; `translate` finds
+    /// the numbers of those that are new. False if it could not, or there is no memory: then the last walk is the
     /// one before.
-    pub fn take(&mut self, slots: &[u64], translate: impl FnOnce(&mut [u64]) -> bool) -> bool {
+    pub fn take(
+        &mut self,
+        slots: &[u64],
+        translate: impl FnOnce(&[u64], &mut [u32]) -> bool,
+    ) -> bool {
         self.uncover();
         let last = if self.are_given { self.states.words() } else { &[] };
         let kept = common_suffix(slots, last);
         let new = slots.len() - kept;
-        let Chain { states, words, fresh, agreed, .. } = self;
-        if !fresh.words.reserve(new) || !states.reserve(slots.len()) || !words.reserve(slots.len())
-        {
-            return false;
-        }
-        let fresh = &mut fresh.words.words_mut()[..new];
-        fresh.copy_from_slice(&slots[..new]);
-        if !translate(fresh) {
+        let Chain { states, numbers, fresh, agreed, .. } = self;
+        let has_room = fresh.numbers.reserve(new)
+            && states.reserve(slots.len())
+            && numbers.reserve(slots.len());
+        if !has_room || !translate(&slots[..new], &mut fresh.numbers.words_mut()[..new]) {
             return false;
         }
         states.replace_front(&slots[..new], kept);
-        words.replace_front(fresh, kept);
+        numbers.replace_front(&fresh.numbers.words()[..new], kept);
         *agreed = kept.min(*agreed);
         self.are_given = true;
         true
     }
 
-    /// The words of the frames of the last walk, innermost first.
-    pub fn words(&self) -> &[u64] {
-        self.words.words()
+    /// The numbers of the frames of the last walk, innermost first.
+    pub fn numbers(&self) -> &[u32] {
+        self.numbers.words()
     }
 
     /// The innermost frame of the last walk.
@@ -123,17 +124,17 @@ impl Chain {
         pairs(&self.states).first().filter(|_| !self.are_given).map(state_of)
     }
 
-    /// Until the next walk the innermost frame has another word.
-    pub fn cover(&mut self, word: u64) {
+    /// Until the next walk the innermost frame has another number.
+    pub fn cover(&mut self, number: u32) {
         self.uncover();
-        if let Some(innermost) = self.words.words_mut().first_mut() {
-            self.covered = core::mem::replace(innermost, word);
+        if let Some(innermost) = self.numbers.words_mut().first_mut() {
+            self.covered = core::mem::replace(innermost, number);
         }
     }
 
-    /// How many outermost frames have their own words.
+    /// How many outermost frames have their own numbers.
     pub(crate) fn uncovered(&self) -> usize {
-        self.words().len() - usize::from(self.covered != 0)
+        self.numbers().len() - usize::from(self.covered != 0)
     }
 
     /// So many outermost frames of the last walk are those of what [`agree`](Self::agree) was said of.
@@ -146,17 +147,17 @@ impl Chain {
         self.agreed = frames;
     }
 
-    /// Forgets the last walk: it was of another thread, or the words are another recorder's.
+    /// Forgets the last walk: it was of another thread, or the numbers are another recorder's.
     pub fn clear(&mut self) {
         self.states.clear();
-        self.words.clear();
+        self.numbers.clear();
         (self.agreed, self.covered) = (0, 0);
     }
 
     fn uncover(&mut self) {
         let covered = core::mem::take(&mut self.covered);
         if covered != 0
-            && let Some(innermost) = self.words.words_mut().first_mut()
+            && let Some(innermost) = self.numbers.words_mut().first_mut()
         {
             *innermost = covered;
         }
@@ -194,7 +195,7 @@ impl Chain {
                 if state == arrived || !self.is_next(kept.end, state) {
                     met = kept.end;
                     let fits = self.freshen(kept, most);
-                    if !fits || !self.fresh.add(state, layout.word, state == arrived, most) {
+                    if !fits || !self.fresh.add(state, layout.number, state == arrived, most) {
                         return Some(CUT_OFF);
                     }
                     state = caller(stack, state, layout.size);
@@ -240,7 +241,7 @@ impl Chain {
     /// Ends where the stack does.
     fn end(&mut self, kept: Range<usize>, most: usize) -> End {
         let count = kept.len();
-        if kept.end < self.words().len() || count > most - self.fresh.length {
+        if kept.end < self.numbers().len() || count > most - self.fresh.length {
             return End { kept: 0, is_whole: self.freshen(kept, most) };
         }
         self.states.words_mut()[2 * kept.start] |= IS_RETURNED_TO;
@@ -262,10 +263,10 @@ impl Chain {
     /// Has frames of the last walk, to the first of which this one has returned, among those that are fresh;
     /// false if there are enough then, or there is no memory.
     fn freshen(&mut self, run: Range<usize>, most: usize) -> bool {
-        let Chain { states, words, fresh, .. } = self;
+        let Chain { states, numbers, fresh, .. } = self;
         let end = run.start + run.len().min(most - fresh.length);
         let states = &states.words()[2 * run.start..2 * end];
-        fresh.add_all(states, &words.words()[run.start..end]) && end == run.end
+        fresh.add_all(states, &numbers.words()[run.start..end]) && end == run.end
     }
 
     fn state(&self, index: usize) -> State {
@@ -275,7 +276,7 @@ impl Chain {
 
 /// How many frames at the end of both are the same.
 #[inline]
-pub(crate) fn common_suffix(new: &[u64], old: &[u64]) -> usize {
+pub(crate) fn common_suffix<W: PartialEq>(new: &[W], old: &[W]) -> usize {
     let length = new.len().min(old.len());
     let (new, old) = (&new[new.len() - length..], &old[old.len() - length..]);
     let eights = new.rchunks_exact(8).zip(old.rchunks_exact(8));
@@ -291,7 +292,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::fake::{CROSSING, Fake, word};
+    use crate::fake::{CROSSING, Fake};
     use crate::random::Random;
 
     #[test]
@@ -300,7 +301,7 @@ mod tests {
         let (mut fake, mut chain) = (Fake::default(), Chain::default());
         let mut before: Vec<State> = Vec::new();
         let (mut saved, mut was_whole) = (0, false);
-        let mut known_layouts = Layouts::new();
+        let mut layouts = Layouts::new();
         for round in 0..3_000 {
             let gone = (random.word() % 20).min(fake.frames.len() as u64) as usize;
             fake.frames.drain(..gone);
@@ -311,15 +312,20 @@ mod tests {
                 fake.frames.drain(..150);
             }
             let Some(&first) = fake.frames.first() else { continue };
+            if round % 40 == 0 {
+                // A new session.
+                layouts.clear();
+                fake.told.clear();
+                chain.clear();
+                before.clear();
+            }
             (fake.looked_up, fake.read) = (Cell::new(0), Cell::new(0));
             let most = if round % 10 == 0 { 5 } else { usize::MAX };
             let agreed = chain.agreed();
-            let mut no_layouts = Layouts::new();
-            let layouts = if round % 2 == 0 { &mut known_layouts } else { &mut no_layouts };
-            let is_whole = chain.walk(&mut fake, layouts, first, most) == Walk::Whole;
-            let expected: Vec<u64> =
-                fake.frames.iter().map(|it| word(it.code)).take(most).collect();
-            assert_eq!(chain.words(), expected);
+            let is_whole = chain.walk(&mut fake, &mut layouts, first, most) == Walk::Whole;
+            let walked = fake.frames.iter().take(most);
+            let expected: Vec<u32> = walked.map(|it| fake.number(it.code)).collect();
+            assert_eq!(chain.numbers(), expected);
             assert_eq!(is_whole, fake.frames.len() <= most);
             let callers = fake.frames.iter().rev().zip(before.iter().rev());
             let same = callers.take_while(|(one, other)| one == other).count();
@@ -333,7 +339,7 @@ mod tests {
             let missed = outermost_first.take(expected).skip(found);
             assert!(missed.clone().all(|it| it.code % CROSSING == 0), "{found} {expected}");
             if round % 3 == 0 {
-                chain.agree(chain.words().len());
+                chain.agree(chain.numbers().len());
             }
             was_whole = is_whole;
             if is_whole {
@@ -346,7 +352,7 @@ mod tests {
                 assert!(fake.looked_up.get() <= bound, "{} {bound}", fake.looked_up.get());
                 saved += fake.frames.len().saturating_sub(fake.looked_up.get());
             }
-            before = fake.frames[..chain.words().len()].to_vec();
+            before = fake.frames[..chain.numbers().len()].to_vec();
         }
         assert!(saved > 50_000, "{saved}");
     }
@@ -357,24 +363,24 @@ mod tests {
     }
 
     #[test]
-    fn another_word_is_that_of_the_innermost_frame_until_the_next_walk() {
+    fn another_number_is_that_of_the_innermost_frame_until_the_next_walk() {
         let (mut fake, mut chain) = (Fake::default(), Chain::default());
         let mut layouts = Layouts::new();
         (1..6).for_each(|code| fake.push(code));
-        let words = [5, 4, 3, 2, 1].map(word);
         assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        assert_eq!((chain.words(), chain.innermost()), (&words[..], Some(fake.frames[0])));
+        let numbers = fake.numbers();
+        assert_eq!((chain.numbers(), chain.innermost()), (&numbers[..], Some(fake.frames[0])));
         chain.cover(99);
         chain.cover(98);
-        assert_eq!((chain.words()[0], &chain.words()[1..]), (98, &words[1..]));
+        assert_eq!((chain.numbers()[0], &chain.numbers()[1..]), (98, &numbers[1..]));
         assert_eq!(chain.uncovered(), 4);
         assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        assert_eq!((chain.words(), chain.uncovered()), (&words[..], 5));
+        assert_eq!((chain.numbers(), chain.uncovered()), (&numbers[..], 5));
         chain.cover(99);
         chain.clear();
-        assert_eq!((chain.words(), chain.innermost()), (&[][..], None));
+        assert_eq!((chain.numbers(), chain.innermost()), (&[][..], None));
         assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        assert_eq!(chain.words(), words);
+        assert_eq!(chain.numbers(), numbers);
     }
 
     #[test]
@@ -387,12 +393,18 @@ mod tests {
         fake.is_deaf = true;
         fake.push(2);
         assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
+        let numbers = fake.numbers();
         fake.push(9);
         assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Lost);
-        assert_eq!(chain.words(), [2, 5, 4, 3, 2, 1].map(word));
+        assert_eq!(chain.numbers(), numbers);
         fake.is_deaf = false;
         assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        assert_eq!((chain.words(), chain.agreed()), (&[9, 2, 5, 4, 3, 2, 1].map(word)[..], 5));
+        assert_eq!((chain.numbers(), chain.agreed()), (&fake.numbers()[..], 5));
+    }
+
+    /// By which the recorder knows a slot.
+    fn number(slot: u64) -> u32 {
+        slot as u32 + 1_000
     }
 
     #[test]
@@ -407,9 +419,9 @@ mod tests {
             let kept = common_suffix(&slots, &last);
             let agreed = chain.agreed();
             let is_translated = round % 7 > 0;
-            let is_taken = chain.take(&slots, |new| {
+            let is_taken = chain.take(&slots, |new, numbers| {
                 assert_eq!(new, &slots[..slots.len() - kept]);
-                new.iter_mut().for_each(|slot| *slot = word(*slot));
+                new.iter().zip(numbers).for_each(|(&slot, to)| *to = number(slot));
                 is_translated
             });
             assert_eq!(is_taken, is_translated);
@@ -417,8 +429,8 @@ mod tests {
                 slots = last;
                 continue;
             }
-            let words: Vec<u64> = slots.iter().map(|&slot| word(slot)).collect();
-            assert_eq!((chain.words(), chain.innermost()), (&words[..], None));
+            let numbers: Vec<u32> = slots.iter().map(|&slot| number(slot)).collect();
+            assert_eq!((chain.numbers(), chain.innermost()), (&numbers[..], None));
             assert_eq!(chain.agreed(), kept.min(agreed));
             if round % 3 == 0 {
                 chain.agree(slots.len());
@@ -433,10 +445,14 @@ mod tests {
         (1..6).for_each(|code| fake.push(code));
         for _ in 0..3 {
             assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-            assert_eq!((chain.words(), chain.agreed()), (&[5, 4, 3, 2, 1].map(word)[..], 0));
+            assert_eq!((chain.numbers(), chain.agreed()), (&fake.numbers()[..], 0));
             chain.agree(5);
-            assert!(chain.take(&[6, 5], |new| new.len() == 2));
-            assert_eq!((chain.words(), chain.agreed()), (&[6, 5][..], 0));
+            let is_taken = chain.take(&[6, 5], |_, numbers| {
+                numbers.copy_from_slice(&[6, 5]);
+                true
+            });
+            assert!(is_taken);
+            assert_eq!((chain.numbers(), chain.agreed()), (&[6, 5][..], 0));
             chain.agree(2);
         }
     }

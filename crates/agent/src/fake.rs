@@ -1,7 +1,7 @@
 //! A stack for tests of walks.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::vec::Vec;
 
 use crate::stack::{Frame, Frames, State};
@@ -16,6 +16,8 @@ pub(crate) struct Fake {
     pub(crate) read: Cell<usize>,
     /// Whether nothing can be told.
     pub(crate) is_deaf: bool,
+    /// What was told: the numbers of code.
+    pub(crate) told: HashMap<u64, u32>,
 }
 
 const TOP: u64 = 1 << 40;
@@ -35,14 +37,19 @@ impl Fake {
         self.frames.insert(0, State { stack: below - size(code), code });
     }
 
+    /// By which the recorder knows code.
+    pub(crate) fn number(&self, code: u64) -> u32 {
+        self.told[&code]
+    }
+
+    /// By which it knows the frames, innermost first.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.frames.iter().map(|it| self.number(it.code)).collect()
+    }
+
     fn index(&self, state: State) -> Option<usize> {
         self.frames.iter().position(|it| *it == state)
     }
-}
-
-/// By which the recorder knows code.
-pub(crate) fn word(code: u64) -> u64 {
-    code + 1_000
 }
 
 impl Frames for Fake {
@@ -52,11 +59,15 @@ impl Frames for Fake {
             // Beyond what was passed over.
             *state = *self.frames.iter().find(|it| it.stack > state.stack)?;
         }
-        self.index(*state).map(|_| Frame { slot: state.code + 1, size: size(state.code) })
+        self.index(*state).map(|_| Frame { slot: state.code + 1, size: size(state.code) as u32 })
     }
 
-    fn word(&mut self, slot: u64) -> Option<u64> {
-        Some(word(slot - 1)).filter(|_| !self.is_deaf)
+    fn tell(&mut self, slot: u64, number: u32) -> bool {
+        if !self.is_deaf {
+            assert!(self.told.values().all(|&other| other != number));
+            assert_eq!(self.told.insert(slot - 1, number), None);
+        }
+        !self.is_deaf
     }
 
     fn return_address(&self, stack: u64) -> u64 {

@@ -1,177 +1,257 @@
-//! What is known of frames: by what word the recorder knows them, and how large they are.
+//! What is known of frames: by what number the recorder knows them, and how large they are.
 //!
 //! To find a frame's caller takes the frame's size, which takes its code, which is read from the stack where
 //! the callee's size says: each step waits for the one before. But code that recurses comes in the same
-//! order again and again. So with each frame's layout stands which one came next when it was last seen. A walk
-//! takes the next one to be that, and only compares the code that it reads with it: a processor that
-//! foresees the comparison has several frames under way at once.
+//! order again and again. So with each frame's layout stands which one came next when it was last seen, and
+//! which other one before that. A walk takes the next one to be that, and only compares the code that it
+//! reads with it: a processor that foresees the comparison has several frames under way at once.
 //!
-//! The table is open-addressed and at most half full; it grows to twice the size. It takes half a cache line
-//! for a frame, which is all that a walk reads of it but for the stack. Other names of the runtime's for
-//! frames, which are no addresses of code, are keys as well; their sizes mean nothing.
+//! The layouts stand in the order in which they were first seen, which are also their numbers: frames that
+//! are on the stack together are mostly neighbours in memory, four in a cache line. The index by which they
+//! are found is open-addressed and at most half full; it has four bytes for a layout, some of them
+//! a fingerprint, so that others are hardly ever looked at, and code that is near other code is near it in the
+//! index. Other names of the runtime's for frames, which are no addresses of code, are keys as well.
 
 use crate::buffer::Buffer;
 
-const FIRST_CAPACITY: usize = 1024;
+const FIRST_BUCKETS: usize = 1024;
 
-/// A key, or 0; the word; the size; and the place of the layout that came next.
-type Entry = [u64; 4];
-
-const KEY: usize = 0;
-const WORD: usize = 1;
-const SIZE: usize = 2;
-const NEXT: usize = 3;
+/// The number of a layout; 0 is that of none, from which the first one of each walk comes next.
+pub(crate) type Place = u32;
 
 /// What is known of frames whose code is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// By which the recorder knows such frames.
-    pub word: u64,
-    /// In bytes, from the frame's stack pointer to its caller's.
-    pub size: u64,
+    /// By which the recorder knows such frames, from 1 on.
+    pub number: u32,
+    /// In bytes, from the frame's stack pointer to its caller's; below 2^24.
+    pub size: u32,
 }
 
 /// See the module. All zero is an empty one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Layouts {
+    /// A key, and a [`Link`].
     entries: Buffer,
-    capacity: usize,
+    /// Entries, the first of which is no layout.
     count: usize,
+    index: Index,
 }
-
-/// The place of a layout; of another one, or of none, once the table has grown.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place(usize);
 
 /// The entries, as long as none comes.
 pub(crate) struct Table<'a> {
     entries: &'a mut [Entry],
+    index: &'a Index,
 }
+
+type Entry = [u64; 2];
+
+const NO_KEY: u64 = u64::MAX;
+
+/// A layout's size and the places of the two that came next, newest first: `size:24 next:20 other:20`.
+#[derive(Clone, Copy)]
+struct Link(u64);
+
+/// Where entries are.
+#[derive(Debug, Default)]
+struct Index {
+    /// A bucket has a place in its lower bits, a fingerprint in the others; 0 is a free one.
+    buckets: Buffer<u32>,
+    /// As many as are used: a power of two, or none.
+    count: usize,
+}
+
+const PLACE_BITS: u32 = 20;
+const LAST_PLACE: u32 = (1 << PLACE_BITS) - 1;
 
 impl Layouts {
     /// An empty one, without memory.
     pub const fn new() -> Self {
-        Layouts { entries: Buffer::new(), capacity: 0, count: 0 }
+        let index = Index { buckets: Buffer::new(), count: 0 };
+        Layouts { entries: Buffer::new(), count: 0, index }
     }
 
-    /// What is known of a key. Nothing is of 0.
+    /// What is known of a key.
     pub fn get(&self, key: u64) -> Option<Layout> {
-        look(self.entries(), key).ok().map(|place| layout(&self.entries()[place]))
-    }
-
-    /// Makes words of keys until one that is not there; how many there were.
-    pub fn translate(&self, keys: &mut [u64]) -> usize {
         let entries = self.entries();
-        for (index, key) in keys.iter_mut().enumerate() {
-            match look(entries, *key) {
-                Ok(place) => *key = entries[place][WORD],
-                Err(_) => return index,
-            }
-        }
-        keys.len()
+        let place = self.index.find(entries, key)?;
+        Some(layout(place, &entries[place as usize]))
     }
 
-    /// Remembers what is known of a key that is not there yet, and not 0. Without memory it is not.
-    pub fn insert(&mut self, key: u64, layout: Layout) {
-        if 2 * (self.count + 1) > self.capacity && !self.grow() {
-            return;
+    /// Likewise; of one that was not there it is this size from now on. Its new number is told to `tell`, which
+    /// says whether it can be used. `None` if it can't, or there is no memory, or too many are known.
+    pub fn get_or_insert(
+        &mut self,
+        key: u64,
+        size: u32,
+        tell: impl FnOnce(u32) -> bool,
+    ) -> Option<Layout> {
+        if let Some(known) = self.get(key) {
+            return Some(known);
         }
-        self.put([key, layout.word, layout.size, 0]);
+        let number = self.reserve().filter(|&number| tell(number))?;
+        self.entries_mut()[number as usize] = [key, Link::new(size).0];
+        self.index.put(key, number);
         self.count += 1;
+        Some(Layout { number, size })
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.entries.words_mut().fill(0);
+        self.index.buckets.words_mut().fill(0);
         self.count = 0;
     }
 
     /// For lookups in a row.
     #[inline]
     pub(crate) fn table(&mut self) -> Table<'_> {
-        Table { entries: &mut self.entries.words_mut().as_chunks_mut().0[..self.capacity] }
+        let entries = &mut self.entries.words_mut().as_chunks_mut().0[..self.count];
+        Table { entries, index: &self.index }
     }
 
-    /// As many as there is capacity for: a power of two, or none.
     #[inline]
     fn entries(&self) -> &[Entry] {
-        &self.entries.words().as_chunks().0[..self.capacity]
+        &self.entries.words().as_chunks().0[..self.count]
     }
 
-    /// Puts an entry whose key is not there yet, for which there is room.
-    fn put(&mut self, entry: Entry) {
-        if let Err(place) = look(self.entries(), entry[KEY]) {
-            self.entries.words_mut().as_chunks_mut().0[place] = entry;
+    /// All that there is room for.
+    fn entries_mut(&mut self) -> &mut [Entry] {
+        self.entries.words_mut().as_chunks_mut().0
+    }
+
+    /// Makes room for one more, whose number it says.
+    fn reserve(&mut self) -> Option<u32> {
+        let number = self.count.max(1);
+        let has_room = number <= LAST_PLACE as usize
+            && self.entries.reserve(2 * (number + 1))
+            && (2 * (number + 1) <= self.index.count || self.grow_index());
+        if has_room && self.count == 0 {
+            self.entries_mut()[0] = [NO_KEY, 0];
+            self.count = 1;
         }
+        has_room.then_some(number as u32)
     }
 
     #[cold]
-    fn grow(&mut self) -> bool {
-        let capacity = (2 * self.capacity).max(FIRST_CAPACITY);
-        let mut entries = Buffer::new();
-        if !entries.reserve(4 * capacity) {
+    fn grow_index(&mut self) -> bool {
+        let count = (2 * self.index.count).max(FIRST_BUCKETS);
+        let mut buckets = Buffer::new();
+        if !buckets.reserve(count) {
             return false;
         }
-        let old = core::mem::replace(self, Layouts { entries, capacity, count: self.count });
-        for entry in old.entries().iter().filter(|entry| entry[KEY] != 0) {
-            let [key, word, size, _] = *entry;
-            self.put([key, word, size, 0]);
-        }
-        old.entries.give_back();
+        let old = core::mem::replace(&mut self.index, Index { buckets, count });
+        old.buckets.give_back();
+        let Layouts { entries, index, count, .. } = self;
+        let entries: &[Entry] = &entries.words().as_chunks().0[..*count];
+        let layouts = entries.iter().zip(0..).skip(1);
+        layouts.for_each(|(&[key, _], place)| index.put(key, place));
         true
     }
 }
 
 impl Table<'_> {
-    /// The layout of frames with that code, the caller's of those at `callee`, and where it is.
+    /// The layout of frames with that code, the callers of those that `callee` is the layout of.
     #[inline]
-    pub(crate) fn find(&mut self, callee: Place, code: u64) -> Option<(Place, Layout)> {
-        let next = self.entries.get(callee.0)?[NEXT] as usize;
-        match self.entries.get(next) {
-            Some(entry) if entry[KEY] == code && code != 0 => Some((Place(next), layout(entry))),
-            _ => self.find_anew(callee, code),
+    pub(crate) fn find(&mut self, callee: Place, code: u64) -> Option<Layout> {
+        let [_, link] = self.entries.get(callee as usize)?;
+        let next = Link(*link).next();
+        match self.entries.get(next as usize) {
+            Some(entry) if entry[0] == code => Some(layout(next, entry)),
+            _ => self.find_other(callee, code),
         }
     }
 
     /// Likewise, when it is not the one that came next the last time.
-    #[inline]
-    fn find_anew(&mut self, callee: Place, code: u64) -> Option<(Place, Layout)> {
-        let place = look(self.entries, code).ok()?;
-        self.entries[callee.0][NEXT] = place as u64;
-        Some((Place(place), layout(&self.entries[place])))
+    #[inline(never)]
+    fn find_other(&mut self, callee: Place, code: u64) -> Option<Layout> {
+        let link = Link(self.entries[callee as usize][1]);
+        let other = link.other();
+        let place = match self.entries.get(other as usize) {
+            Some(&[key, _]) if key == code => other,
+            _ => self.index.find(self.entries, code)?,
+        };
+        let found = layout(place, &self.entries[place as usize]);
+        self.entries[callee as usize][1] = link.followed_by(place).0;
+        Some(found)
     }
 }
 
-impl Default for Layouts {
-    fn default() -> Self {
-        Self::new()
+impl Link {
+    const SIZE_BITS: u32 = 64 - 2 * PLACE_BITS;
+
+    fn new(size: u32) -> Link {
+        Link(u64::from(size) & ((1 << Self::SIZE_BITS) - 1))
+    }
+
+    #[inline]
+    fn size(self) -> u32 {
+        self.0 as u32 & ((1 << Self::SIZE_BITS) - 1)
+    }
+
+    #[inline]
+    fn next(self) -> Place {
+        (self.0 >> (64 - PLACE_BITS)) as Place
+    }
+
+    #[inline]
+    fn other(self) -> Place {
+        (self.0 >> Self::SIZE_BITS) as Place & LAST_PLACE
+    }
+
+    #[inline]
+    fn followed_by(self, place: Place) -> Link {
+        let next = u64::from(place) << PLACE_BITS | u64::from(self.next());
+        Link(u64::from(self.size()) | next << Self::SIZE_BITS)
+    }
+}
+
+impl Index {
+    #[inline(never)]
+    fn find(&self, entries: &[Entry], key: u64) -> Option<Place> {
+        let (mut at, fingerprint) = self.first(key);
+        loop {
+            let bucket = *self.buckets.words().get(at)?;
+            if bucket == 0 {
+                return None;
+            }
+            let place = bucket & LAST_PLACE;
+            if (bucket ^ fingerprint) <= LAST_PLACE
+                && entries.get(place as usize).is_some_and(|entry| entry[0] == key)
+            {
+                return Some(place);
+            }
+            at = (at + 1) & (self.count - 1);
+        }
+    }
+
+    /// Puts a place, not 0, for which there is room.
+    fn put(&mut self, key: u64, place: Place) {
+        let (mut at, fingerprint) = self.first(key);
+        while self.buckets.words()[at] != 0 {
+            at = (at + 1) & (self.count - 1);
+        }
+        self.buckets.words_mut()[at] = fingerprint | place;
+    }
+
+    /// From where on a key is looked for, and its fingerprint. What is in the same 512 bytes, so mostly in the same
+    /// functions, begins in the same cache line.
+    #[inline]
+    fn first(&self, key: u64) -> (usize, u32) {
+        const LINE: u64 = 16;
+        let line = (key >> 9).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let at = (line * LINE + (key >> 5) % LINE) as usize & self.count.wrapping_sub(1);
+        (at, (key as u32).wrapping_mul(0x9e37_79b1) & !LAST_PLACE)
     }
 }
 
 #[inline]
-fn layout(entry: &Entry) -> Layout {
-    Layout { word: entry[WORD], size: entry[SIZE] }
-}
-
-/// Where a key is, or, if it is not there, where it may be put. Addresses differ in all their lower bits.
-#[inline(never)]
-fn look(entries: &[Entry], key: u64) -> Result<usize, usize> {
-    let mask = entries.len().wrapping_sub(1);
-    let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
-    loop {
-        match entries.get(at) {
-            Some(entry) if entry[KEY] == 0 => return Err(at),
-            Some(entry) if entry[KEY] == key => return Ok(at),
-            Some(_) => at = (at + 1) & mask,
-            None => return Err(at),
-        }
-    }
+fn layout(place: Place, &[_, link]: &Entry) -> Layout {
+    Layout { number: place, size: Link(link).size() }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
-    use std::vec::Vec;
 
     use super::*;
     use crate::random::Random;
@@ -180,44 +260,75 @@ mod tests {
     fn what_is_found_was_put_whatever_came_next() {
         let mut random = Random::new(1, 7);
         let (mut layouts, mut naive) = (Layouts::new(), HashMap::new());
-        let (mut at, mut followed) = (Place::default(), 0);
+        let (mut at, mut followed) = (0, 0);
         for round in 0..60_000u64 {
             let few = round / 1_000 % 2 == 0;
             let key = if few { round % 5 } else { random.word() % 8_000 };
             let mut table = layouts.table();
-            let next = table.entries.get(at.0).map(|entry| entry[NEXT] as usize);
+            let next = table.entries.get(at as usize).map(|entry| Link(entry[1]).next());
             let found = table.find(at, key);
-            followed += u32::from(found.is_some_and(|(place, _)| Some(place.0) == next));
-            assert_eq!(found.map(|(_, layout)| layout), naive.get(&key).copied());
-            assert_eq!(layouts.get(key), naive.get(&key).copied());
-            match found {
-                Some((place, _)) => at = place,
-                None if key == 0 => at = Place::default(),
-                None => {
-                    let layout = Layout { word: round, size: random.word() };
-                    layouts.insert(key, layout);
-                    naive.insert(key, layout);
-                }
+            followed += u32::from(found.is_some_and(|layout| Some(layout.number) == next));
+            assert_eq!(found, naive.get(&key).copied());
+            assert_eq!(layouts.get(key), found);
+            at = found.map_or(0, |layout| layout.number);
+            if found.is_none() && key > 0 {
+                let (size, mut told) = (random.word() as u32 >> 8, 0);
+                let layout = layouts.get_or_insert(key, size, |number| {
+                    told = number;
+                    round % 3 > 0
+                });
+                assert_eq!(told as usize, naive.len() + 1);
+                assert_eq!(layout.is_some(), round % 3 > 0);
+                layout.map(|layout| naive.insert(key, layout));
+                assert!(layout.is_none_or(|it| (it.number, it.size) == (told, size)));
             }
             if round == 40_000 {
                 layouts.clear();
                 naive.clear();
+                at = 0;
             }
         }
         assert!(followed > 20_000, "{followed}");
-        assert_eq!(layouts.count, naive.len());
+        assert_eq!(layouts.count, naive.len() + 1);
     }
 
     #[test]
-    fn keys_are_translated_until_a_stranger() {
+    fn what_is_there_is_not_told_again() {
         let mut layouts = Layouts::new();
-        assert_eq!(layouts.translate(&mut [3, 4]), 0);
-        (1..=5_000).for_each(|key| layouts.insert(key, Layout { word: key * 2, size: 0 }));
-        let mut keys: Vec<u64> = (1..=5_000).collect();
-        assert_eq!(layouts.translate(&mut keys), 5_000);
-        assert!(keys.iter().zip(1..).all(|(&word, key)| word == key * 2));
-        let mut keys = [7, 6_000, 8];
-        assert_eq!(layouts.translate(&mut keys), 1);
-        assert_eq!(keys, [14, 6_000, 8]);
+        let layout = layouts.get_or_insert(7, 16, |number| number == 1);
+        assert_eq!(layout, Some(Layout { number: 1, size: 16 }));
+        assert_eq!(layouts.get_or_insert(7, 32, |_| unreachable!()), layout);
+        assert_eq!(layouts.get(NO_KEY), None);
+    }
+
+    #[test]
+    fn of_what_came_next_the_last_two_are_known() {
+        let mut layouts = Layouts::new();
+        (1..6).for_each(|key| {
+            layouts.get_or_insert(key, 8 * key as u32, |_| true).unwrap();
+        });
+        let mut table = layouts.table();
+        for key in [2, 3, 2, 2, 4, 3, 5] {
+            let found = table.find(1, key).unwrap();
+            assert_eq!((found.number, found.size), (key as u32, 8 * key as u32));
+        }
+        let link = Link(table.entries[1][1]);
+        assert_eq!((link.next(), link.other(), link.size()), (5, 3, 8));
+    }
+
+    /// All code of a program may lie close together.
+    #[test]
+    fn neighbours_are_told_from_one_another() {
+        for step in [1, 5, 16, 512, 4096, 1 << 32] {
+            let mut layouts = Layouts::new();
+            let keys = || (1..=20_000u64).map(|number| (0x40_0000 + number * step, number as u32));
+            for (key, number) in keys() {
+                let layout = layouts.get_or_insert(key, 8, |_| true);
+                assert_eq!(layout.map(|it| it.number), Some(number));
+            }
+            assert!(
+                keys().all(|(key, number)| layouts.get(key).is_some_and(|it| it.number == number))
+            );
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A thread's backtrace in a managed runtime, as a difference to the one that the recorder has.
 //!
 //! The walk knows how many outermost frames are those of the backtrace that was told last ([`Chain`]);
-//! the others are sent from where the walk has left their words.
+//! the others are sent from where the walk has left their numbers.
 //!
 //! ```text
 //! the thread's walk      leaf  parse │ eval  run  main         innermost first
@@ -12,10 +12,12 @@
 //! Of a stack deeper than the limit both ends are told, half of the limit each: what allocates, and who
 //! asked for it. [`FRAMES_LEFT_OUT`] is between them.
 
-use lifetrace_transport::message::{BacktraceDelta, FRAMES_LEFT_OUT, Frames};
+use lifetrace_transport::message::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME};
 
 use crate::buffer::Buffer;
 use crate::chain::{Chain, common_suffix};
+
+const LEFT_OUT: u32 = (FRAMES_LEFT_OUT & !MANAGED_FRAME) as u32;
 
 /// See the module. All zero is one without a backtrace.
 #[derive(Debug, Default)]
@@ -24,7 +26,7 @@ pub struct Managed {
     pub chain: Chain,
     next: Next,
     /// Its fresh frames, if they are not the walk's.
-    copied: Buffer,
+    copied: Buffer<u32>,
 }
 
 /// What is to be told.
@@ -43,29 +45,29 @@ impl Managed {
     /// greatest number of frames, at least 3. False if there is no memory.
     pub fn tell_walk(&mut self, limit: usize, is_truncated: bool) -> bool {
         let Managed { chain, next, copied } = self;
-        let (words, agrees) = (chain.words(), chain.uncovered());
+        let (numbers, agrees) = (chain.numbers(), chain.uncovered());
         let shared = chain.agreed().min(agrees);
-        if words.len() <= limit {
-            let fresh = words.len() - shared;
+        if numbers.len() <= limit {
+            let fresh = numbers.len() - shared;
             *next = Next { shared, fresh, is_copied: false, is_truncated, agrees };
             return true;
         }
-        *next = Next { is_truncated, ..copy_ends(copied, words, shared, limit) };
+        *next = Next { is_truncated, ..copy_ends(copied, numbers, shared, limit) };
         next.agrees = next.agrees.min(agrees);
         next.is_copied
     }
 
-    /// A backtrace that waited is to be told, by its words.
-    pub fn tell_other(&mut self, words: &[u64], limit: usize, is_truncated: bool) -> bool {
+    /// A backtrace that waited is to be told, by its numbers.
+    pub fn tell_other(&mut self, numbers: &[u32], limit: usize, is_truncated: bool) -> bool {
         let Managed { chain, next, copied } = self;
-        let common = common_suffix(words, chain.words()).min(chain.uncovered());
+        let common = common_suffix(numbers, chain.numbers()).min(chain.uncovered());
         let shared = common.min(chain.agreed());
-        if words.len() > limit {
-            *next = Next { is_truncated, ..copy_ends(copied, words, shared, limit) };
+        if numbers.len() > limit {
+            *next = Next { is_truncated, ..copy_ends(copied, numbers, shared, limit) };
         } else {
-            let fresh = words.len() - shared;
-            let is_copied = copy(copied, 0, &words[..fresh]);
-            *next = Next { shared, fresh, is_copied, is_truncated, agrees: words.len() };
+            let fresh = numbers.len() - shared;
+            let is_copied = copy(copied, 0, &numbers[..fresh]);
+            *next = Next { shared, fresh, is_copied, is_truncated, agrees: numbers.len() };
         }
         next.agrees = next.agrees.min(common);
         next.is_copied
@@ -74,8 +76,9 @@ impl Managed {
     /// The backtrace as a difference to the one that the recorder has.
     pub fn delta(&self) -> BacktraceDelta<'_> {
         let Next { shared, fresh, is_copied, is_truncated: truncated, .. } = self.next;
-        let words = if is_copied { self.copied.words() } else { self.chain.words() };
-        BacktraceDelta { shared: shared as u32, truncated, fresh: Frames::Words(&words[..fresh]) }
+        let numbers = if is_copied { self.copied.words() } else { self.chain.numbers() };
+        let fresh = Frames::Numbers(&numbers[..fresh]);
+        BacktraceDelta { shared: shared as u32, truncated, fresh }
     }
 
     /// The recorder has been told of the backtrace.
@@ -96,23 +99,23 @@ impl Managed {
 }
 
 /// Both ends of a stack that is too deep, of whose outermost frames so many are shared.
-fn copy_ends(to: &mut Buffer, words: &[u64], shared: usize, limit: usize) -> Next {
+fn copy_ends(to: &mut Buffer<u32>, numbers: &[u32], shared: usize, limit: usize) -> Next {
     let inner = limit / 2;
     let outer = limit - inner - 1;
     let shared = shared.min(outer);
-    let (end, fresh) = (words.len(), inner + 1 + outer - shared);
-    let is_copied = copy(to, inner + 1, &words[end - outer..end - shared])
-        && copy(to, inner, &[FRAMES_LEFT_OUT])
-        && copy(to, 0, &words[..inner]);
+    let (end, fresh) = (numbers.len(), inner + 1 + outer - shared);
+    let is_copied = copy(to, inner + 1, &numbers[end - outer..end - shared])
+        && copy(to, inner, &[LEFT_OUT])
+        && copy(to, 0, &numbers[..inner]);
     Next { shared, fresh, is_copied, is_truncated: false, agrees: outer }
 }
 
 /// False if there is no memory.
-fn copy(to: &mut Buffer, at: usize, words: &[u64]) -> bool {
-    let end = at + words.len();
+fn copy(to: &mut Buffer<u32>, at: usize, numbers: &[u32]) -> bool {
+    let end = at + numbers.len();
     let has_room = to.reserve(end);
     if has_room {
-        to.words_mut()[at..end].copy_from_slice(words);
+        to.words_mut()[at..end].copy_from_slice(numbers);
     }
     has_room
 }
@@ -123,7 +126,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::fake::{Fake, word};
+    use crate::fake::Fake;
     use crate::layouts::Layouts;
     use crate::random::Random;
 
@@ -132,34 +135,34 @@ mod tests {
     /// What a recorder makes of the differences, outermost frame first.
     #[derive(Default)]
     struct Recorder {
-        stack: Vec<u64>,
+        stack: Vec<u32>,
         has_one: bool,
     }
 
     impl Recorder {
-        fn hear(&mut self, delta: &BacktraceDelta<'_>) -> Vec<u64> {
+        fn hear(&mut self, delta: &BacktraceDelta<'_>) -> Vec<u32> {
             assert!(self.has_one || delta.shared == 0);
             self.stack.truncate(delta.shared as usize);
-            self.stack.extend(delta.fresh.iter().rev());
+            self.stack.extend(delta.fresh.iter().rev().map(|word| (word & !MANAGED_FRAME) as u32));
             self.has_one = true;
             self.stack.iter().rev().copied().collect()
         }
     }
 
-    fn is_told(managed: &mut Managed, recorder: &mut Recorder) -> Vec<u64> {
+    fn is_told(managed: &mut Managed, recorder: &mut Recorder) -> Vec<u32> {
         let heard = recorder.hear(&managed.delta());
         managed.told();
         heard
     }
 
     /// As a recorder is to have it.
-    fn at_most(limit: usize, words: &[u64]) -> Vec<u64> {
-        if words.len() <= limit {
-            return words.to_vec();
+    fn at_most(limit: usize, numbers: &[u32]) -> Vec<u32> {
+        if numbers.len() <= limit {
+            return numbers.to_vec();
         }
         let inner = limit / 2;
         let outer = limit - inner - 1;
-        let ends = [&words[..inner], &[FRAMES_LEFT_OUT], &words[words.len() - outer..]];
+        let ends = [&numbers[..inner], &[LEFT_OUT], &numbers[numbers.len() - outer..]];
         ends.concat()
     }
 
@@ -170,7 +173,7 @@ mod tests {
             let mut random = Random::new(4, limit as u64);
             let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
             let (mut fake, mut layouts) = (Fake::default(), Layouts::new());
-            let mut waiting: Vec<Vec<u64>> = Vec::new();
+            let mut waiting: Vec<Vec<u32>> = Vec::new();
             let mut saved = 0;
             for round in 0..2_000u64 {
                 let gone = (random.word() % 12).min(fake.frames.len() as u64) as usize;
@@ -181,21 +184,21 @@ mod tests {
                 }
                 let Some(&first) = fake.frames.first() else { continue };
                 managed.chain.walk(&mut fake, &mut layouts, first, ALL);
-                let mut words: Vec<u64> = fake.frames.iter().map(|it| word(it.code)).collect();
+                let mut numbers = fake.numbers();
                 match random.word() % 8 {
                     0 => continue,
                     1 => {
-                        waiting.push(words);
+                        waiting.push(numbers);
                         continue;
                     }
                     2 if !waiting.is_empty() => {
-                        words = waiting.swap_remove(random.word() as usize % waiting.len());
-                        assert!(managed.tell_other(&words, limit, false));
+                        numbers = waiting.swap_remove(random.word() as usize % waiting.len());
+                        assert!(managed.tell_other(&numbers, limit, false));
                     }
                     3 => assert!(managed.tell_walk(limit, false)),
                     _ => {
-                        words[0] = random.word() % 3 + 1;
-                        managed.chain.cover(words[0]);
+                        numbers[0] = 100 + random.word() as u32 % 3;
+                        managed.chain.cover(numbers[0]);
                         assert!(managed.tell_walk(limit, false));
                     }
                 }
@@ -205,7 +208,7 @@ mod tests {
                     continue;
                 }
                 saved += managed.delta().shared as usize;
-                assert_eq!(is_told(&mut managed, &mut recorder), at_most(limit, &words));
+                assert_eq!(is_told(&mut managed, &mut recorder), at_most(limit, &numbers));
             }
             assert!(saved > 500, "{saved}");
         }
@@ -215,8 +218,8 @@ mod tests {
     fn frames_that_are_given_are_told_by_what_is_new() {
         let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
         let mut take = |slots: &[u64], shared, is_truncated| {
-            let is_taken = managed.chain.take(slots, |new| {
-                new.iter_mut().for_each(|slot| *slot += 100);
+            let is_taken = managed.chain.take(slots, |new, numbers| {
+                new.iter().zip(numbers).for_each(|(&slot, number)| *number = slot as u32 + 100);
                 true
             });
             assert!(is_taken && managed.tell_walk(10, is_truncated));
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(take(&[4, 2, 1], 3, false), [104, 102, 101]);
         assert_eq!(take(&[1], 1, false), [101]);
         let deep: Vec<u64> = (1..=50).rev().collect();
-        let ends = [vec![150, 149, 148, 147, 146, FRAMES_LEFT_OUT], vec![104, 103, 102, 101]];
+        let ends = [vec![150, 149, 148, 147, 146, LEFT_OUT], vec![104, 103, 102, 101]];
         assert_eq!(take(&deep, 1, false), ends.concat());
         assert_eq!(take(&deep, 4, false), ends.concat());
     }
@@ -238,7 +241,11 @@ mod tests {
     fn what_was_cleared_is_told_whole() {
         let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
         for _ in 0..3 {
-            assert!(managed.chain.take(&[2, 1], |_| true) && managed.tell_walk(10, false));
+            let is_taken = managed.chain.take(&[2, 1], |_, numbers| {
+                numbers.copy_from_slice(&[2, 1]);
+                true
+            });
+            assert!(is_taken && managed.tell_walk(10, false));
             assert_eq!(managed.delta().shared, 0);
             assert_eq!(is_told(&mut managed, &mut recorder), [2, 1]);
             managed.clear();

@@ -5,14 +5,14 @@
 
 use crate::buffer::Buffer;
 use crate::layouts::{Layout, Layouts, Place};
-use crate::stack::{Frames, State, caller};
+use crate::stack::{Frame, Frames, State, caller};
 use crate::tail::Tail;
 
 /// What a walk has found so far and does not leave where it is, in the same terms.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     pub(crate) states: Buffer,
-    pub(crate) words: Buffer,
+    pub(crate) numbers: Buffer<u32>,
     pub(crate) length: usize,
 }
 
@@ -63,7 +63,7 @@ impl<'a, F: Frames> Search<'a, F> {
         let (mut count, mut found) = (0, None);
         let mut table = self.layouts.table();
         let mut next = stack_at(self.last, met);
-        for (pair, word) in room.states.iter_mut().zip(room.words) {
+        for (pair, number) in room.states.iter_mut().zip(room.numbers) {
             if next < at.stack {
                 met = first_at(self.last, met, at.stack);
                 next = stack_at(self.last, met);
@@ -73,15 +73,15 @@ impl<'a, F: Frames> Search<'a, F> {
                 break;
             }
             let mut is_returned_to = IS_RETURNED_TO;
-            let layout;
-            (place, layout) = match table.find(place, at.code) {
+            let layout = match table.find(place, at.code) {
                 Some(found) => found,
                 None => match look_up(self.stack, self.layouts, at) {
                     Ok((state, layout)) => {
                         is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
                         at = state;
                         table = self.layouts.table();
-                        table.find(place, at.code).unwrap_or((place, layout))
+                        // So that it is known to come next.
+                        table.find(place, at.code).unwrap_or(layout)
                     }
                     Err(end) => {
                         found = Some(end);
@@ -89,8 +89,9 @@ impl<'a, F: Frames> Search<'a, F> {
                     }
                 },
             };
+            place = layout.number;
             *pair = [at.stack | is_returned_to, at.code];
-            *word = layout.word;
+            *number = layout.number;
             at = caller(self.stack, at, layout.size);
             count += 1;
         }
@@ -114,20 +115,13 @@ pub(crate) fn look_up(
     layouts: &mut Layouts,
     arrived: State,
 ) -> Result<(State, Layout), Found> {
-    let mut state = arrived;
     if let Some(known) = layouts.get(arrived.code) {
         return Ok((arrived, known));
     }
-    let frame = stack.frame(&mut state).ok_or(Found::End)?;
-    if state != arrived
-        && let Some(known) = layouts.get(state.code)
-    {
-        return Ok((state, known));
-    }
-    let word = stack.word(frame.slot).ok_or(Found::Lost)?;
-    let layout = Layout { word, size: frame.size };
-    layouts.insert(state.code, layout);
-    Ok((state, layout))
+    let mut state = arrived;
+    let Frame { slot, size } = stack.frame(&mut state).ok_or(Found::End)?;
+    let layout = layouts.get_or_insert(state.code, size, |number| stack.tell(slot, number));
+    Ok((state, layout.ok_or(Found::Lost)?))
 }
 
 #[inline]
@@ -169,16 +163,16 @@ fn first_beyond(last: &[[u64; 2]], near: usize, stack: u64) -> usize {
 /// Where frames can be put, of either as many.
 pub(crate) struct Room<'a> {
     states: &'a mut [[u64; 2]],
-    words: &'a mut [u64],
+    numbers: &'a mut [u32],
 }
 
 impl Fresh {
     /// For no more than `most` in all.
     pub(crate) fn room(&mut self, most: usize) -> Room<'_> {
         let states = self.states.words_mut().as_chunks_mut().0;
-        let words = self.words.words_mut();
-        let end = most.min(states.len()).min(words.len()).max(self.length);
-        Room { states: &mut states[self.length..end], words: &mut words[self.length..end] }
+        let numbers = self.numbers.words_mut();
+        let end = most.min(states.len()).min(numbers.len()).max(self.length);
+        Room { states: &mut states[self.length..end], numbers: &mut numbers[self.length..end] }
     }
 
     /// Adds a frame; false if there are enough, or there is no memory.
@@ -186,7 +180,7 @@ impl Fresh {
     pub(crate) fn add(
         &mut self,
         state: State,
-        word: u64,
+        number: u32,
         is_returned_to: bool,
         most: usize,
     ) -> bool {
@@ -196,19 +190,19 @@ impl Fresh {
         }
         self.states.words_mut()[2 * at..2 * at + 2]
             .copy_from_slice(&[state.stack | u64::from(is_returned_to), state.code]);
-        self.words.words_mut()[at] = word;
+        self.numbers.words_mut()[at] = number;
         self.length = at + 1;
         true
     }
 
     /// Adds frames of another walk, to the first of which this one has returned.
-    pub(crate) fn add_all(&mut self, states: &[u64], words: &[u64]) -> bool {
-        let (at, end) = (self.length, self.length + words.len());
+    pub(crate) fn add_all(&mut self, states: &[u64], numbers: &[u32]) -> bool {
+        let (at, end) = (self.length, self.length + numbers.len());
         if !self.reserve(end) {
             return false;
         }
         self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
-        self.words.words_mut()[at..end].copy_from_slice(words);
+        self.numbers.words_mut()[at..end].copy_from_slice(numbers);
         if at < end {
             self.states.words_mut()[2 * at] |= IS_RETURNED_TO;
         }
@@ -218,6 +212,6 @@ impl Fresh {
 
     #[inline]
     pub(crate) fn reserve(&mut self, length: usize) -> bool {
-        self.states.reserve(2 * length) && self.words.reserve(length)
+        self.states.reserve(2 * length) && self.numbers.reserve(length)
     }
 }

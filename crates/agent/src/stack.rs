@@ -15,7 +15,7 @@ pub struct Frame {
     /// What the runtime calls it.
     pub slot: u64,
     /// In bytes, from its stack pointer to its caller's.
-    pub size: u64,
+    pub size: u32,
 }
 
 /// A stack and the tables that explain it.
@@ -24,8 +24,9 @@ pub trait Frames {
     /// of the frame. `None`: there are no more frames.
     fn frame(&self, state: &mut State) -> Option<Frame>;
 
-    /// The word for a frame, by which the recorder knows it; `None` if it could not be told.
-    fn word(&mut self, slot: u64) -> Option<u64>;
+    /// Tells the recorder what frames with this slot are, which it is to know by a number; false if it
+    /// could not be told.
+    fn tell(&mut self, slot: u64, number: u32) -> bool;
 
     /// The address to which a frame returns whose caller's stack pointer is `stack`.
     fn return_address(&self, stack: u64) -> u64;
@@ -33,7 +34,7 @@ pub trait Frames {
 
 /// The state to which a frame of that size returns.
 #[inline]
-pub(crate) fn caller(stack: &impl Frames, state: State, size: u64) -> State {
-    let caller = state.stack + size;
+pub(crate) fn caller(stack: &impl Frames, state: State, size: u32) -> State {
+    let caller = state.stack + u64::from(size);
     State { stack: caller, code: stack.return_address(caller) }
 }

@@ -3,26 +3,32 @@
 //! The last word has the last place of a [`Buffer`]. So a stack whose innermost frames come first costs
 //! writes for those that have changed, and none for those that have not.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Word};
 
 /// See the module. All zero is one without words.
-#[derive(Debug, Default)]
-pub struct Tail {
-    buffer: Buffer,
+#[derive(Debug)]
+pub struct Tail<W = u64> {
+    buffer: Buffer<W>,
     length: usize,
 }
 
-impl Tail {
+impl<W: Word> Default for Tail<W> {
+    fn default() -> Self {
+        Tail { buffer: Buffer::new(), length: 0 }
+    }
+}
+
+impl<W: Word> Tail<W> {
     /// All that are there.
     #[inline]
-    pub fn words(&self) -> &[u64] {
+    pub fn words(&self) -> &[W] {
         let all = self.buffer.words();
         &all[all.len() - self.length..]
     }
 
     /// Likewise.
     #[inline]
-    pub fn words_mut(&mut self) -> &mut [u64] {
+    pub fn words_mut(&mut self) -> &mut [W] {
         let all = self.buffer.words_mut();
         let start = all.len() - self.length;
         &mut all[start..]
@@ -45,7 +51,7 @@ impl Tail {
 
     /// Puts `front` before the last `kept` words, for which there is room, in place of what was there.
     #[inline]
-    pub fn replace_front(&mut self, front: &[u64], kept: usize) {
+    pub fn replace_front(&mut self, front: &[W], kept: usize) {
         let all = self.buffer.words_mut();
         let end = all.len() - kept;
         all[end - front.len()..end].copy_from_slice(front);
@@ -68,7 +74,7 @@ mod tests {
     #[test]
     fn fronts_are_replaced_and_the_rest_is_kept() {
         let mut random = Random::new(5, 5);
-        let (mut tail, mut naive) = (Tail::default(), Vec::<u64>::new());
+        let (mut tail, mut naive) = (Tail::<u64>::default(), Vec::<u64>::new());
         for round in 0..2_000 {
             let kept = random.word() as usize % (naive.len() + 1);
             let most = if round % 100 == 0 { 3_000 } else { 30 };

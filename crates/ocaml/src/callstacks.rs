@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lifetrace_agent::chain::{Chain, Frame, Frames, State, Walk};
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::layouts::{Layout, Layouts};
+use lifetrace_agent::layouts::Layouts;
 use lifetrace_agent::sender::Speaker;
 use lifetrace_transport::codec::MAX_FRAMES;
 
@@ -63,7 +63,7 @@ struct Array {
     length: *mut isize,
 }
 
-/// The program's stack, whose frames get the recorder's words.
+/// The program's stack, whose frames the recorder is to know.
 struct Stack<'a> {
     descriptors: Descriptors,
     runtime: &'static Runtime,
@@ -223,13 +223,8 @@ fn name_allocation(
     if slot == of_all {
         return Some(());
     }
-    let known = layouts.get(slot).map(|layout| layout.word);
-    let word = known.or_else(|| {
-        let word = stack.word(slot)?;
-        layouts.insert(slot, Layout { word, size: 0 });
-        Some(word)
-    })?;
-    chain.cover(word);
+    let known = layouts.get_or_insert(slot, 0, |number| stack.tell(slot, number))?;
+    chain.cover(known.number);
     Some(())
 }
 
@@ -251,9 +246,9 @@ fn count_walk() -> u64 {
 
 #[inline(never)]
 fn postponed(entered: &Entered, walk: Walk) -> Option<Place> {
-    let words = entered.managed.chain.words();
+    let numbers = entered.managed.chain.numbers();
     // SAFETY: under the runtime's lock, and nobody keeps a reference.
-    unsafe { &mut *WAITING.0.get() }.keep(words, walk == Walk::Whole)
+    unsafe { &mut *WAITING.0.get() }.keep(numbers, walk == Walk::Whole)
 }
 
 /// Makes the backtrace that a callback was given the thread's; whether the recorder knows all of it.
@@ -267,9 +262,9 @@ pub(crate) fn redeem(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -
         Some(Ticket::Waiting(place)) => {
             // SAFETY: under the runtime's lock, and nobody keeps a reference.
             let waiting = unsafe { &mut *WAITING.0.get() };
-            let Some((words, is_whole)) = waiting.at(place) else { return false };
+            let Some((numbers, is_whole)) = waiting.at(place) else { return false };
             let limit = limit(entered);
-            let is_told = entered.managed.tell_other(words, limit, !is_whole);
+            let is_told = entered.managed.tell_other(numbers, limit, !is_whole);
             waiting.done(place);
             is_told
         }
@@ -282,7 +277,9 @@ pub(crate) fn take(entered: &mut Entered, runtime: &Runtime, slots: &[u64]) -> b
     let Some(mut state) = state::of_session(entered, runtime) else { return false };
     let limit = limit(entered);
     let (mut speaker, _, managed) = entered.speaker();
-    let is_known = managed.chain.take(slots, |new| state.translate(&mut speaker, runtime, new))
+    let translate =
+        |new: &[u64], numbers: &mut [u32]| state.translate(&mut speaker, runtime, new, numbers);
+    let is_known = managed.chain.take(slots, translate)
         && managed.tell_walk(limit, slots.len() >= start::depth());
     state.naming.announce(entered);
     is_known
@@ -313,8 +310,8 @@ impl Frames for Stack<'_> {
         self.descriptors.frame(state)
     }
 
-    fn word(&mut self, slot: u64) -> Option<u64> {
-        self.naming.word(&mut self.speaker, self.runtime, slot)
+    fn tell(&mut self, slot: u64, number: u32) -> bool {
+        self.naming.tell(&mut self.speaker, self.runtime, slot, number)
     }
 
     #[inline]

@@ -86,7 +86,7 @@ impl Descriptors {
 
     /// The state to which a frame returns.
     pub(crate) fn caller(state: State, frame: Frame) -> State {
-        let stack = state.stack + frame.size;
+        let stack = state.stack + u64::from(frame.size);
         State { stack, code: Self::return_address(stack) }
     }
 

@@ -11,10 +11,10 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::layouts::{Layout, Layouts};
+use lifetrace_agent::layouts::Layouts;
 use lifetrace_agent::lock::{Held, Lock, Patience};
 use lifetrace_agent::sender::Speaker;
-use lifetrace_transport::message::{Body, FrameName, MANAGED_FRAME};
+use lifetrace_transport::message::{Body, FrameName};
 use lifetrace_transport::segment::LostReason;
 
 use crate::debug_info::{self, MOST_PLACES, Place};
@@ -31,11 +31,9 @@ pub(crate) struct State {
     pub(crate) naming: Naming,
 }
 
-/// Gives frames the words by which the recorder knows them.
+/// Tells the recorder what the numbers of frames stand for.
 #[derive(Debug)]
 pub(crate) struct Naming {
-    /// Frames that have been named.
-    named: u64,
     /// Whether some were found that have no names but addresses.
     are_addresses_new: bool,
 }
@@ -49,7 +47,7 @@ static LOCK: Lock = Lock::new();
 static STATE: Shared = Shared(UnsafeCell::new(State {
     session: 0,
     layouts: Layouts::new(),
-    naming: Naming { named: 0, are_addresses_new: false },
+    naming: Naming { are_addresses_new: false },
 }));
 
 /// Exclusive use of the state.
@@ -69,7 +67,7 @@ pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
     let state = unsafe { &mut *STATE.0.get() };
     let session = at.session().number;
     if state.session != session {
-        (state.session, state.naming.named) = (session, 0);
+        state.session = session;
         state.layouts.clear();
         callstacks::forget_waiting();
         at.send(Body::Runtime { version: runtime.version.name().as_bytes() });
@@ -83,55 +81,50 @@ pub(crate) fn reset_after_fork() {
 }
 
 impl State {
-    /// Makes words of slots; false if the recorder could not be told of one.
+    /// Finds the numbers of slots; false if the recorder could not be told of one.
     pub(crate) fn translate(
         &mut self,
         speaker: &mut Speaker<'_>,
         runtime: &Runtime,
-        slots: &mut [u64],
+        slots: &[u64],
+        numbers: &mut [u32],
     ) -> bool {
-        let mut known = 0;
-        loop {
-            known += self.layouts.translate(&mut slots[known..]);
-            let Some(slot) = slots.get_mut(known) else { return true };
-            let Some(word) = self.naming.word(speaker, runtime, *slot) else { return false };
-            self.layouts.insert(*slot, Layout { word, size: 0 });
-            *slot = word;
-            known += 1;
-        }
+        let State { layouts, naming, .. } = self;
+        slots.iter().zip(numbers).all(|(&slot, number)| {
+            let tell = |number| naming.tell(speaker, runtime, slot, number);
+            let known = layouts.get_or_insert(slot, 0, tell);
+            *number = known.map_or(0, |layout| layout.number);
+            known.is_some()
+        })
     }
 }
 
 impl Naming {
-    /// A word for a slot that has none yet; `None` if the recorder could not be told.
+    /// Tells what the number of a slot stands for; false if the recorder could not be told.
     #[cold]
-    pub(crate) fn word(
+    pub(crate) fn tell(
         &mut self,
         speaker: &mut Speaker<'_>,
         runtime: &Runtime,
         slot: u64,
-    ) -> Option<u64> {
-        let slot = slot & !1;
+        number: u32,
+    ) -> bool {
+        let (slot, frame) = (slot & !1, u64::from(number));
         let mut places = [Place::default(); MOST_PLACES];
         let count = debug_info::places(runtime, slot, &mut places);
         if count == 0
             && let Some(address) = debug_info::return_address(slot)
         {
             self.are_addresses_new = true;
-            return Some(address);
+            return speaker.send(Body::FrameAddress { frame, address });
         }
-        let frame = self.named + 1;
         // At least one location, even if nothing is known of it.
-        for index in (0..count.max(1)).rev() {
+        (0..count.max(1)).rev().all(|index| {
             let Place { file, function, line, start: start_char, end: end_char } = places[index];
             let is_last = index == 0;
             let name = FrameName { frame, is_last, line, start_char, end_char, function, file };
-            if !speaker.send(Body::FrameName(name)) {
-                return None;
-            }
-        }
-        self.named = frame;
-        Some(MANAGED_FRAME | frame)
+            speaker.send(Body::FrameName(name))
+        })
     }
 
     /// Sees to it that the recorder knows the code of frames that have no names but addresses.

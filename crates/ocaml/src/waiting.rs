@@ -35,7 +35,7 @@ pub(crate) struct Place {
 
 #[derive(Debug)]
 struct Kept {
-    frames: Buffer,
+    frames: Buffer<u32>,
     length: usize,
     is_whole: bool,
     uses: u64,
@@ -64,8 +64,8 @@ impl Waiting {
         Waiting { places: [FREE; PLACES], last: 0 }
     }
 
-    /// Keeps a backtrace, by its words, for one callback at least; `None` if there is no place for it.
-    pub(crate) fn keep(&mut self, frames: &[u64], is_whole: bool) -> Option<Place> {
+    /// Keeps a backtrace, by its numbers, for one callback at least; `None` if there is no place for it.
+    pub(crate) fn keep(&mut self, frames: &[u32], is_whole: bool) -> Option<Place> {
         let last = &mut self.places[self.last];
         if last.callbacks > 0 && last.frames() == frames {
             last.callbacks = last.callbacks.checked_add(1)?;
@@ -85,7 +85,7 @@ impl Waiting {
     }
 
     /// The one that waits there, or did last, and whether it is whole.
-    pub(crate) fn at(&self, place: Place) -> Option<(&[u64], bool)> {
+    pub(crate) fn at(&self, place: Place) -> Option<(&[u32], bool)> {
         let kept = &self.places[place.index];
         (kept.uses == place.uses).then(|| (kept.frames(), kept.is_whole))
     }
@@ -111,7 +111,7 @@ impl Waiting {
 }
 
 impl Kept {
-    fn frames(&self) -> &[u64] {
+    fn frames(&self) -> &[u32] {
         &self.frames.words()[..self.length]
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     fn what_has_had_its_callback_can_be_read_until_it_is_the_places_turn() {
         let mut waiting = Waiting::new();
         let place = waiting.keep(&[1, 2], true).unwrap();
-        for other in 0..PLACES as u64 {
+        for other in 0..PLACES as u32 {
             waiting.done(place);
             assert_eq!(waiting.at(place), Some((&[1, 2][..], true)), "{other}");
             let next = waiting.keep(&[other], true).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     fn there_is_an_end_to_it() {
         let mut waiting = Waiting::new();
         let places: Vec<Place> =
-            (0..PLACES as u64).map(|number| waiting.keep(&[number], true).unwrap()).collect();
+            (0..PLACES as u32).map(|number| waiting.keep(&[number], true).unwrap()).collect();
         assert_eq!(waiting.keep(&[99], true), None);
         assert!(places.iter().all(|place| place.number() < Place::NUMBERS));
         assert!(places.iter().all(|place| Place::of(place.number()) == *place));

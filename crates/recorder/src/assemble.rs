@@ -143,6 +143,7 @@ impl Assembler {
                 self.allocator = Some(AllocatorTotals { in_use, held });
             }
             Body::FrameName(name) => self.places.name(&name),
+            Body::FrameAddress { frame, address } => self.places.name_address(frame, address),
             Body::Runtime { version } => self.name_runtime(version)?,
             Body::CollectorTotals(totals) => {
                 let mut cycles = self.collections.take(&totals);

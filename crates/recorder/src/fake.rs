@@ -22,8 +22,7 @@ use crate::shm::AgentSegment;
 pub(crate) fn encoded(message: &Message<'_>) -> Vec<u8> {
     let mut buffer = [0; MAX_HEAD];
     let encoded = encode(message, &mut buffer);
-    let tail = encoded.tail.iter().flat_map(|word| word.to_ne_bytes());
-    encoded.head.iter().copied().chain(tail).collect()
+    encoded.head.iter().copied().chain(encoded.tail.bytes()).collect()
 }
 
 /// An allocation of `size` bytes with a whole backtrace, innermost frame first.

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::symbolizer::fit;
 
 /// Frames with names.
-const MOST: usize = 1 << 20;
+pub(crate) const MOST: usize = 1 << 20;
 
 /// Locations of one frame; a trace has no room for more.
 const MOST_LOCATIONS: usize = 255;
@@ -25,13 +25,14 @@ pub(crate) struct ManagedNames {
     whole: FxHashMap<u64, Box<[Location]>>,
     /// Their last location has not come yet.
     begun: FxHashMap<u64, Vec<Location>>,
+    addresses: FxHashMap<u64, u64>,
     strings: FxHashSet<Arc<str>>,
 }
 
 impl ManagedNames {
     /// Takes a frame's next location. One of a frame that is whole begins it anew.
     pub(crate) fn add(&mut self, name: &FrameName<'_>) {
-        if self.whole.len() + self.begun.len() >= MOST {
+        if self.are_many() {
             return;
         }
         let location = Location {
@@ -50,6 +51,22 @@ impl ManagedNames {
         {
             self.whole.insert(name.frame, fit(locations).into());
         }
+    }
+
+    /// Takes the return address that is all that is known of a frame.
+    pub(crate) fn add_address(&mut self, frame: u64, address: u64) {
+        if !self.are_many() {
+            self.addresses.insert(frame, address);
+        }
+    }
+
+    /// The return address that a number stands for.
+    pub(crate) fn address(&self, number: u64) -> Option<u64> {
+        self.addresses.get(&number).copied()
+    }
+
+    fn are_many(&self) -> bool {
+        self.whole.len() + self.begun.len() + self.addresses.len() >= MOST
     }
 
     /// What a number stands for; of one whose name was lost, the number.

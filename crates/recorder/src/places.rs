@@ -19,7 +19,7 @@ use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::{FRAMES_LEFT_OUT, FrameName, MANAGED_FRAME, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::managed::ManagedNames;
+use crate::managed::{self, ManagedNames};
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
 use crate::process::ProcessImage;
 use crate::symbolizer::{self, ObjectFile, Symbolizer};
@@ -32,6 +32,8 @@ pub(crate) const DESERIALISED: LocationCode = LocationCode(2);
 
 /// In the place of frames that are missing in the middle.
 const LEFT_OUT: LocationCode = LocationCode(3);
+
+const NO_CODE: LocationCode = LocationCode(0);
 
 /// The first code of a place.
 const FIRST_CODE: u64 = 4;
@@ -49,8 +51,10 @@ pub(crate) struct Places {
     /// Mappings so far.
     mappings: u32,
     managed: ManagedNames,
-    /// The code of a backtrace's word, while the address space stays as it is.
+    /// The code of a return address, while the address space stays as it is.
     codes: FxHashMap<u64, LocationCode>,
+    /// The codes of managed frames that are no return addresses, by number; [`NO_CODE`] of the others.
+    managed_codes: Vec<LocationCode>,
     numbers: FxHashMap<Place, LocationCode>,
     /// The first has the code `first`, and so on.
     places: Vec<Place>,
@@ -83,6 +87,7 @@ impl Places {
             mappings: 0,
             managed: ManagedNames::default(),
             codes: FxHashMap::default(),
+            managed_codes: Vec::new(),
             numbers: FxHashMap::default(),
             places: Vec::new(),
             first: FIRST_CODE,
@@ -121,6 +126,11 @@ impl Places {
         self.managed.add(name);
     }
 
+    /// Notes the return address that a managed frame is.
+    pub(crate) fn name_address(&mut self, frame: u64, address: u64) {
+        self.managed.add_address(frame, address);
+    }
+
     /// What a frame's number stands for in the program's own words, without the brackets.
     pub(crate) fn said(&self, number: u64) -> String {
         let frame = self.managed.frame(number);
@@ -130,18 +140,39 @@ impl Places {
 
     /// The code of a backtrace's word: a managed frame, or the call before a return address.
     pub(crate) fn code(&mut self, word: u64) -> LocationCode {
-        if word == FRAMES_LEFT_OUT {
+        if word & MANAGED_FRAME == 0 {
+            return self.code_of_address(word);
+        }
+        let number = word & !MANAGED_FRAME;
+        match self.managed_codes.get(number as usize) {
+            Some(&code) if code != NO_CODE => code,
+            _ => self.code_of_managed(number),
+        }
+    }
+
+    #[cold]
+    fn code_of_managed(&mut self, number: u64) -> LocationCode {
+        if number == FRAMES_LEFT_OUT & !MANAGED_FRAME {
             return LEFT_OUT;
         }
-        if let Some(&code) = self.codes.get(&word) {
+        if let Some(address) = self.managed.address(number) {
+            return self.code_of_address(address);
+        }
+        let code = self.number(Place::Managed(number));
+        if number < managed::MOST as u64 {
+            let at = number as usize;
+            self.managed_codes.resize(self.managed_codes.len().max(at + 1), NO_CODE);
+            self.managed_codes[at] = code;
+        }
+        code
+    }
+
+    fn code_of_address(&mut self, address: u64) -> LocationCode {
+        if let Some(&code) = self.codes.get(&address) {
             return code;
         }
-        let place = match word & MANAGED_FRAME {
-            0 => self.place_of_call(word.wrapping_sub(1)),
-            _ => Place::Managed(word & !MANAGED_FRAME),
-        };
-        let code = self.number(place);
-        self.codes.insert(word, code);
+        let code = self.number(self.place_of_call(address.wrapping_sub(1)));
+        self.codes.insert(address, code);
         code
     }
 
@@ -163,6 +194,7 @@ impl Places {
         let (old, old_first) = (std::mem::take(&mut self.places), self.first);
         self.numbers = FxHashMap::default();
         self.codes = FxHashMap::default();
+        self.managed_codes = Vec::new();
         self.first = first;
         for code in used {
             if let Some(&place) = code.0.checked_sub(old_first).and_then(|at| old.get(at as usize))
@@ -283,6 +315,9 @@ mod tests {
         places.renew(used.iter_mut());
         assert_eq!(name(&places, used[0]), "Stdlib.List.map");
         assert_eq!(name(&places, used[1]), LEFT_OUT_NAME);
+        // A number may stand for an address.
+        places.name_address(8, 0x1011);
+        assert_eq!(places.code(frame(8)), places.code(0x1011));
         // One that was forgotten is met again.
         places.renew(std::iter::empty());
         let again = places.code(frame(5));

@@ -128,7 +128,12 @@ impl AgentSegment {
         unsafe { self.memory.cast().as_ref() }
     }
 
-    pub(crate) fn push(&self, ring: usize, head: &[u8], tail: &[u64]) -> bool {
+    pub(crate) fn push(
+        &self,
+        ring: usize,
+        head: &[u8],
+        tail: lifetrace_transport::ring::Tail<'_>,
+    ) -> bool {
         // SAFETY: the mapping is never unmapped; the tests have one producer per ring.
         unsafe { ring_at(self.memory, &self.settings, ring).push(head, tail).is_ok() }
     }
@@ -145,6 +150,7 @@ impl AgentSegment {
 
 #[cfg(test)]
 mod tests {
+    use lifetrace_transport::ring::Tail;
     use lifetrace_transport::segment::Sources;
 
     use super::*;
@@ -166,7 +172,7 @@ mod tests {
         let (mut segment, file) = Segment::create(SETTINGS).unwrap();
         let agent = AgentSegment::map(&file, segment_bytes(&SETTINGS) as u64);
         assert_eq!(agent.settings, SETTINGS);
-        assert!(agent.push(1, b"12345678", &[9]));
+        assert!(agent.push(1, b"12345678", Tail::Words(&[9])));
         let mut buffer = [0; 64];
         assert_eq!(segment.pop(0, &mut buffer), Ok(None));
         assert_eq!(segment.used(1), 24);

@@ -6,6 +6,7 @@
 //! word 0   tag:8  detail:8  flags:16  thread:32
 //! word 1   time
 //! Allocation      id  size  samples  shared:32|fresh:32  fresh × frame      (detail = source)
+//!  of numbers     likewise, with frames of 4 bytes
 //! Release         id
 //! Promotion       id
 //! ModuleLoaded    bias  start  end  build-id bytes:32|path bytes:32  bytes…
@@ -17,6 +18,7 @@
 //! AllocatorTotals in use  held
 //! FrameName       number  line:32|start:32  end:32  function bytes:32|file bytes:32  bytes…
 //! Runtime         version bytes  bytes…
+//! FrameAddress    number  address
 //! CollectorTotals the eight of them
 //! Rate            bits of the probability
 //! Context         frames  frames × frame
@@ -29,6 +31,7 @@ use crate::message::{
     BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, MemoryKind, Message, Module,
     MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
 };
+use crate::ring::Tail;
 
 /// Most frames a backtrace can have; deeper ones keep their innermost frames and are marked.
 pub const MAX_FRAMES: usize = 12 * 1024;
@@ -68,14 +71,16 @@ const RUNTIME: u8 = 12;
 const COLLECTOR_TOTALS: u8 = 13;
 const RATE: u8 = 14;
 const CONTEXT: u8 = 15;
+const ALLOCATION_OF_NUMBERS: u8 = 16;
+const FRAME_ADDRESS: u8 = 17;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded<'a> {
     /// The fixed part and a module's names.
     pub head: &'a [u8],
-    /// The frames, native-endian words (the transport never leaves the machine).
-    pub tail: &'a [u64],
+    /// The frames, native-endian (the transport never leaves the machine).
+    pub tail: Tail<'a>,
 }
 
 /// Why bytes are not a message. Only a broken agent or a damaged segment produces these.
@@ -87,27 +92,27 @@ pub enum DecodeError {
     Tag(u8),
 }
 
-/// Encodes `message`, using `buffer` for the head. Frames in wire form ([`Frames::Bytes`]) are not
-/// re-encoded: an agent holds words.
+/// Encodes `message`, using `buffer` for the head. Frames in wire form are not re-encoded: an agent
+/// has them in memory.
 pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Encoded<'a> {
     let mut head = Head { buffer, used: 16 };
     let ((tag, detail, flags), tail) = match message.body {
         Body::Allocation { id, size, samples, source, manner, backtrace } => {
-            let tail = words_to_send(backtrace.fresh);
+            let (tag, count, tail) = frames_to_send(backtrace.fresh);
             head.word(id.0);
             head.word(size);
             head.word(samples);
-            head.word(pair(backtrace.shared, tail.len() as u32));
+            head.word(pair(backtrace.shared, count as u32));
             let truncated = if backtrace.truncated { TRUNCATED } else { 0 };
-            ((ALLOCATION, source as u8, truncated | manner_flags(manner)), tail)
+            ((tag, source as u8, truncated | manner_flags(manner)), tail)
         }
         Body::Release { id } => {
             head.word(id.0);
-            ((RELEASE, 0, 0), &[][..])
+            ((RELEASE, 0, 0), Tail::EMPTY)
         }
         Body::Promotion { id } => {
             head.word(id.0);
-            ((PROMOTION, 0, 0), &[][..])
+            ((PROMOTION, 0, 0), Tail::EMPTY)
         }
         rare => encode_rare(rare, &mut head),
     };
@@ -124,7 +129,7 @@ type Kind = (u8, u8, u64);
 
 /// Likewise, of what is not said for each sample.
 #[cold]
-fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, &'a [u64]) {
+fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
     let kind = match body {
         Body::ModuleLoaded(module) => {
             head.module(&module);
@@ -150,6 +155,11 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, &'a [u64]) {
             head.frame_name(&name);
             (FRAME_NAME, 0, if name.is_last { LAST } else { 0 })
         }
+        Body::FrameAddress { frame, address } => {
+            head.word(frame);
+            head.word(address);
+            (FRAME_ADDRESS, 0, 0)
+        }
         Body::Runtime { version } => {
             let version = &version[..version.len().min(MAX_BUILD_ID)];
             head.word(version.len() as u64);
@@ -165,14 +175,14 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, &'a [u64]) {
             (RATE, 0, 0)
         }
         Body::Context { frames } => {
-            let tail = words_to_send(frames);
-            head.word(tail.len() as u64);
-            return ((CONTEXT, 0, 0), tail);
+            let words = words_to_send(frames);
+            head.word(words.len() as u64);
+            return ((CONTEXT, 0, 0), Tail::Words(words));
         }
         // `encode` has said these; from here no decoder would take them.
         Body::Allocation { .. } | Body::Release { .. } | Body::Promotion { .. } => (0, 0, 0),
     };
-    (kind, &[])
+    (kind, Tail::EMPTY)
 }
 
 /// Decodes one message; frames and names borrow from `bytes`.
@@ -185,12 +195,12 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
     let (tag, detail, flags) = (first as u8, (first >> 8) as u8, (first >> 16) as u16);
     let time = MonotonicNanos(fields.word()?);
     let body = match tag {
-        ALLOCATION => {
+        ALLOCATION | ALLOCATION_OF_NUMBERS => {
             let id = SampleId(fields.word()?);
             let size = fields.word()?;
             let samples = fields.word()?;
             let (shared, fresh) = unpair(fields.word()?);
-            let fresh = Frames::Bytes(fields.take((fresh as usize).saturating_mul(8))?);
+            let fresh = fields.frames(tag, fresh as usize)?;
             let truncated = u64::from(flags) & TRUNCATED != 0;
             Body::Allocation {
                 id,
@@ -210,6 +220,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         NOTICE => Body::Notice { kind: notice_kind(detail)? },
         EXITING => Body::Exiting,
         ALLOCATOR_TOTALS => Body::AllocatorTotals { in_use: fields.word()?, held: fields.word()? },
+        FRAME_ADDRESS => Body::FrameAddress { frame: fields.word()?, address: fields.word()? },
         FRAME_NAME => Body::FrameName(fields.frame_name(u64::from(flags) & LAST != 0)?),
         RUNTIME => {
             let length = fields.word()?;
@@ -219,7 +230,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         RATE => Body::Rate { bits: fields.word()? },
         CONTEXT => {
             let count = usize::try_from(fields.word()?).unwrap_or(usize::MAX);
-            Body::Context { frames: Frames::Bytes(fields.take(count.saturating_mul(8))?) }
+            Body::Context { frames: fields.frames(tag, count)? }
         }
         other => return Err(DecodeError::Tag(other)),
     };
@@ -278,6 +289,14 @@ impl<'a> Fields<'a> {
         let (taken, rest) = self.bytes.split_at_checked(count).ok_or(DecodeError::Length)?;
         self.bytes = rest;
         Ok(taken)
+    }
+
+    /// As a message with that tag has them.
+    fn frames(&mut self, tag: u8, count: usize) -> Result<Frames<'a>, DecodeError> {
+        Ok(match tag {
+            ALLOCATION_OF_NUMBERS => Frames::NumberBytes(self.take(count.saturating_mul(4))?),
+            _ => Frames::WordBytes(self.take(count.saturating_mul(8))?),
+        })
     }
 
     fn word(&mut self) -> Result<u64, DecodeError> {
@@ -371,9 +390,23 @@ fn manner(flags: u16) -> Result<Manner, DecodeError> {
     }
 }
 
+/// An allocation's tag, the number of its frames, and these.
+fn frames_to_send(frames: Frames<'_>) -> (u8, usize, Tail<'_>) {
+    match frames {
+        Frames::Numbers(numbers) => {
+            let numbers = &numbers[..numbers.len().min(MAX_FRAMES)];
+            (ALLOCATION_OF_NUMBERS, numbers.len(), Tail::Halves(numbers))
+        }
+        words => {
+            let words = words_to_send(words);
+            (ALLOCATION, words.len(), Tail::Words(words))
+        }
+    }
+}
+
 fn words_to_send(frames: Frames<'_>) -> &[u64] {
     match frames {
         Frames::Words(words) => &words[..words.len().min(MAX_FRAMES)],
-        Frames::Bytes(_) => &[],
+        Frames::Numbers(_) | Frames::WordBytes(_) | Frames::NumberBytes(_) => &[],
     }
 }

@@ -113,7 +113,7 @@ impl NoticeKind {
 }
 
 /// What distinguishes a managed frame from a return address, in a backtrace: this bit is set, and the
-/// others are the number of a [`FrameName`] that was sent before.
+/// others are the number of a [`FrameName`] or [`Body::FrameAddress`] that was sent before.
 pub const MANAGED_FRAME: u64 = 1 << 63;
 
 /// Among the numbers of managed frames, those of frames that stand for something that a program has said of
@@ -129,20 +129,24 @@ pub const FRAMES_LEFT_OUT: u64 = MANAGED_FRAME;
 pub struct BacktraceDelta<'a> {
     /// How many outermost frames are those of the previous backtrace.
     pub shared: u32,
-    /// All other frames, **innermost first**, each 8 little-endian bytes: return addresses
-    /// (the address after the call) as found on the stack, or [`MANAGED_FRAME`]s.
+    /// All other frames, **innermost first**: return addresses (the address after the call) as found on
+    /// the stack, or [`MANAGED_FRAME`]s.
     pub fresh: Frames<'a>,
     /// The unwinder gave up before the outermost frame, or the depth limit was reached.
     pub truncated: bool,
 }
 
-/// Frame addresses in wire form or in memory; see [`Frames::iter`].
+/// Frames in wire form or in memory; see [`Frames::iter`].
 #[derive(Clone, Copy, Debug)]
 pub enum Frames<'a> {
     /// As an agent holds them.
     Words(&'a [u64]),
-    /// As they arrive: 8 little-endian bytes each; the length is a multiple of 8.
-    Bytes(&'a [u8]),
+    /// Likewise, if all are [`MANAGED_FRAME`]s: by their numbers.
+    Numbers(&'a [u32]),
+    /// Words as they arrive: 8 little-endian bytes each; the length is a multiple of 8.
+    WordBytes(&'a [u8]),
+    /// Numbers as they arrive: 4 little-endian bytes each; the length is a multiple of 4.
+    NumberBytes(&'a [u8]),
 }
 
 impl<'a> Frames<'a> {
@@ -150,7 +154,9 @@ impl<'a> Frames<'a> {
     pub fn len(&self) -> usize {
         match self {
             Frames::Words(words) => words.len(),
-            Frames::Bytes(bytes) => bytes.len() / 8,
+            Frames::Numbers(numbers) => numbers.len(),
+            Frames::WordBytes(bytes) => bytes.len() / 8,
+            Frames::NumberBytes(bytes) => bytes.len() / 4,
         }
     }
 
@@ -159,18 +165,20 @@ impl<'a> Frames<'a> {
         self.len() == 0
     }
 
-    /// The addresses, innermost first.
+    /// The words, innermost first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + 'a {
         let frames = *self;
         (0..frames.len()).map(move |index| match frames {
             Frames::Words(words) => words[index],
-            Frames::Bytes(bytes) => {
-                let mut word = [0; 8];
-                word.copy_from_slice(&bytes[index * 8..index * 8 + 8]);
-                u64::from_le_bytes(word)
-            }
+            Frames::Numbers(numbers) => of_number(numbers[index]),
+            Frames::WordBytes(bytes) => u64::from_le_bytes(bytes.as_chunks().0[index]),
+            Frames::NumberBytes(bytes) => of_number(u32::from_le_bytes(bytes.as_chunks().0[index])),
         })
     }
+}
+
+fn of_number(number: u32) -> u64 {
+    MANAGED_FRAME | u64::from(number)
 }
 
 impl PartialEq for Frames<'_> {
@@ -231,6 +239,13 @@ pub enum Body<'a> {
     },
     /// What a frame of a managed runtime stands for; sent before its first use in a session.
     FrameName(FrameName<'a>),
+    /// Likewise, of a frame of which no more is known than its code.
+    FrameAddress {
+        /// The frame's number, as in [`FrameName`].
+        frame: u64,
+        /// A return address.
+        address: u64,
+    },
     /// Which managed runtime is being sampled.
     Runtime {
         /// As the runtime says it, or as far as it can be told: `4.13`. At most [`MAX_BUILD_ID`] bytes.

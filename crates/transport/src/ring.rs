@@ -38,6 +38,15 @@ pub struct Full;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
+/// The second part of a record: words or half words, as their producer has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail<'a> {
+    /// Of 8 bytes.
+    Words(&'a [u64]),
+    /// Of 4 bytes.
+    Halves(&'a [u32]),
+}
+
 /// A ring's two halves live in different processes; each holds one of these.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'a> {
@@ -54,6 +63,30 @@ unsafe impl Send for Ring<'_> {}
 unsafe impl Sync for Ring<'_> {}
 
 const LENGTH_BYTES: u64 = 8;
+
+impl<'a> Tail<'a> {
+    /// None.
+    pub const EMPTY: Tail<'static> = Tail::Words(&[]);
+
+    /// As it comes to stand in the record.
+    pub fn bytes(self) -> impl Iterator<Item = u8> + 'a {
+        let (words, halves): (&[u64], &[u32]) = match self {
+            Tail::Words(words) => (words, &[]),
+            Tail::Halves(halves) => (&[], halves),
+        };
+        let words = words.iter().flat_map(|word| word.to_ne_bytes());
+        words.chain(halves.iter().flat_map(|half| half.to_ne_bytes()))
+    }
+
+    /// Where it is, and how many bytes it has.
+    #[inline]
+    fn parts(&self) -> (*const u8, u64) {
+        match self {
+            Tail::Words(words) => (words.as_ptr().cast(), size_of_val(*words) as u64),
+            Tail::Halves(halves) => (halves.as_ptr().cast(), size_of_val(*halves) as u64),
+        }
+    }
+}
 
 impl<'a> Ring<'a> {
     /// A view of a ring.
@@ -73,8 +106,9 @@ impl<'a> Ring<'a> {
     ///
     /// # Safety
     /// No other `push` on this ring runs at the same time, in any process.
-    pub unsafe fn push(&self, head: &[u8], tail: &[u64]) -> Result<(), Full> {
-        let payload = (head.len() + size_of_val(tail)) as u64;
+    pub unsafe fn push(&self, head: &[u8], tail: Tail<'_>) -> Result<(), Full> {
+        let (tail, tail_bytes) = tail.parts();
+        let payload = head.len() as u64 + tail_bytes;
         let record = LENGTH_BYTES + payload.next_multiple_of(8);
         let start = self.header.head.0.load(Ordering::Relaxed);
         let used = start.wrapping_sub(self.header.tail.0.load(Ordering::Acquire));
@@ -87,7 +121,7 @@ impl<'a> Ring<'a> {
             self.copy_in(start, payload.to_ne_bytes().as_ptr(), LENGTH_BYTES);
             self.copy_in(start + LENGTH_BYTES, head.as_ptr(), head.len() as u64);
             let rest = start + LENGTH_BYTES + head.len() as u64;
-            self.copy_in(rest, tail.as_ptr().cast(), size_of_val(tail) as u64);
+            self.copy_in(rest, tail, tail_bytes);
         }
         self.header.head.0.store(start + record, Ordering::Release);
         Ok(())

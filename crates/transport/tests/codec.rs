@@ -18,13 +18,19 @@ struct Owned {
 }
 
 #[derive(Clone, Debug)]
+enum OwnedFrames {
+    Words(Vec<u64>),
+    Numbers(Vec<u32>),
+}
+
+#[derive(Clone, Debug)]
 enum Kind {
     Allocation {
         words: [u64; 3],
         source: SourceKind,
         manner: Manner,
         shared: u32,
-        frames: Vec<u64>,
+        frames: OwnedFrames,
         truncated: bool,
     },
     Release(u64),
@@ -49,6 +55,7 @@ enum Kind {
         function: Vec<u8>,
         file: Vec<u8>,
     },
+    FrameAddress(u64, u64),
     Runtime(Vec<u8>),
     CollectorTotals([u64; 8]),
 }
@@ -64,7 +71,10 @@ impl Owned {
                 frames,
                 truncated,
             } => {
-                let fresh = Frames::Words(frames);
+                let fresh = match frames {
+                    OwnedFrames::Words(words) => Frames::Words(words),
+                    OwnedFrames::Numbers(numbers) => Frames::Numbers(numbers),
+                };
                 Body::Allocation {
                     id: SampleId(*id),
                     size: *size,
@@ -102,6 +112,9 @@ impl Owned {
                 let name = FrameName { frame, is_last, line, start_char, end_char, function, file };
                 Body::FrameName(name)
             }
+            Kind::FrameAddress(frame, address) => {
+                Body::FrameAddress { frame: *frame, address: *address }
+            }
             Kind::Runtime(version) => Body::Runtime { version },
             Kind::CollectorTotals(words) => {
                 let [minor_words, promoted_words, major_words, rest @ ..] = *words;
@@ -127,15 +140,23 @@ impl Owned {
         let (tag, detail, flags, words, bytes): (u64, u64, u64, Vec<u64>, Vec<u8>) =
             match &self.kind {
                 Kind::Allocation { words, source, manner, shared, frames, truncated } => {
-                    let counts = (frames.len() as u64) << 32 | u64::from(*shared);
-                    let words = [&words[..], &[counts], frames].concat();
+                    let (tag, count, frames): (u64, usize, Vec<u8>) = match frames {
+                        OwnedFrames::Words(words) => {
+                            (1, words.len(), words.iter().flat_map(|it| it.to_le_bytes()).collect())
+                        }
+                        OwnedFrames::Numbers(numbers) => {
+                            let bytes = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+                            (16, numbers.len(), bytes)
+                        }
+                    };
+                    let words = [&words[..], &[(count as u64) << 32 | u64::from(*shared)]].concat();
                     let manner = match manner {
                         Manner::Plain => 0,
                         Manner::Growth => 2,
                         Manner::Deserialised => 4,
                         Manner::Outside(kind) => 6 + 16 * u64::from(kind.number()),
                     };
-                    (1, *source as u64, u64::from(*truncated) + manner, words, vec![])
+                    (tag, *source as u64, u64::from(*truncated) + manner, words, frames)
                 }
                 Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
                 Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
@@ -161,6 +182,7 @@ impl Owned {
                 Kind::Context(frames) => {
                     (15, 0, 0, [&[frames.len() as u64], &frames[..]].concat(), vec![])
                 }
+                Kind::FrameAddress(frame, address) => (17, 0, 0, vec![*frame, *address], vec![]),
             };
         let first = tag | detail << 8 | flags << 16 | u64::from(self.thread) << 32;
         let words = [first, self.time].into_iter().chain(words);
@@ -171,12 +193,7 @@ impl Owned {
 fn encoded(message: &Message<'_>) -> Vec<u8> {
     let mut buffer = [0xaa; MAX_HEAD];
     let encoded = encode(message, &mut buffer);
-    encoded
-        .head
-        .iter()
-        .copied()
-        .chain(encoded.tail.iter().flat_map(|word| word.to_ne_bytes()))
-        .collect()
+    encoded.head.iter().copied().chain(encoded.tail.bytes()).collect()
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -188,6 +205,9 @@ fn kind() -> impl Strategy<Value = Kind> {
     let notice = prop::sample::select(NoticeKind::ALL.to_vec());
     let frames = prop::collection::vec(any::<u64>(), 0..200);
     let context = frames.clone();
+    let numbers = prop::collection::vec(any::<u32>(), 0..200);
+    let frames =
+        prop_oneof![frames.prop_map(OwnedFrames::Words), numbers.prop_map(OwnedFrames::Numbers)];
     let allocation = (any::<[u64; 3]>(), source, manner, any::<u32>(), frames, any::<bool>());
     let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID).boxed();
     let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH).boxed();
@@ -213,6 +233,7 @@ fn kind() -> impl Strategy<Value = Kind> {
             function,
             file,
         }),
+        any::<(u64, u64)>().prop_map(|(frame, address)| Kind::FrameAddress(frame, address)),
         build_id.prop_map(Kind::Runtime),
         any::<[u64; 8]>().prop_map(Kind::CollectorTotals),
         any::<u64>().prop_map(Kind::Rate),
@@ -259,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..16) {
+    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..18) {
         if let Some(first) = bytes.first_mut() {
             *first = tag;
         }
@@ -271,7 +292,7 @@ proptest! {
 
 #[test]
 fn the_largest_messages_fit() {
-    let frames = vec![u64::MAX; MAX_FRAMES];
+    let frames = OwnedFrames::Words(vec![u64::MAX; MAX_FRAMES]);
     let words = [0; 3];
     let (source, manner, truncated) = (SourceKind::Malloc, Manner::Plain, true);
     let largest = Kind::Allocation { words, source, manner, shared: 0, frames, truncated };
@@ -296,7 +317,7 @@ fn what_is_too_long_is_cut() {
 
 #[test]
 fn tags_that_do_not_exist() {
-    for tag in [0u8, 16, 255] {
+    for tag in [0u8, 18, 255] {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
     }

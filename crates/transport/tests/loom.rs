@@ -6,7 +6,7 @@
 #![cfg(loom)]
 
 use lifetrace_transport::memory::Cell;
-use lifetrace_transport::ring::{Damaged, Full, Ring, RingHeader};
+use lifetrace_transport::ring::{Damaged, Full, Ring, RingHeader, Tail};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -39,7 +39,7 @@ impl Memory {
     /// What a record's two words say: its number twice.
     fn push(&self, number: u64) -> Result<(), Full> {
         // SAFETY: each model has one producer at a time.
-        unsafe { self.ring().push(&number.to_ne_bytes(), &[number]) }
+        unsafe { self.ring().push(&number.to_ne_bytes(), Tail::Words(&[number])) }
     }
 
     /// A record's number.

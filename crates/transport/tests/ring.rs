@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lifetrace_transport::ring::{Damaged, Full, Ring, RingHeader};
+use lifetrace_transport::ring::{Damaged, Full, Ring, RingHeader, Tail};
 use proptest::prelude::*;
 
 const CAPACITY: usize = 256;
@@ -36,7 +36,7 @@ impl Memory {
 
 fn push(ring: &Ring<'_>, head: &[u8], tail: &[u64]) -> Result<(), Full> {
     // SAFETY: each test has one producer at a time.
-    unsafe { ring.push(head, tail) }
+    unsafe { ring.push(head, Tail::Words(tail)) }
 }
 
 fn pop(ring: &Ring<'_>) -> Result<Option<Vec<u8>>, Damaged> {
@@ -54,10 +54,14 @@ fn records_come_out_as_they_went_in() {
     push(&ring, &[], &[]).unwrap();
     push(&ring, b"12345678", &[u64::MAX]).unwrap();
     assert_eq!(ring.used(), 16 + 8 + 24);
+    // SAFETY: there is one producer.
+    unsafe { ring.push(b"12345678", Tail::Halves(&[0x0101_0101; 3])) }.unwrap();
+    assert_eq!(ring.used(), 16 + 8 + 24 + 32);
     assert_eq!(pop(&ring), Ok(Some(b"odd".to_vec())));
     assert_eq!(pop(&ring), Ok(Some(vec![])));
     assert_eq!(pop(&ring), Ok(Some([&b"12345678"[..], &[0xff; 8]].concat())));
-    assert_eq!((pop(&ring), ring.used(), ring.tail()), (Ok(None), 0, 48));
+    assert_eq!(pop(&ring), Ok(Some([&b"12345678"[..], &[1; 12]].concat())));
+    assert_eq!((pop(&ring), ring.used(), ring.tail()), (Ok(None), 0, 80));
 }
 
 #[test]

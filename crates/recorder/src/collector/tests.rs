@@ -7,6 +7,7 @@ use std::process::Command;
 use lifetrace_trace::event::Event;
 use lifetrace_trace::memtrace::Reader;
 use lifetrace_transport::message::{Body, SampleId};
+use lifetrace_transport::ring::Tail;
 use lifetrace_transport::segment::LostReason;
 use rustix::net::{SendFlags, send};
 
@@ -208,7 +209,7 @@ fn a_message_that_is_none_is_damage() {
     let scene = Scene::new();
     let agent = scene.agent();
     agent.say(0, allocation(0, 8, &[]));
-    assert!(agent.segment.push(0, b"potato", &[]));
+    assert!(agent.segment.push(0, b"potato", Tail::EMPTY));
     assert!(scene.collector.wait(Some(Instant::now() + Duration::from_secs(60))));
     let session = scene.only_session();
     assert_eq!((session.end, session.samples), (SessionEnd::Damaged, 1));
