@@ -21,7 +21,7 @@
 use core::ops::Range;
 
 use crate::layouts::Layouts;
-use crate::search::{Found, Fresh, IS_RETURNED_TO, Search, look_up, pairs, state_of};
+use crate::search::{Found, Fresh, IS_RETURNED_TO, Search, is_over, look_up, pairs, state_of};
 use crate::stack::caller;
 pub use crate::stack::{Frame, Frames, State};
 use crate::tail::Tail;
@@ -38,6 +38,8 @@ pub struct Chain {
     covered: u32,
     fresh: Fresh,
     agreed: usize,
+    /// To what the outermost frame returns, if it is the stack's.
+    bottom: Option<State>,
 }
 
 /// How a walk has ended.
@@ -76,6 +78,7 @@ impl Chain {
         let Some(End { kept, is_whole }) = self.go(stack, layouts, state, most) else {
             return Walk::Lost;
         };
+        self.bottom = self.bottom.filter(|_| is_whole);
         let Chain { states, numbers, fresh, agreed, .. } = self;
         let length = fresh.length + kept;
         if !states.reserve(2 * length) || !numbers.reserve(length) {
@@ -151,7 +154,7 @@ impl Chain {
     pub fn clear(&mut self) {
         self.states.clear();
         self.numbers.clear();
-        (self.agreed, self.covered) = (0, 0);
+        (self.agreed, self.covered, self.bottom) = (0, 0, None);
     }
 
     fn uncover(&mut self) {
@@ -173,15 +176,23 @@ impl Chain {
         most: usize,
     ) -> Option<End> {
         self.fresh.length = 0;
+        let bottom = self.bottom.take();
         let mut met = 0;
         loop {
             let start = match self.search(stack, layouts, &mut state, met, most) {
                 Found::Met(index) => index,
-                Found::End => return Some(End { kept: 0, is_whole: true }),
+                Found::End => {
+                    self.bottom = Some(state);
+                    return Some(End { kept: 0, is_whole: true });
+                }
                 Found::CutOff => return Some(CUT_OFF),
                 Found::Lost => return None,
             };
             let mut kept = start..self.end_of_run(start, stack);
+            if kept.end == self.numbers().len() && bottom.is_some_and(|it| is_bottom(stack, it)) {
+                self.bottom = bottom;
+                return Some(self.end(kept, most));
+            }
             loop {
                 let last = self.state(kept.end - 1);
                 let Ok((_, layout)) = look_up(stack, layouts, last) else { return Some(CUT_OFF) };
@@ -190,7 +201,10 @@ impl Chain {
                 (state, layout) = match look_up(stack, layouts, arrived) {
                     Ok(found) => found,
                     Err(Found::Lost) => return None,
-                    Err(_) => return Some(self.end(kept, most)),
+                    Err(_) => {
+                        self.bottom = Some(arrived);
+                        return Some(self.end(kept, most));
+                    }
                 };
                 if state == arrived || !self.is_next(kept.end, state) {
                     met = kept.end;
@@ -272,6 +286,11 @@ impl Chain {
     fn state(&self, index: usize) -> State {
         state_of(&pairs(&self.states)[index])
     }
+}
+
+/// Whether the stack, which ended here before, does so still, if the frame that returned here has stayed.
+fn is_bottom(stack: &impl Frames, before: State) -> bool {
+    stack.return_address(before.stack) == before.code && is_over(stack, before)
 }
 
 /// How many frames at the end of both are the same.

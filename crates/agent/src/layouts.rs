@@ -73,9 +73,7 @@ impl Layouts {
 
     /// What is known of a key.
     pub fn get(&self, key: u64) -> Option<Layout> {
-        let entries = self.entries();
-        let place = self.index.find(entries, key)?;
-        Some(layout(place, &entries[place as usize]))
+        self.index.find(self.entries(), key)
     }
 
     /// Likewise; of one that was not there it is this size from now on. Its new number is told to `tell`, which
@@ -154,24 +152,23 @@ impl Table<'_> {
     #[inline]
     pub(crate) fn find(&mut self, callee: Place, code: u64) -> Option<Layout> {
         let [_, link] = self.entries.get(callee as usize)?;
-        let next = Link(*link).next();
-        match self.entries.get(next as usize) {
-            Some(entry) if entry[0] == code => Some(layout(next, entry)),
-            _ => self.find_other(callee, code),
+        let link = Link(*link);
+        match self.entries.get(link.next() as usize) {
+            Some(entry) if entry[0] == code => Some(layout(link.next(), entry)),
+            _ => self.find_other(callee, link, code),
         }
     }
 
     /// Likewise, when it is not the one that came next the last time.
     #[inline(never)]
-    fn find_other(&mut self, callee: Place, code: u64) -> Option<Layout> {
-        let link = Link(self.entries[callee as usize][1]);
-        let other = link.other();
-        let place = match self.entries.get(other as usize) {
-            Some(&[key, _]) if key == code => other,
+    fn find_other(&mut self, callee: Place, link: Link, code: u64) -> Option<Layout> {
+        let found = match self.entries.get(link.other() as usize) {
+            Some(entry) if entry[0] == code => layout(link.other(), entry),
             _ => self.index.find(self.entries, code)?,
         };
-        let found = layout(place, &self.entries[place as usize]);
-        self.entries[callee as usize][1] = link.followed_by(place).0;
+        if let Some(entry) = self.entries.get_mut(callee as usize) {
+            entry[1] = link.followed_by(found.number).0;
+        }
         Some(found)
     }
 }
@@ -200,27 +197,30 @@ impl Link {
 
     #[inline]
     fn followed_by(self, place: Place) -> Link {
-        let next = u64::from(place) << PLACE_BITS | u64::from(self.next());
-        Link(u64::from(self.size()) | next << Self::SIZE_BITS)
+        let next = u64::from(place) << (64 - PLACE_BITS);
+        let other = self.0 >> (64 - PLACE_BITS) << Self::SIZE_BITS;
+        Link(u64::from(self.size()) | next | other)
     }
 }
 
 impl Index {
     #[inline(never)]
-    fn find(&self, entries: &[Entry], key: u64) -> Option<Place> {
+    fn find(&self, entries: &[Entry], key: u64) -> Option<Layout> {
         let (mut at, fingerprint) = self.first(key);
+        let (buckets, last) = (self.buckets.words(), self.count.wrapping_sub(1));
         loop {
-            let bucket = *self.buckets.words().get(at)?;
-            if bucket == 0 {
+            // Of the right fingerprint it is the place.
+            let place = buckets.get(at)? ^ fingerprint;
+            if place <= LAST_PLACE
+                && let Some(entry) = entries.get(place as usize)
+                && entry[0] == key
+            {
+                return Some(layout(place, entry));
+            }
+            if place == fingerprint {
                 return None;
             }
-            let place = bucket & LAST_PLACE;
-            if (bucket ^ fingerprint) <= LAST_PLACE
-                && entries.get(place as usize).is_some_and(|entry| entry[0] == key)
-            {
-                return Some(place);
-            }
-            at = (at + 1) & (self.count - 1);
+            at = (at + 1) & last;
         }
     }
 
@@ -239,8 +239,9 @@ impl Index {
     fn first(&self, key: u64) -> (usize, u32) {
         const LINE: u64 = 16;
         let line = (key >> 9).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let at = (line * LINE + (key >> 5) % LINE) as usize & self.count.wrapping_sub(1);
-        (at, (key as u32).wrapping_mul(0x9e37_79b1) & !LAST_PLACE)
+        let hash = (key as u32).wrapping_mul(0x9e37_79b1);
+        let at = line * LINE + u64::from(hash >> (PLACE_BITS - 4)) % LINE;
+        (at as usize & self.count.wrapping_sub(1), hash & !LAST_PLACE)
     }
 }
 

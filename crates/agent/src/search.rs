@@ -100,9 +100,14 @@ impl<'a, F: Frames> Search<'a, F> {
     }
 
     /// Whether there is no frame at `state`.
-    pub(crate) fn is_over(&self, mut state: State) -> bool {
-        self.stack.frame(&mut state).is_none()
+    pub(crate) fn is_over(&self, state: State) -> bool {
+        is_over(self.stack, state)
     }
+}
+
+/// Whether there is no frame at `state`.
+pub(crate) fn is_over(stack: &impl Frames, mut state: State) -> bool {
+    stack.frame(&mut state).is_none()
 }
 
 /// The frame of a state, and its own state: another one if something was passed over to come to it.

@@ -8,8 +8,8 @@
 //! in the runtime's array, a [`Ticket`], by which the callback gets what was found:
 //!
 //! ```text
-//! by OCaml code     collect ─ walk, the thread's backtrace ─ ticket ─▶ callback, at once
-//! by C code         collect ─ walk ─ waiting ─────────────── ticket ─▶ callback, at the next safe point
+//! by OCaml code     collect ────────────────── ticket ─▶ callback, at once ─ walk, the thread's backtrace
+//! by C code         collect ─ walk ─ waiting ─ ticket ─▶ callback, at the next safe point
 //! ```
 //!
 //! For all others (`Printexc.get_callstack`) it does what the function did. Whoever calls it holds the
@@ -19,20 +19,21 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::chain::{Chain, Frame, Frames, State, Walk};
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::layouts::Layouts;
 use lifetrace_agent::sender::Speaker;
 use lifetrace_transport::codec::MAX_FRAMES;
+use lifetrace_transport::segment::LostReason;
 
 use crate::descriptors::{self, Descriptors};
 use crate::patch::Patch;
 use crate::runtime::{self, Runtime};
 use crate::state::{self, Naming};
 use crate::tickets::Ticket;
-use crate::waiting::{Place, Waiting};
+use crate::waiting::Waiting;
 use crate::{callbacks, start, thunks};
 
 /// The depth that Memprof is started with: nobody else asks for so many frames.
@@ -74,15 +75,21 @@ struct Stack<'a> {
 static PATCH: Patch = Patch::new();
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
-/// Counts walks.
-static WALKS: AtomicU64 = AtomicU64::new(0);
+/// A walk that the callback is to make which comes at once.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    first: State,
+    /// Of the blocks that the innermost frame allocates together, which one it is.
+    allocation: usize,
+}
 
-struct Shared(UnsafeCell<Waiting>);
+struct Shared<T>(UnsafeCell<T>);
 
 // SAFETY: used under the runtime's lock.
-unsafe impl Sync for Shared {}
+unsafe impl<T> Sync for Shared<T> {}
 
-static WAITING: Shared = Shared(UnsafeCell::new(Waiting::new()));
+static WANTED: Shared<Option<Wanted>> = Shared(UnsafeCell::new(None));
+static WAITING: Shared<Waiting> = Shared(UnsafeCell::new(Waiting::new()));
 
 /// Takes the runtime's place, if that can be: to be called before there is any OCaml code. Memprof is then to
 /// be started with [`MARK`].
@@ -168,21 +175,34 @@ fn for_memprof(
     first: State,
     allocation: Option<usize>,
 ) -> isize {
-    let ticket = match callbacks::enter() {
-        Some(mut entered) if !entered.session().header.paused() => {
-            let walk = walk(&mut entered, runtime, first, allocation);
-            match (walk, allocation) {
-                (Walk::Lost, _) => Some(Ticket::Lost),
-                (walk, Some(_)) => Some(walked(&mut entered, walk)),
-                (walk, None) => postponed(&entered, walk).map(Ticket::Waiting),
-            }
+    let ticket = match allocation {
+        Some(allocation) => {
+            // SAFETY: under the runtime's lock, and nobody keeps a reference.
+            unsafe { *WANTED.0.get() = Some(Wanted { first, allocation }) };
+            Some(Ticket::Wanted)
         }
-        _ => Some(Ticket::Lost),
+        None => postpone(runtime, first),
     };
     // What can't wait with us the runtime has to keep.
     let Some(ticket) = ticket else { return for_program(array, first, start::depth(), None) };
     array.set(0, ticket.word());
     1
+}
+
+/// Walks now, for a callback that comes later. `None`: there is no place for what was found.
+#[inline(never)]
+fn postpone(runtime: &'static Runtime, first: State) -> Option<Ticket> {
+    let Some(mut entered) = callbacks::enter() else { return Some(Ticket::Lost) };
+    if entered.session().header.paused() {
+        return Some(Ticket::Lost);
+    }
+    let walk = walk(&mut entered, runtime, first, None);
+    if walk == Walk::Lost {
+        return Some(Ticket::Lost);
+    }
+    let numbers = entered.managed.chain.numbers();
+    // SAFETY: under the runtime's lock, and nobody keeps a reference.
+    unsafe { &mut *WAITING.0.get() }.keep(numbers, walk == Walk::Whole).map(Ticket::Waiting)
 }
 
 /// Walks the stack. Of the blocks that the innermost frame allocates together it is `allocation`.
@@ -228,37 +248,27 @@ fn name_allocation(
     Some(())
 }
 
-/// The walk is what the callback tells, which comes next.
-fn walked(entered: &mut Entered, walk: Walk) -> Ticket {
-    let limit = limit(entered);
-    match entered.managed.tell_walk(limit, walk != Walk::Whole) {
-        true => Ticket::Walked(count_walk()).rounded(),
-        false => Ticket::Lost,
-    }
-}
-
-/// The number of a new walk. The runtime's lock is held: it takes no atomic addition.
-fn count_walk() -> u64 {
-    let walk = WALKS.load(Ordering::Relaxed) + 1;
-    WALKS.store(walk, Ordering::Relaxed);
-    walk
-}
-
-#[inline(never)]
-fn postponed(entered: &Entered, walk: Walk) -> Option<Place> {
-    let numbers = entered.managed.chain.numbers();
+/// Makes the walk that is wanted, the stack being as it was then.
+fn walk_wanted(entered: &mut Entered, runtime: &'static Runtime) -> bool {
     // SAFETY: under the runtime's lock, and nobody keeps a reference.
-    unsafe { &mut *WAITING.0.get() }.keep(numbers, walk == Walk::Whole)
+    let wanted = unsafe { (*WANTED.0.get()).take() };
+    let Some(Wanted { first, allocation }) =
+        wanted.filter(|wanted| runtime.stack_state() == Some(wanted.first))
+    else {
+        entered.session().header.count_lost(LostReason::Reentrant);
+        return false;
+    };
+    let walk = walk(entered, runtime, first, Some(allocation));
+    let limit = limit(entered);
+    walk != Walk::Lost && entered.managed.tell_walk(limit, walk != Walk::Whole)
 }
 
 /// Makes the backtrace that a callback was given the thread's; whether the recorder knows all of it.
-pub(crate) fn redeem(entered: &mut Entered, runtime: &Runtime, frames: &[u64]) -> bool {
+pub(crate) fn redeem(entered: &mut Entered, runtime: &'static Runtime, frames: &[u64]) -> bool {
     match Ticket::of(frames) {
         None => take(entered, runtime, frames),
         Some(Ticket::Lost) => false,
-        Some(walk @ Ticket::Walked(_)) => {
-            walk == Ticket::Walked(WALKS.load(Ordering::Relaxed)).rounded()
-        }
+        Some(Ticket::Wanted) => walk_wanted(entered, runtime),
         Some(Ticket::Waiting(place)) => {
             // SAFETY: under the runtime's lock, and nobody keeps a reference.
             let waiting = unsafe { &mut *WAITING.0.get() };

@@ -5,6 +5,8 @@
 //! size marks where C code has called OCaml code back: what the code before had come to is written there.
 //! (`runtime/caml/stack.h`, `runtime/backtrace_nat.c` of OCaml 4.11 to 4.14, for amd64 and arm64.)
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use lifetrace_agent::chain::{Frame, State};
 
 /// A frame of this size is none.
@@ -16,6 +18,9 @@ const HAS_ALLOCATIONS: u16 = 2;
 
 /// From the stack pointer at a callback to where the state before it is.
 const CONTEXT: u64 = 16;
+
+/// The code to which callbacks return, of which a runtime has one; 0 until it was met.
+static AFTER_CALLBACK: AtomicU64 = AtomicU64::new(0);
 
 /// The runtime's table.
 #[derive(Clone, Copy, Debug)]
@@ -68,16 +73,19 @@ impl Descriptors {
     /// As [`Frames::frame`](lifetrace_agent::chain::Frames::frame).
     pub(crate) fn frame(&self, state: &mut State) -> Option<Frame> {
         loop {
-            let descriptor = self.find(state.code)?;
-            // SAFETY: it is one; where it says so, there is a context.
-            unsafe {
-                if (*descriptor).size != CALLED_BACK {
-                    let size = (*descriptor).size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS);
+            if state.code != AFTER_CALLBACK.load(Ordering::Relaxed) {
+                let descriptor = self.find(state.code)?;
+                // SAFETY: it is one.
+                let size = unsafe { (*descriptor).size };
+                if size != CALLED_BACK {
+                    let size = size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS);
                     return Some(Frame { slot: descriptor as u64 | 1, size: size.into() });
                 }
-                let context = &*((state.stack + CONTEXT) as *const Context);
-                *state = State { stack: context.stack, code: context.code };
+                AFTER_CALLBACK.store(state.code, Ordering::Relaxed);
             }
+            // SAFETY: a descriptor of that size says that there is a context.
+            let context = unsafe { &*((state.stack + CONTEXT) as *const Context) };
+            *state = State { stack: context.stack, code: context.code };
             if state.stack == 0 {
                 return None;
             }
@@ -196,16 +204,19 @@ mod tests {
         // The callback's context, two words above the stack pointer there; then a frame of four words.
         words[1] = 0x2000;
         (words[4], words[5], words[11]) = (base + 64, 0x3010, 0x9999);
-        let mut state = State { stack: base, code: 0x1008 };
-        let frame = descriptors.frame(&mut state).unwrap();
-        assert_eq!(frame, Frame { slot: &raw const plain as u64 | 1, size: 16 });
-        let mut state = Descriptors::caller(state, frame);
-        assert_eq!(state, State { stack: base + 16, code: 0x2000 });
-        let frame = descriptors.frame(&mut state).unwrap();
-        assert_eq!(frame, Frame { slot: &raw const outer as u64 | 1, size: 32 });
-        assert_eq!(state, State { stack: base + 64, code: 0x3010 });
-        let mut state = Descriptors::caller(state, frame);
-        assert_eq!(state, State { stack: base + 96, code: 0x9999 });
-        assert_eq!(descriptors.frame(&mut state), None);
+        // The second time the code to which callbacks return is known.
+        for _ in 0..2 {
+            let mut state = State { stack: base, code: 0x1008 };
+            let frame = descriptors.frame(&mut state).unwrap();
+            assert_eq!(frame, Frame { slot: &raw const plain as u64 | 1, size: 16 });
+            let mut state = Descriptors::caller(state, frame);
+            assert_eq!(state, State { stack: base + 16, code: 0x2000 });
+            let frame = descriptors.frame(&mut state).unwrap();
+            assert_eq!(frame, Frame { slot: &raw const outer as u64 | 1, size: 32 });
+            assert_eq!(state, State { stack: base + 64, code: 0x3010 });
+            let mut state = Descriptors::caller(state, frame);
+            assert_eq!(state, State { stack: base + 96, code: 0x9999 });
+            assert_eq!(descriptors.frame(&mut state), None);
+        }
     }
 }

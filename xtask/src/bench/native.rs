@@ -72,14 +72,14 @@ pub fn measure(
 ) -> Result<Rounds> {
     let variants = accepting(variants, workload);
     let bare = variants.first().context("bare is always measured")?;
-    runner.run(workload, bare).context("the first run, which is not counted")?;
+    runner.run(0, workload, bare).context("the first run, which is not counted")?;
     let mut results = Rounds::new(&variants);
     for round in 0..rounds {
         let mut order = variants.clone();
         Rng::with_seed(round as u64).shuffle(&mut order);
         for variant in order {
             if !variant.slow || round % SLOW_EVERY == 0 {
-                results.add(round, variant, runner.run(workload, variant)?);
+                results.add(round, variant, runner.run(round, workload, variant)?);
             }
         }
     }

@@ -52,16 +52,16 @@ impl Runner {
         &self.lifetrace
     }
 
-    /// Runs `workload` once.
+    /// Runs `workload` once, in this round.
     ///
     /// # Errors
     /// If it fails, or what it must leave is not there.
-    pub fn run(&self, workload: &Workload, variant: &Variant) -> Result<Run> {
+    pub fn run(&self, round: usize, workload: &Workload, variant: &Variant) -> Result<Run> {
         let output = self.folder.join("run");
         let _ = fs::remove_dir_all(&output);
         fs::create_dir(&output)?;
         let words = self.words(workload, variant, &output);
-        self.execute(workload, &words, &output)
+        self.execute(round, workload, &words, &output)
             .and_then(|()| self.gather(variant, &output))
             .with_context(|| format!("{} {}", workload.name, variant.name))
     }
@@ -113,10 +113,18 @@ impl Runner {
         self.folder.join("stderr")
     }
 
-    /// The folder of the run is the working folder too: some profilers leave their files there.
-    fn execute(&self, workload: &Workload, words: &[OsString], output: &Path) -> Result<()> {
+    /// The folder of the run is the working folder too: some profilers leave their files there. So is
+    /// that for temporary files, which some programs leave.
+    fn execute(
+        &self,
+        round: usize,
+        workload: &Workload,
+        words: &[OsString],
+        output: &Path,
+    ) -> Result<()> {
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).envs(workload.environment.iter().copied()).current_dir(output);
+        command.args(&words[1..]).current_dir(output).env("TMPDIR", output);
+        command.envs(workload.environment.iter().copied()).envs((workload.varied)(round));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(self.stderr())?);
         let mut child = command.spawn()?;
         let served = workload.client.as_ref().map_or(Ok(()), |client| client.run());

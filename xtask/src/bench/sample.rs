@@ -67,8 +67,8 @@ fn timed(runner: &Runner, fixture: &Path, depth: u32) -> Result<(Spread, u64)> {
     let (with, without) = (lifetrace("sampled", SAMPLED), lifetrace("unsampled", UNSAMPLED));
     let (mut costs, mut lost) = (Vec::new(), 0);
     for _ in 0..ROUNDS {
-        let off = runner.run(&workload, &without)?;
-        let on = runner.run(&workload, &with)?;
+        let off = runner.run(0, &workload, &without)?;
+        let on = runner.run(0, &workload, &with)?;
         let samples = on.left.samples.context("a recorded run has samples")?;
         costs.push((on.target.cpu - off.target.cpu) * 1e9 / samples as f64);
         lost += on.left.lost.unwrap_or(0);

@@ -19,6 +19,8 @@ pub struct Workload {
     pub command: Vec<OsString>,
     /// Variables that it needs.
     pub environment: &'static [(&'static str, &'static str)],
+    /// Likewise; of this round, in all variants.
+    pub varied: fn(usize) -> Option<(&'static str, String)>,
     /// What talks to it while it runs, and is not measured.
     pub client: Option<Client>,
     /// Whether the work is done in a process that the command starts.
@@ -82,7 +84,15 @@ impl Workload {
 
 /// A workload that needs nothing but its command.
 pub fn workload(name: &'static str, command: Vec<OsString>) -> Workload {
-    Workload { name, command, environment: &[], client: None, in_child: false, builds: Vec::new() }
+    Workload {
+        name,
+        command,
+        environment: &[],
+        varied: |_| None,
+        client: None,
+        in_child: false,
+        builds: Vec::new(),
+    }
 }
 
 fn sqlite(folder: &Path, share: Share) -> Result<Workload> {
