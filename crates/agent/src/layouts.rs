@@ -73,7 +73,7 @@ impl Layouts {
 
     /// What is known of a key.
     pub fn get(&self, key: u64) -> Option<Layout> {
-        self.index.find(self.entries(), key)
+        self.index.find(self.entries(), key).known()
     }
 
     /// Likewise; of one that was not there it is this size from now on. Its new number is told to `tell`, which
@@ -155,21 +155,33 @@ impl Table<'_> {
         let link = Link(*link);
         match self.entries.get(link.next() as usize) {
             Some(entry) if entry[0] == code => Some(layout(link.next(), entry)),
-            _ => self.find_other(callee, link, code),
+            _ => self.find_other(callee, link, code).known(),
         }
     }
 
     /// Likewise, when it is not the one that came next the last time.
     #[inline(never)]
-    fn find_other(&mut self, callee: Place, link: Link, code: u64) -> Option<Layout> {
+    fn find_other(&mut self, callee: Place, link: Link, code: u64) -> Layout {
         let found = match self.entries.get(link.other() as usize) {
             Some(entry) if entry[0] == code => layout(link.other(), entry),
-            _ => self.index.find(self.entries, code)?,
+            _ => self.index.find(self.entries, code),
         };
-        if let Some(entry) = self.entries.get_mut(callee as usize) {
+        if found != Layout::NONE
+            && let Some(entry) = self.entries.get_mut(callee as usize)
+        {
             entry[1] = link.followed_by(found.number).0;
         }
-        Some(found)
+        found
+    }
+}
+
+impl Layout {
+    /// In one register, where an option takes two.
+    const NONE: Layout = Layout { number: 0, size: 0 };
+
+    #[inline]
+    fn known(self) -> Option<Layout> {
+        (self != Layout::NONE).then_some(self)
     }
 }
 
@@ -205,23 +217,23 @@ impl Link {
 
 impl Index {
     #[inline(never)]
-    fn find(&self, entries: &[Entry], key: u64) -> Option<Layout> {
+    fn find(&self, entries: &[Entry], key: u64) -> Layout {
         let (mut at, fingerprint) = self.first(key);
         let (buckets, last) = (self.buckets.words(), self.count.wrapping_sub(1));
-        loop {
+        while let Some(&bucket) = buckets.get(at)
+            && bucket != 0
+        {
             // Of the right fingerprint it is the place.
-            let place = buckets.get(at)? ^ fingerprint;
+            let place = bucket ^ fingerprint;
             if place <= LAST_PLACE
                 && let Some(entry) = entries.get(place as usize)
                 && entry[0] == key
             {
-                return Some(layout(place, entry));
-            }
-            if place == fingerprint {
-                return None;
+                return layout(place, entry);
             }
             at = (at + 1) & last;
         }
+        Layout::NONE
     }
 
     /// Puts a place, not 0, for which there is room.

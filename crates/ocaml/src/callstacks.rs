@@ -237,14 +237,20 @@ fn name_allocation(
     chain: &mut Chain,
     index: usize,
 ) -> Option<()> {
-    let Frame { slot: of_all, .. } = stack.descriptors.frame(&mut chain.innermost()?)?;
-    // SAFETY: the innermost frame has come to allocate it.
-    let slot = unsafe { descriptors::of_allocation(of_all, index) };
-    if slot == of_all {
+    let mut innermost = chain.innermost()?;
+    // Addresses have no more bits.
+    let key = innermost.code | (index as u64 + 1) << 48;
+    if let Some(known) = layouts.get(key) {
+        chain.cover(known.number);
         return Some(());
     }
-    let known = layouts.get_or_insert(slot, 0, |number| stack.tell(slot, number))?;
-    chain.cover(known.number);
+    let Frame { slot: of_all, .. } = stack.descriptors.frame(&mut innermost)?;
+    // SAFETY: the innermost frame has come to allocate it.
+    let slot = unsafe { descriptors::of_allocation(of_all, index) };
+    if slot != of_all {
+        let known = layouts.get_or_insert(key, 0, |number| stack.tell(slot, number))?;
+        chain.cover(known.number);
+    }
     Some(())
 }
 

@@ -58,8 +58,10 @@ impl Runner {
     /// If it fails, or what it must leave is not there.
     pub fn run(&self, round: usize, workload: &Workload, variant: &Variant) -> Result<Run> {
         let output = self.folder.join("run");
-        let _ = fs::remove_dir_all(&output);
-        fs::create_dir(&output)?;
+        for folder in [&output, &self.temporary()] {
+            let _ = fs::remove_dir_all(folder);
+            fs::create_dir(folder)?;
+        }
         let words = self.words(workload, variant, &output);
         self.execute(round, workload, &words, &output)
             .and_then(|()| self.gather(variant, &output))
@@ -105,6 +107,11 @@ impl Runner {
         self.folder.join("inner")
     }
 
+    /// Where programs may leave what they do not remove.
+    fn temporary(&self) -> PathBuf {
+        self.folder.join("temporary")
+    }
+
     fn outer(&self) -> PathBuf {
         self.folder.join("outer")
     }
@@ -113,8 +120,7 @@ impl Runner {
         self.folder.join("stderr")
     }
 
-    /// The folder of the run is the working folder too: some profilers leave their files there. So is
-    /// that for temporary files, which some programs leave.
+    /// The folder of the run is the working folder too: some profilers leave their files there.
     fn execute(
         &self,
         round: usize,
@@ -123,7 +129,7 @@ impl Runner {
         output: &Path,
     ) -> Result<()> {
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).current_dir(output).env("TMPDIR", output);
+        command.args(&words[1..]).current_dir(output).env("TMPDIR", self.temporary());
         command.envs(workload.environment.iter().copied()).envs((workload.varied)(round));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(self.stderr())?);
         let mut child = command.spawn()?;
