@@ -306,7 +306,7 @@ fn limit(entered: &Entered) -> usize {
     limit.clamp(LEAST_LIMIT, MAX_FRAMES)
 }
 
-/// The recorder is another one.
+/// The recorder is another one: it does not know the numbers of what waits.
 pub(crate) fn forget_waiting() {
     // SAFETY: under the runtime's lock, or, with domains, where nothing waits here, the state's.
     unsafe { &mut *WAITING.0.get() }.clear();

@@ -105,6 +105,8 @@ pub(crate) fn begin_session(start: Start) {
     if start.origin() == Origin::Fork {
         state::reset_after_fork();
         stack::reset_after_fork();
+        // What waits is of blocks that are the parent's.
+        callstacks::forget_waiting();
     }
     let function = BEGIN_SESSION.load(Ordering::Relaxed);
     if !function.is_null() {

@@ -111,6 +111,22 @@ fn a_limit_of_frames() {
     }
 }
 
+/// Blocks whose callbacks come after a fork are born twice: they are the parent's.
+#[test]
+fn blocks_of_c_code_that_forks() {
+    let target = Target::new(&[&ocaml::native("fork_in_c")]);
+    let (bare, recording) = (target.bare(), target.record(&["--rate", "1"]));
+    assert_eq!(recording.outcome, bare);
+    let births: Vec<Vec<Birth>> = recording.traces().iter().map(|it| births::of(it)).collect();
+    let is_of_c = |birth: &&Birth| birth.functions().last() == Some("Fork_in_c.hazard_in_c");
+    let mut of_c: Vec<usize> =
+        births.iter().map(|births| births.iter().filter(is_of_c).count()).collect();
+    of_c.sort_unstable();
+    assert_eq!(of_c, [0, 5]);
+    let mut functions = births.iter().flatten().flat_map(Birth::functions);
+    assert!(functions.all(|name| !name.contains("unnamed")));
+}
+
 /// C code that OCaml code calls: the backtrace of its malloc runs through both.
 #[test]
 fn mallocs_of_c_code_that_ocaml_code_has_called() {

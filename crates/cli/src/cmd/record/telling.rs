@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-use lifetrace_recorder::{Outcome, SessionEnd, SessionReport};
+use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
 
 use crate::cmd::report::{self, Options};
 use crate::{human, notices, summary, terminal};
@@ -153,7 +153,10 @@ fn description(session: &SessionReport) -> String {
 
 /// Everything that a user may expect in the traces and that is not there.
 fn shortcomings(outcome: &Outcome) -> Vec<String> {
-    let of_sessions = outcome.sessions.iter().flat_map(shortcomings_of);
+    // A launcher need not have the heap that is sampled in what it starts.
+    let is_found = outcome.sessions.iter().any(|session| session.samples > 0);
+    let is_news = |notice: &Notice| !(is_found && *notice == Notice::NoOCaml);
+    let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));
     let refusals = outcome.refusals.iter().map(|refusal| {
         let program = program(&refusal.executable);
         format!("process {} ({program}) is not traced: {}", refusal.pid, refusal.reason)
@@ -167,7 +170,7 @@ fn shortcomings(outcome: &Outcome) -> Vec<String> {
     of_sessions.chain(refusals).chain(others).chain(is_empty.then(|| nothing.to_owned())).collect()
 }
 
-fn shortcomings_of(session: &SessionReport) -> Vec<String> {
+fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -> Vec<String> {
     let path = session.path.display();
     let saved = human::bytes(session.bytes as f64);
     let error = session.error.as_ref().map(|error| {
@@ -188,7 +191,7 @@ fn shortcomings_of(session: &SessionReport) -> Vec<String> {
         let count = human::count(*count as f64);
         format!("{path}: lost {count} events: {}", reason.description())
     });
-    let notices = session.notices.iter().filter_map(|notice| {
+    let notices = session.notices.iter().filter(|notice| is_news(notice)).filter_map(|notice| {
         let words = notices::of_program(notice.code())?;
         Some(format!("{path}: {} {words}", program(&session.executable)))
     });
@@ -214,7 +217,7 @@ fn quoted(path: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifetrace_recorder::{LostReason, Notice, Refusal};
+    use lifetrace_recorder::{LostReason, Refusal};
 
     fn session(pid: u32, path: &str) -> SessionReport {
         SessionReport {
@@ -282,6 +285,16 @@ mod tests {
         assert_eq!(shortcomings(&outcome), [TOO_SHORT]);
         let sessions = vec![session(7, "x")];
         assert!(shortcomings(&Outcome { sessions, missed: 3, ..Outcome::default() }).is_empty());
+    }
+
+    #[test]
+    fn a_launcher_without_the_heap_is_no_news() {
+        let launcher =
+            || SessionReport { samples: 0, notices: vec![Notice::NoOCaml], ..session(7, "x") };
+        let told = |sessions| shortcomings(&Outcome { sessions, ..Outcome::default() });
+        assert_eq!(told(vec![launcher()]).len(), 1);
+        assert_eq!(told(vec![launcher(), session(8, "y")]), [""; 0]);
+        assert_eq!(told(vec![launcher(), launcher()]).len(), 2);
     }
 
     #[test]
