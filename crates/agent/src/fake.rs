@@ -62,7 +62,8 @@ impl Frames for Fake {
         self.index(*state).map(|_| Frame { slot: state.code + 1, size: size(state.code) as u32 })
     }
 
-    fn tell(&mut self, slot: u64, number: u32) -> bool {
+    fn tell(&mut self, slot: u64, number: Option<u32>) -> bool {
+        let number = number.unwrap();
         if !self.is_deaf {
             assert!(self.told.values().all(|&other| other != number));
             assert_eq!(self.told.insert(slot - 1, number), None);

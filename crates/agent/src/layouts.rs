@@ -76,18 +76,20 @@ impl Layouts {
         self.index.find(self.entries(), key).known()
     }
 
-    /// Likewise; of one that was not there it is this size from now on. Its new number is told to `tell`, which
-    /// says whether it can be used. `None` if it can't, or there is no memory, or too many are known.
+    /// Likewise; of one that was not there it is this size from now on. `tell` is given its new number, or `None`
+    /// if there is no memory or too many are known, and says whether it can be used. `None` if it can't.
     pub fn get_or_insert(
         &mut self,
         key: u64,
         size: u32,
-        tell: impl FnOnce(u32) -> bool,
+        tell: impl FnOnce(Option<u32>) -> bool,
     ) -> Option<Layout> {
         if let Some(known) = self.get(key) {
             return Some(known);
         }
-        let number = self.reserve().filter(|&number| tell(number))?;
+        let room = self.reserve();
+        let is_told = tell(room);
+        let number = room.filter(|_| is_told)?;
         self.entries_mut()[number as usize] = [key, Link::new(size).0];
         self.index.put(key, number);
         self.count += 1;
@@ -287,7 +289,7 @@ mod tests {
             if found.is_none() && key > 0 {
                 let (size, mut told) = (random.word() as u32 >> 8, 0);
                 let layout = layouts.get_or_insert(key, size, |number| {
-                    told = number;
+                    told = number.unwrap();
                     round % 3 > 0
                 });
                 assert_eq!(told as usize, naive.len() + 1);
@@ -308,7 +310,7 @@ mod tests {
     #[test]
     fn what_is_there_is_not_told_again() {
         let mut layouts = Layouts::new();
-        let layout = layouts.get_or_insert(7, 16, |number| number == 1);
+        let layout = layouts.get_or_insert(7, 16, |number| number == Some(1));
         assert_eq!(layout, Some(Layout { number: 1, size: 16 }));
         assert_eq!(layouts.get_or_insert(7, 32, |_| unreachable!()), layout);
         assert_eq!(layouts.get(NO_KEY), None);
@@ -327,6 +329,22 @@ mod tests {
         }
         let link = Link(table.entries[1][1]);
         assert_eq!((link.next(), link.other(), link.size()), (5, 3, 8));
+    }
+
+    #[test]
+    fn there_are_so_many_and_no_more() {
+        let mut layouts = Layouts::new();
+        for number in 1..=LAST_PLACE {
+            let layout =
+                layouts.get_or_insert(u64::from(number) << 4, 8, |room| room == Some(number));
+            assert!(layout.is_some());
+        }
+        let mut room = Some(7);
+        let none = layouts.get_or_insert(8, 8, |number| {
+            room = number;
+            true
+        });
+        assert_eq!((none, room), (None, None));
     }
 
     /// All code of a program may lie close together.

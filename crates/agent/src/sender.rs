@@ -39,6 +39,11 @@ pub(crate) fn reset_after_fork() {
 }
 
 impl Speaker<'_> {
+    /// Counts what cannot be said for another reason than that the recorder does not hear it.
+    pub fn count_lost(&self, reason: LostReason) {
+        self.session.header.count_lost(reason);
+    }
+
     /// Says `body` to the recorder; whether it got through. A loss is counted.
     pub fn send(&mut self, body: Body<'_>) -> bool {
         match self.push(body) {

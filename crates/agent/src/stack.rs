@@ -25,8 +25,8 @@ pub trait Frames {
     fn frame(&self, state: &mut State) -> Option<Frame>;
 
     /// Tells the recorder what frames with this slot are, which it is to know by a number; false if it
-    /// could not be told.
-    fn tell(&mut self, slot: u64, number: u32) -> bool;
+    /// could not be told, or there is no number left. Both are counted as losses.
+    fn tell(&mut self, slot: u64, number: Option<u32>) -> bool;
 
     /// The address to which a frame returns whose caller's stack pointer is `stack`.
     fn return_address(&self, stack: u64) -> u64;

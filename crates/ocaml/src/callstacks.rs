@@ -326,7 +326,7 @@ impl Frames for Stack<'_> {
         self.descriptors.frame(state)
     }
 
-    fn tell(&mut self, slot: u64, number: u32) -> bool {
+    fn tell(&mut self, slot: u64, number: Option<u32>) -> bool {
         self.naming.tell(&mut self.speaker, self.runtime, slot, number)
     }
 

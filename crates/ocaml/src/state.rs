@@ -100,15 +100,19 @@ impl State {
 }
 
 impl Naming {
-    /// Tells what the number of a slot stands for; false if the recorder could not be told.
+    /// Tells what the number of a slot stands for; false if the recorder could not be told, or there is none.
     #[cold]
     pub(crate) fn tell(
         &mut self,
         speaker: &mut Speaker<'_>,
         runtime: &Runtime,
         slot: u64,
-        number: u32,
+        number: Option<u32>,
     ) -> bool {
+        let Some(number) = number else {
+            speaker.count_lost(LostReason::NoFrameRecord);
+            return false;
+        };
         let (slot, frame) = (slot & !1, u64::from(number));
         let mut places = [Place::default(); MOST_PLACES];
         let count = debug_info::places(runtime, slot, &mut places);

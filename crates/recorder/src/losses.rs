@@ -39,8 +39,8 @@ mod tests {
 
     #[test]
     fn only_what_has_grown_is_told() {
-        let before = Losses([0, 3, 0, 5, 0, 0]);
-        let now = Losses([2, 3, 0, 9, 0, 0]);
+        let before = Losses([0, 3, 0, 5, 0, 0, 0]);
+        let now = Losses([2, 3, 0, 9, 0, 0, 0]);
         let lost =
             |reason: LostReason, count| Fact::Lost(Lost { reason: reason.code().into(), count });
         let expected = [lost(LostReason::RingFull, 2), lost(LostReason::RegionFull, 4)];

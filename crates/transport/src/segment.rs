@@ -92,17 +92,20 @@ pub enum LostReason {
     NoThreadRecord = 4,
     /// The thread was at the end of its stack.
     NoStack = 5,
+    /// No memory for the agent's record of a managed frame, or there are too many.
+    NoFrameRecord = 6,
 }
 
 impl LostReason {
     /// All of them, in the order of the counters.
-    pub const ALL: [LostReason; 6] = [
+    pub const ALL: [LostReason; 7] = [
         LostReason::RingFull,
         LostReason::RingBusy,
         LostReason::Reentrant,
         LostReason::RegionFull,
         LostReason::NoThreadRecord,
         LostReason::NoStack,
+        LostReason::NoFrameRecord,
     ];
 
     /// For programs.
@@ -114,6 +117,7 @@ impl LostReason {
             LostReason::RegionFull => "region-full",
             LostReason::NoThreadRecord => "no-thread-record",
             LostReason::NoStack => "no-stack",
+            LostReason::NoFrameRecord => "no-frame-record",
         }
     }
 
@@ -126,6 +130,7 @@ impl LostReason {
             LostReason::RegionFull => "no room for sampled blocks",
             LostReason::NoThreadRecord => "no memory for the record of a thread",
             LostReason::NoStack => "at the end of a thread's stack",
+            LostReason::NoFrameRecord => "no memory for the record of a frame",
         }
     }
 }
