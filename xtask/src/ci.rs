@@ -1,8 +1,10 @@
 //! What CI runs.
 
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::{arrows, bench, checkers, readers, shell, tools};
 
@@ -65,7 +67,7 @@ fn no_std() -> Result<()> {
     let mut list = Command::new("rustc");
     list.args(["--print", "target-libdir", "--target", BARE_TARGET]);
     let library = shell::output(list)?;
-    if !std::path::Path::new(&library).is_dir() {
+    if !Path::new(&library).is_dir() {
         eprintln!("skipped: no {BARE_TARGET}: rustup target add {BARE_TARGET}");
         return Ok(());
     }
@@ -76,7 +78,33 @@ fn no_std() -> Result<()> {
 
 /// The crates that can be published, built from what would be. Nothing is.
 pub fn package() -> Result<()> {
+    forget_unpacked()?;
     shell::cargo("publish --dry-run --workspace --allow-dirty")
+}
+
+/// Cargo builds each crate with the others as they would be published, from a registry that it makes for that. It
+/// unpacks them beside those of other registries, and takes what lies there from an earlier run for what is
+/// to be published now: the version is the same.
+fn forget_unpacked() -> Result<()> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let folder = home.context("there is no home directory")?.join("registry/src");
+    // A registry without a host has a name that begins so.
+    for registry in entries(&folder).filter(|entry| is_called(entry, "-")) {
+        for unpacked in entries(&registry.path()).filter(|entry| is_called(entry, "lifetrace")) {
+            fs::remove_dir_all(unpacked.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// None, if there is no such folder.
+fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+fn is_called(entry: &DirEntry, beginning: &str) -> bool {
+    entry.file_name().to_string_lossy().starts_with(beginning)
 }
 
 /// They are a workspace of their own, and must not be left behind.
