@@ -79,12 +79,16 @@ fn no_std() -> Result<()> {
 /// The crates that can be published, built from what would be. Nothing is.
 pub fn package() -> Result<()> {
     forget_unpacked()?;
-    shell::cargo("publish --dry-run --workspace --allow-dirty")
+    let target = shell::target_folder()?.join("publish");
+    let _ = fs::remove_dir_all(&target);
+    let mut command = shell::cargo_command("publish --dry-run --workspace --allow-dirty");
+    command.arg("--target-dir").arg(target);
+    shell::run(command)
 }
 
 /// Cargo builds each crate with the others as they would be published, from a registry that it makes for that. It
-/// unpacks them beside those of other registries, and takes what lies there from an earlier run for what is
-/// to be published now: the version is the same.
+/// unpacks them beside those of other registries, and takes what lies there or was built from an earlier run for
+/// what is to be published now: the version is the same.
 fn forget_unpacked() -> Result<()> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
