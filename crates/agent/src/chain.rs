@@ -239,7 +239,7 @@ impl Chain {
                 return found;
             }
             if fresh.length >= most {
-                return if search.is_over(*state) { Found::End } else { Found::CutOff };
+                return if is_over(stack, *state) { Found::End } else { Found::CutOff };
             }
             if !fresh.reserve(fresh.length + 1) {
                 return Found::CutOff;

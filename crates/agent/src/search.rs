@@ -98,11 +98,6 @@ impl<'a, F: Frames> Search<'a, F> {
         (*state, self.met, self.place) = (at, met, place);
         (count, found)
     }
-
-    /// Whether there is no frame at `state`.
-    pub(crate) fn is_over(&self, state: State) -> bool {
-        is_over(self.stack, state)
-    }
 }
 
 /// Whether there is no frame at `state`.

@@ -18,9 +18,9 @@ use crate::shell;
 
 /// Lets the runtime print what its collector has counted, on standard error as the program ends.
 ///
-/// Samples shift where collections fall, and a few words more or less in the minor heap do, too. What that does
-/// to the time is more than what a sample costs, and the same in each run. So the minor heap has
-/// another size in each round, within 4 % of the usual one.
+/// Samples shift where collections fall, and a few words more or less in the minor heap do, too: in the same way in
+/// each run, so that rounds do not average it out. So the minor heap has another size in each round,
+/// within 4 % of the usual one.
 fn parameters(round: usize) -> Option<(&'static str, String)> {
     const USUAL: usize = 1 << 18;
     const MOST: usize = USUAL / 25;
