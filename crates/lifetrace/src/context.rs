@@ -66,6 +66,7 @@ impl Place {
     fn tell(&self, at: &mut Entered) {
         let name = FrameName {
             frame: self.frame(),
+            is_first: true,
             is_last: true,
             line: self.line,
             start_char: 0,

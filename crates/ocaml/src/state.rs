@@ -123,10 +123,12 @@ impl Naming {
             return speaker.send(Body::FrameAddress { frame, address });
         }
         // At least one location, even if nothing is known of it.
-        (0..count.max(1)).rev().all(|index| {
+        let count = count.max(1);
+        (0..count).rev().all(|index| {
             let Place { file, function, line, start: start_char, end: end_char } = places[index];
-            let is_last = index == 0;
-            let name = FrameName { frame, is_last, line, start_char, end_char, function, file };
+            let (is_first, is_last) = (index + 1 == count, index == 0);
+            let name =
+                FrameName { frame, is_first, is_last, line, start_char, end_char, function, file };
             speaker.send(Body::FrameName(name))
         })
     }

@@ -30,7 +30,7 @@ pub(crate) struct ManagedNames {
 }
 
 impl ManagedNames {
-    /// Takes a frame's next location. One of a frame that is whole begins it anew.
+    /// Takes a frame's next location. The first one begins the frame anew; without it, others are in vain.
     pub(crate) fn add(&mut self, name: &FrameName<'_>) {
         if self.are_many() {
             return;
@@ -42,7 +42,10 @@ impl ManagedNames {
             end_char: name.end_char,
             defname: self.shared(name.function),
         };
-        let locations = self.begun.entry(name.frame).or_default();
+        if name.is_first {
+            self.begun.insert(name.frame, Vec::new());
+        }
+        let Some(locations) = self.begun.get_mut(&name.frame) else { return };
         if locations.len() < MOST_LOCATIONS {
             locations.push(location);
         }
@@ -93,9 +96,20 @@ impl ManagedNames {
 mod tests {
     use super::*;
 
-    fn name(frame: u64, function: &str, is_last: bool) -> FrameName<'_> {
-        let function = function.as_bytes();
-        FrameName { frame, is_last, line: 3, start_char: 1, end_char: 9, function, file: b"a.ml" }
+    const FIRST: u8 = 1;
+    const LAST: u8 = 2;
+
+    fn name(frame: u64, function: &str, place: u8) -> FrameName<'_> {
+        FrameName {
+            frame,
+            is_first: place & FIRST != 0,
+            is_last: place & LAST != 0,
+            line: 3,
+            start_char: 1,
+            end_char: 9,
+            function: function.as_bytes(),
+            file: b"a.ml",
+        }
     }
 
     fn functions(names: &ManagedNames, frame: u64) -> Vec<String> {
@@ -105,10 +119,13 @@ mod tests {
     #[test]
     fn locations_of_several_frames_may_come_mixed() {
         let mut names = ManagedNames::default();
-        for (frame, function, is_last) in
-            [(1, "Outer.f", false), (2, "B.g", true), (1, "Inner.h", false), (1, "Inner.i", true)]
-        {
-            names.add(&name(frame, function, is_last));
+        for (frame, function, place) in [
+            (1, "Outer.f", FIRST),
+            (2, "B.g", FIRST | LAST),
+            (1, "Inner.h", 0),
+            (1, "Inner.i", LAST),
+        ] {
+            names.add(&name(frame, function, place));
         }
         assert_eq!(functions(&names, 1), ["Outer.f", "Inner.h", "Inner.i"]);
         assert_eq!(functions(&names, 2), ["B.g"]);
@@ -122,33 +139,45 @@ mod tests {
     #[test]
     fn a_frame_whose_name_was_lost_has_its_number() {
         let mut names = ManagedNames::default();
-        names.add(&name(7, "Never.ended", false));
+        names.add(&name(7, "Never.ended", FIRST));
         assert_eq!(functions(&names, 7), ["[unnamed frame 7]"]);
+        names.add(&name(8, "Never.begun", LAST));
         assert_eq!(functions(&names, 8), ["[unnamed frame 8]"]);
     }
 
     #[test]
     fn a_name_that_comes_again_replaces_the_first() {
         let mut names = ManagedNames::default();
-        names.add(&name(1, "Old.f", true));
-        names.add(&name(1, "New.f", true));
+        names.add(&name(1, "Old.f", FIRST | LAST));
+        names.add(&name(1, "New.f", FIRST | LAST));
         assert_eq!(functions(&names, 1), ["New.f"]);
+    }
+
+    /// The agent uses a number again if it could not say all of a frame.
+    #[test]
+    fn what_was_said_of_a_frame_whose_end_was_lost_is_not_the_next_ones() {
+        let mut names = ManagedNames::default();
+        names.add(&name(1, "Lost.f", FIRST));
+        names.add(&name(1, "Outer.g", FIRST));
+        names.add(&name(1, "Inner.h", LAST));
+        assert_eq!(functions(&names, 1), ["Outer.g", "Inner.h"]);
     }
 
     #[test]
     fn no_frame_has_more_locations_than_a_trace_takes() {
         let mut names = ManagedNames::default();
+        names.add(&name(1, "f", FIRST));
         for _ in 0..1000 {
-            names.add(&name(1, "f", false));
+            names.add(&name(1, "f", 0));
         }
-        names.add(&name(1, "f", true));
+        names.add(&name(1, "f", LAST));
         assert!(functions(&names, 1).len() <= MOST_LOCATIONS);
     }
 
     #[test]
     fn what_is_no_text_is_survived() {
         let mut names = ManagedNames::default();
-        names.add(&FrameName { function: b"\xff\xfe", ..name(1, "", true) });
+        names.add(&FrameName { function: b"\xff\xfe", ..name(1, "", FIRST | LAST) });
         assert_eq!(functions(&names, 1), ["\u{fffd}\u{fffd}"]);
     }
 }

@@ -297,6 +297,7 @@ mod tests {
         let mut places = places();
         let told = FrameName {
             frame: 5,
+            is_first: true,
             is_last: true,
             line: 7,
             start_char: 1,

@@ -17,6 +17,7 @@
 //! Exiting         –
 //! AllocatorTotals in use  held
 //! FrameName       number  line:32|start:32  end:32  function bytes:32|file bytes:32  bytes…
+//!                                                           (flags = last:1  first:1)
 //! Runtime         version bytes  bytes…
 //! FrameAddress    number  address
 //! CollectorTotals the eight of them
@@ -51,7 +52,9 @@ pub const MAX_HEAD: usize = HEAD_WORDS * 8 + (MAX_BUILD_ID + MAX_PATH).next_mult
 pub const MAX_LEN: usize = MAX_HEAD + MAX_FRAMES * 8;
 
 const TRUNCATED: u64 = 1;
+/// A frame name's flags.
 const LAST: u64 = 1;
+const FIRST: u64 = 2;
 /// An allocation's flags: truncated:1  manner:3  kind:12
 const MANNER_SHIFT: u32 = 1;
 const KIND_SHIFT: u32 = 4;
@@ -153,7 +156,8 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
         }
         Body::FrameName(name) => {
             head.frame_name(&name);
-            (FRAME_NAME, 0, if name.is_last { LAST } else { 0 })
+            let place = u64::from(name.is_last) * LAST | u64::from(name.is_first) * FIRST;
+            (FRAME_NAME, 0, place)
         }
         Body::FrameAddress { frame, address } => {
             head.word(frame);
@@ -221,7 +225,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         EXITING => Body::Exiting,
         ALLOCATOR_TOTALS => Body::AllocatorTotals { in_use: fields.word()?, held: fields.word()? },
         FRAME_ADDRESS => Body::FrameAddress { frame: fields.word()?, address: fields.word()? },
-        FRAME_NAME => Body::FrameName(fields.frame_name(u64::from(flags) & LAST != 0)?),
+        FRAME_NAME => Body::FrameName(fields.frame_name(flags.into())?),
         RUNTIME => {
             let length = fields.word()?;
             Body::Runtime { version: fields.take(usize::try_from(length).unwrap_or(usize::MAX))? }
@@ -313,14 +317,15 @@ impl<'a> Fields<'a> {
         Ok(Module { bias, start, end, build_id, path })
     }
 
-    fn frame_name(&mut self, is_last: bool) -> Result<FrameName<'a>, DecodeError> {
+    fn frame_name(&mut self, flags: u64) -> Result<FrameName<'a>, DecodeError> {
+        let (is_first, is_last) = (flags & FIRST != 0, flags & LAST != 0);
         let frame = self.word()?;
         let (line, start_char) = unpair(self.word()?);
         let (end_char, _) = unpair(self.word()?);
         let (function, file) = unpair(self.word()?);
         let function = self.take(function as usize)?;
         let file = self.take(file as usize)?;
-        Ok(FrameName { frame, is_last, line, start_char, end_char, function, file })
+        Ok(FrameName { frame, is_first, is_last, line, start_char, end_char, function, file })
     }
 
     fn collector_totals(&mut self) -> Result<CollectorTotals, DecodeError> {

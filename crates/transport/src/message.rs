@@ -283,6 +283,8 @@ pub enum Body<'a> {
 pub struct FrameName<'a> {
     /// The frame's number, at least 1, below [`MANAGED_FRAME`].
     pub frame: u64,
+    /// Whether this is the frame's first location. What was said of the frame before is void: its end was lost.
+    pub is_first: bool,
     /// Whether this is the frame's last location.
     pub is_last: bool,
     /// 1-based; 0 when unknown.

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::ring::RingHeader;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 const HEADER_BYTES: usize = 4096;
 

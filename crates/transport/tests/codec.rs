@@ -51,6 +51,7 @@ enum Kind {
     FrameName {
         frame: u64,
         places: [u32; 3],
+        is_first: bool,
         is_last: bool,
         function: Vec<u8>,
         file: Vec<u8>,
@@ -103,15 +104,20 @@ impl Owned {
             Kind::FrameName {
                 frame,
                 places: [line, start_char, end_char],
+                is_first,
                 is_last,
                 function,
                 file,
-            } => {
-                let (frame, is_last, line) = (*frame, *is_last, *line);
-                let (start_char, end_char) = (*start_char, *end_char);
-                let name = FrameName { frame, is_last, line, start_char, end_char, function, file };
-                Body::FrameName(name)
-            }
+            } => Body::FrameName(FrameName {
+                frame: *frame,
+                is_first: *is_first,
+                is_last: *is_last,
+                line: *line,
+                start_char: *start_char,
+                end_char: *end_char,
+                function,
+                file,
+            }),
             Kind::FrameAddress(frame, address) => {
                 Body::FrameAddress { frame: *frame, address: *address }
             }
@@ -170,11 +176,12 @@ impl Owned {
                 Kind::Notice(kind) => (8, *kind as u64, 0, vec![], vec![]),
                 Kind::Exiting => (9, 0, 0, vec![], vec![]),
                 Kind::AllocatorTotals(in_use, held) => (10, 0, 0, vec![*in_use, *held], vec![]),
-                Kind::FrameName { frame, places, is_last, function, file } => {
+                Kind::FrameName { frame, places, is_first, is_last, function, file } => {
+                    let flags = u64::from(*is_last) | u64::from(*is_first) << 1;
                     let [line, start, end] = places.map(u64::from);
                     let lengths = (file.len() as u64) << 32 | function.len() as u64;
                     let words = vec![*frame, start << 32 | line, end, lengths];
-                    (11, 0, u64::from(*is_last), words, [&function[..], file].concat())
+                    (11, 0, flags, words, [&function[..], file].concat())
                 }
                 Kind::Runtime(version) => (12, 0, 0, vec![version.len() as u64], version.clone()),
                 Kind::CollectorTotals(words) => (13, 0, 0, words.to_vec(), vec![]),
@@ -211,7 +218,8 @@ fn kind() -> impl Strategy<Value = Kind> {
     let allocation = (any::<[u64; 3]>(), source, manner, any::<u32>(), frames, any::<bool>());
     let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID).boxed();
     let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH).boxed();
-    let name = (any::<u64>(), any::<[u32; 3]>(), any::<bool>(), build_id.clone(), path.clone());
+    let name =
+        (any::<u64>(), any::<[u32; 3]>(), any::<[bool; 2]>(), build_id.clone(), path.clone());
     prop_oneof![
         allocation.prop_map(|(words, source, manner, shared, frames, truncated)| {
             Kind::Allocation { words, source, manner, shared, frames, truncated }
@@ -226,9 +234,10 @@ fn kind() -> impl Strategy<Value = Kind> {
         notice.prop_map(Kind::Notice),
         Just(Kind::Exiting),
         any::<(u64, u64)>().prop_map(|(in_use, held)| Kind::AllocatorTotals(in_use, held)),
-        name.prop_map(|(frame, places, is_last, function, file)| Kind::FrameName {
+        name.prop_map(|(frame, places, [is_first, is_last], function, file)| Kind::FrameName {
             frame,
             places,
+            is_first,
             is_last,
             function,
             file,

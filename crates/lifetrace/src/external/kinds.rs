@@ -35,6 +35,7 @@ pub(crate) fn tell(at: &mut Entered, name: &'static str) -> Option<MemoryKind> {
         let number = MemoryKind::new(number)?;
         let name = FrameName {
             frame: number.frame(),
+            is_first: true,
             is_last: true,
             line: 0,
             start_char: 0,

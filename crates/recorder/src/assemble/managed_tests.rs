@@ -63,6 +63,7 @@ impl Scene {
                 1,
                 Body::FrameName(FrameName {
                     frame,
+                    is_first: index == 0,
                     is_last: index + 1 == functions.len(),
                     line: 10,
                     start_char: 2,
