@@ -47,10 +47,18 @@ fn date() -> Result<String> {
     shell::output(command)
 }
 
+/// The commit, and whether what is measured differs from it. Records that were added meanwhile do not count.
 fn commit() -> Result<String> {
-    let mut command = Command::new("git");
-    command.args(["describe", "--always", "--dirty"]);
-    shell::output(command)
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.current_dir(shell::root()).args(words);
+        shell::output(command)
+    };
+    let commit = git(&["describe", "--always"])?;
+    let code = [".", ":!benchmarks/record"];
+    let changed =
+        git(&[&["status", "--porcelain", "--untracked-files=no", "--"], &code[..]].concat())?;
+    Ok(if changed.is_empty() { commit } else { commit + "-dirty" })
 }
 
 fn processor() -> String {
