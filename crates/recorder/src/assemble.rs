@@ -194,6 +194,11 @@ impl Assembler {
         self.fact(self.last_time, &Fact::Notice(notice.code().into()))
     }
 
+    /// Whether the agent has met a managed runtime.
+    pub(crate) fn has_runtime(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| !process.runtime_version.is_empty())
+    }
+
     fn name_runtime(&mut self, version: &[u8]) -> io::Result<()> {
         let Some(process) = &mut self.process else { return Ok(()) };
         process.runtime = "ocaml".into();

@@ -85,6 +85,8 @@ pub(crate) struct Scribe {
     resident: u64,
     clock: WallClock,
     lost: Losses,
+    /// Told in the end, unless it turns out to be wrong.
+    presumed: Option<Notice>,
     report: SessionReport,
 }
 
@@ -130,6 +132,7 @@ impl Scribe {
             resident: 0,
             clock: WallClock::new(anchor),
             lost: Losses::default(),
+            presumed: notice.filter(|notice| *notice == Notice::NoOCaml),
             report: blank_report(path, &process, &info),
         };
         match sink::open(plan.format, file, heap, &info) {
@@ -141,7 +144,9 @@ impl Scribe {
         }
         scribe
             .attempt(|trace| facts.iter().try_for_each(|fact| trace.fact(MonotonicNanos(0), fact)));
-        scribe.attempt(|trace| notice.map_or(Ok(()), |notice| trace.notice(notice)));
+        if scribe.presumed.is_none() {
+            scribe.attempt(|trace| notice.map_or(Ok(()), |notice| trace.notice(notice)));
+        }
         scribe
     }
 
@@ -227,6 +232,15 @@ impl Scribe {
         self.attempt(|trace| facts.try_for_each(|fact| trace.fact(MonotonicNanos(0), &fact)));
     }
 
+    /// A program's file may have no OCaml heap, and what it loads have one.
+    fn tell_presumed(&mut self) {
+        let presumed = self.presumed.take();
+        self.attempt(|trace| match presumed.filter(|_| !trace.has_runtime()) {
+            Some(notice) => trace.notice(notice),
+            None => Ok(()),
+        });
+    }
+
     fn tell_clock(&mut self) {
         if let Some((time, wall)) = self.clock.news() {
             self.attempt(|trace| trace.fact(time, &Fact::WallClock(wall)));
@@ -250,6 +264,7 @@ impl Scribe {
     fn finish(&mut self, ending: &Ending) {
         self.attempt(Assembler::conclude);
         self.tell_losses(ending.lost);
+        self.tell_presumed();
         if let Some(exit) = exit_of(ending) {
             self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));
         }

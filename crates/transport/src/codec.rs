@@ -156,8 +156,9 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
         }
         Body::FrameName(name) => {
             head.frame_name(&name);
-            let place = u64::from(name.is_last) * LAST | u64::from(name.is_first) * FIRST;
-            (FRAME_NAME, 0, place)
+            let last = if name.is_last { LAST } else { 0 };
+            let first = if name.is_first { FIRST } else { 0 };
+            (FRAME_NAME, 0, last | first)
         }
         Body::FrameAddress { frame, address } => {
             head.word(frame);
