@@ -185,6 +185,15 @@ fn inside_a_c_program_that_exports_its_symbols() {
     check(&ocaml::embedded("embedding", "embedded", true), &[], 1);
 }
 
+/// The program's own file has no OCaml in it, so the source is to be named; nothing is said of a heap that is not there.
+#[test]
+fn inside_a_library_of_a_c_program() {
+    let target = Target::new(&[&ocaml::in_library("embedding", "embedded")]);
+    let (bare, exact) = (target.bare(), target.record(&["--rate", "1", "--sources", "ocaml"]));
+    assert_eq!(exact.outcome, bare);
+    same_as_expected(&bare, &ledger::heard_of(&exact.traces(), |_| true));
+}
+
 /// A hundred thousand frames, and a sample at each depth: the frames that are kept are limited, and so is the cost.
 #[test]
 fn everything_sampled_in_a_deep_recursion() {

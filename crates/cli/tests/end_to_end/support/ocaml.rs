@@ -60,13 +60,29 @@ pub fn embedded(c: &str, part: &str, exported: bool) -> PathBuf {
     let (output, export) = if exported { ("-exported", "-rdynamic") } else { ("", "-no-pie") };
     made(&format!("ocaml/{c}{output}"), |output| {
         let folder = Folder::with_sources_of(part);
-        let mut whole = folder.ocamlfind(NATIVE);
-        run(whole.args(["-output-complete-obj", "account.ml", &module(part), "-o", "all.o"]));
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-O1", "-g", "-fno-inline", "-fno-optimize-sibling-calls", "-fno-builtin"]);
-        gcc.arg(export).arg("-I").arg(headers()).arg(source(&format!("ocaml/{c}.c")));
-        run(gcc.arg(folder.path("all.o")).args(["-lm", "-ldl", "-o"]).arg(output));
+        let whole = folder.whole(part, &[]);
+        run(in_c(c).arg(export).arg(whole).args(["-lm", "-ldl", "-o"]).arg(output));
     })
+}
+
+/// Likewise, but with `part` and OCaml's runtime in a library that lies beside it.
+pub fn in_library(c: &str, part: &str) -> PathBuf {
+    let library = made(&format!("ocaml/lib{part}.so"), |output| {
+        let folder = Folder::with_sources_of(part);
+        let whole = folder.whole(part, &["-runtime-variant", "_pic"]);
+        run(Command::new("gcc").arg("-shared").arg(whole).args(["-lm", "-ldl", "-o"]).arg(output));
+    });
+    made(&format!("ocaml/{c}-with-library"), |output| {
+        run(in_c(c).arg(&library).arg("-Wl,-rpath,$ORIGIN").arg("-o").arg(output));
+    })
+}
+
+/// A compiler for a program in C, which it is told.
+fn in_c(c: &str) -> Command {
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-g", "-fno-inline", "-fno-optimize-sibling-calls", "-fno-builtin"]);
+    gcc.arg("-I").arg(headers()).arg(source(&format!("ocaml/{c}.c")));
+    gcc
 }
 
 fn program(name: &str, output: &str, compiler: &[&str]) -> PathBuf {
@@ -113,6 +129,14 @@ impl Folder {
             }
         }
         folder
+    }
+
+    /// A program in OCaml with its runtime, to be linked into another program.
+    fn whole(&self, part: &str, options: &[&str]) -> PathBuf {
+        let mut compiler = self.ocamlfind(NATIVE);
+        compiler.args(options).args(["-output-complete-obj", "account.ml", &module(part)]);
+        run(compiler.args(["-o", "all.o"]));
+        self.path("all.o")
     }
 
     /// Warnings are for those who write programs, not for those who build them.
