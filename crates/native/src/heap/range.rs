@@ -50,6 +50,18 @@ pub const SAMPLES: Area = Area { first: 0x2800_0000_0000, spread: 1 << 43, large
 /// For the agent's tables, out of the way of the samples.
 pub const TABLES: Area = Area { first: 0x2000_0000_0000, spread: 1 << 42, largest: 1 << 36 };
 
+#[cfg(test)]
+impl Area {
+    /// One more, which no other heap of the process lies in or grows into.
+    pub(super) fn of_its_own() -> Area {
+        const FIRST: usize = 0x3800_0000_0000;
+        const APART: usize = 1 << 38;
+        static GIVEN: AtomicUsize = AtomicUsize::new(0);
+        let first = FIRST + GIVEN.fetch_add(1, Ordering::Relaxed) * APART;
+        Area { first, spread: STEP, largest: APART - MAP_ROOM }
+    }
+}
+
 /// Places are tried this often.
 const ATTEMPTS: usize = 8;
 
