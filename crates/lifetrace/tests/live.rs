@@ -92,9 +92,12 @@ fn a_heap_has_what_the_trace_beside_it_has() {
     let (estimate, _) = trace.estimate("workload_one_kept");
     assert!((live - estimate).abs() <= estimate * 1e-4 + 1.0, "{live}, not {estimate}");
     assert_eq!((&*allocs.shown_first, allocs.period), ("alloc_space", 4100));
-    // Both are in whole numbers that add up, and what came between them may have moved one.
+    // Both are in whole numbers that add up: what came between them may have each row rounded otherwise. A sample
+    // that one of them lacked would be more than a thousand.
+    let rows = heap.rows("short_lived").count() as u64;
+    assert_eq!(allocs.rows("short_lived").count() as u64, rows);
     let found = [&allocs, &heap].map(|it| it.sum("alloc_space", "short_lived"));
-    assert!(found[0].abs_diff(found[1]) <= 2, "{found:?}");
+    assert!(found[0].abs_diff(found[1]) <= rows, "{found:?} in {rows} rows");
     assert!(account.bytes > 0 && kept.len() == 5000);
 }
 
