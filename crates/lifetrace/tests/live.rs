@@ -77,9 +77,10 @@ fn a_heap_has_what_the_trace_beside_it_has() {
     let account = workload_short_lived(100_000);
     let kept = workload_kept(5000);
     let snapshot = settled(&session);
-    let heap = profile(&snapshot);
-    let allocs = Profile::decode(&pprof::allocs().unwrap());
+    // Programs are run to decode them: not between the two, and not while all that allocates is sampled.
+    let encoded = pprof::allocs().unwrap();
     session.stop().unwrap();
+    let (heap, allocs) = (profile(&snapshot), Profile::decode(&encoded));
     let trace = Trace::read(&path);
     for function in ["workload_short_lived", "workload_one_kept"] {
         let (estimate, deviation) = trace.estimate(function);
@@ -92,12 +93,9 @@ fn a_heap_has_what_the_trace_beside_it_has() {
     let (estimate, _) = trace.estimate("workload_one_kept");
     assert!((live - estimate).abs() <= estimate * 1e-4 + 1.0, "{live}, not {estimate}");
     assert_eq!((&*allocs.shown_first, allocs.period), ("alloc_space", 4100));
-    // Both are in whole numbers that add up: what came between them may have each row rounded otherwise. A sample
-    // that one of them lacked would be more than a thousand.
-    let rows = heap.rows("short_lived").count() as u64;
-    assert_eq!(allocs.rows("short_lived").count() as u64, rows);
+    // Both are in whole numbers that add up, and what came between them may have moved one.
     let found = [&allocs, &heap].map(|it| it.sum("alloc_space", "short_lived"));
-    assert!(found[0].abs_diff(found[1]) <= rows, "{found:?} in {rows} rows");
+    assert!(found[0].abs_diff(found[1]) <= 2, "{found:?}");
     assert!(account.bytes > 0 && kept.len() == 5000);
 }
 

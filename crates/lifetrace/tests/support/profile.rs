@@ -34,13 +34,8 @@ impl Profile {
     /// The sum of a column, of the samples in which a function of that name is.
     pub fn sum(&self, column: &str, function: &str) -> i64 {
         let column = self.types.iter().position(|name| name == column).expect("a column");
-        self.rows(function).map(|sample| sample.values[column]).sum()
-    }
-
-    /// Those with such a function.
-    pub fn rows(&self, function: &str) -> impl Iterator<Item = &Sample> {
-        let has = move |name: &String| name.contains(function);
-        self.samples.iter().filter(move |sample| sample.functions.iter().any(has))
+        let has = |sample: &&Sample| sample.functions.iter().any(|name| name.contains(function));
+        self.samples.iter().filter(has).map(|sample| sample.values[column]).sum()
     }
 }
 
