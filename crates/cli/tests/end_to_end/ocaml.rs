@@ -185,7 +185,7 @@ fn inside_a_c_program_that_exports_its_symbols() {
     check(&ocaml::embedded("embedding", "embedded", true), &[], 1);
 }
 
-/// The program's own file has no OCaml in it, so the source is to be named; nothing is said of a heap that is not there.
+/// The program's own file has no OCaml in it, so the source is to be named.
 #[test]
 fn inside_a_library_of_a_c_program() {
     let target = Target::new(&[&ocaml::in_library("embedding", "embedded")]);
