@@ -11,9 +11,9 @@
 //! a look too; where something else runs the program (valgrind) it does not, so within the limit that the
 //! stack had at the start no answer counts as a no.
 //!
-//! Below a signal stack there is often no guard page, but the program's data. So when a thread shows
-//! up on a stack that is new to it, the kernel is asked whether that is a signal stack, and where it
-//! ends; not in a sandbox, where such a question might be the last one.
+//! Below a signal stack there is often no guard page, but the program's data, or another stack. So when a
+//! thread shows up where it is not known to be, the kernel is asked whether that is a signal stack, and
+//! where it ends; not in a sandbox, where such a question might be the last one.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,10 +83,14 @@ impl Room {
 
     #[cold]
     fn look(&mut self, stack_pointer: u64) -> Space {
-        let page = stack_pointer & !(PAGE - 1);
-        if !self.known.contains(&stack_pointer) && !self.reach(page) {
-            self.floor = signal_stack_at(stack_pointer);
-            self.known = page.max(self.floor)..page + PAGE;
+        if !self.known.contains(&stack_pointer) {
+            let floor = floor_below(stack_pointer);
+            let may_be_same = floor.is_none_or(|floor| floor == self.floor);
+            if !(may_be_same && self.reach(stack_pointer)) {
+                let page = page_of(stack_pointer);
+                self.floor = floor.unwrap_or(0);
+                self.known = page.max(self.floor)..page + PAGE;
+            }
         }
         while stack_pointer.saturating_sub(self.known.start) < AMPLE && self.extend_down() {}
         match stack_pointer.saturating_sub(self.known.start) {
@@ -96,8 +100,9 @@ impl Room {
         }
     }
 
-    /// Extends what is known to `page` if that is on the same stack.
-    fn reach(&mut self, page: u64) -> bool {
+    /// Extends what is known to the stack pointer's page if that is on the same stack.
+    fn reach(&mut self, stack_pointer: u64) -> bool {
+        let page = page_of(stack_pointer);
         if self.known.is_empty() {
             return false;
         }
@@ -109,11 +114,11 @@ impl Room {
         while page >= self.known.end && may_be_used(self.known.end) {
             self.known.end += PAGE;
         }
-        self.known.contains(&page.max(self.floor))
+        self.known.contains(&stack_pointer)
     }
 
     fn extend_down(&mut self) -> bool {
-        let next = (self.known.start - 1) & !(PAGE - 1);
+        let next = page_of(self.known.start - 1);
         let found = self.known.start > self.floor && may_be_used(next);
         if found {
             self.known.start = next.max(self.floor);
@@ -122,18 +127,21 @@ impl Room {
     }
 }
 
+fn page_of(address: u64) -> u64 {
+    address & !(PAGE - 1)
+}
+
 /// Where the kernel cannot be asked, there is no reason to doubt.
 fn may_be_used(page: u64) -> bool {
     let main = MAIN_START.load(Ordering::Relaxed)..MAIN_END.load(Ordering::Relaxed);
     sys::probe(page) != Some(false) || main.contains(&page)
 }
 
-/// The lowest address of the signal stack that holds `stack_pointer`, or 0 if that is on none.
-fn signal_stack_at(stack_pointer: u64) -> u64 {
-    if IN_SANDBOX.load(Ordering::Relaxed) {
-        return 0;
-    }
-    sys::signal_stack().filter(|stack| stack.contains(&stack_pointer)).map_or(0, |it| it.start)
+/// The lowest address of the signal stack that holds `stack_pointer`, or 0 if that is on none; `None` if the
+/// kernel must not be asked.
+fn floor_below(stack_pointer: u64) -> Option<u64> {
+    let stack = (!IN_SANDBOX.load(Ordering::Relaxed)).then(sys::signal_stack)?;
+    Some(stack.filter(|stack| stack.contains(&stack_pointer)).map_or(0, |it| it.start))
 }
 
 #[cfg(test)]
@@ -187,16 +195,37 @@ mod tests {
         assert_eq!(room.below(first.end - 8), Space::Ample);
     }
 
-    #[test]
-    fn a_signal_stack_ends_where_the_kernel_was_told() {
-        let memory = island(0x5234_5678_9000, 16);
+    /// The signal stack of this thread, from now on.
+    fn use_for_signals(stack: Range<u64>) {
         let stack = libc::stack_t {
-            ss_sp: (memory.start + 8 * PAGE) as *mut _,
+            ss_sp: stack.start as *mut _,
             ss_flags: 0,
-            ss_size: 8 * PAGE as usize,
+            ss_size: (stack.end - stack.start) as usize,
         };
         // SAFETY: nobody raises a signal in this thread.
         assert_eq!(unsafe { libc::sigaltstack(&stack, core::ptr::null_mut()) }, 0);
+    }
+
+    #[test]
+    fn a_stack_beside_a_signal_stack_is_another_one() {
+        let memory = island(0x6234_5678_9000, 48);
+        let signals = memory.start + 16 * PAGE..memory.start + 32 * PAGE;
+        use_for_signals(signals.clone());
+        let mut room = Room::default();
+        for _ in 0..3 {
+            assert_eq!(room.below(signals.start + SCARCE), Space::Scarce);
+            assert_eq!(room.below(signals.start - 8), Space::Ample);
+            assert_eq!(room.below(memory.start + 4 * PAGE), Space::Ample);
+            assert_eq!(room.below(signals.start + 8), Space::None);
+            assert_eq!(room.below(signals.end - 8), Space::Ample);
+            assert_eq!(room.below(memory.end - 8), Space::Ample);
+        }
+    }
+
+    #[test]
+    fn a_signal_stack_ends_where_the_kernel_was_told() {
+        let memory = island(0x5234_5678_9000, 16);
+        use_for_signals(memory.start + 8 * PAGE..memory.end);
         let mut room = Room::default();
         assert_eq!(room.below(memory.start + 8 * PAGE + SCARCE), Space::Scarce);
         assert_eq!(room.below(memory.end - 8), Space::Ample);

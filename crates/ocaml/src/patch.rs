@@ -70,9 +70,19 @@ unsafe fn write(place: *mut u8, code: &[u8; BYTES]) -> bool {
     // SAFETY: writable now, and nobody runs it.
     unsafe { place.cast::<[u8; BYTES]>().write_volatile(*code) };
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: makes the new code seen.
+    // SAFETY: makes the new code seen, which may lie in two lines of the caches.
     unsafe {
-        core::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) place)
+        core::arch::asm!(
+            "dc cvau, {first}",
+            "dc cvau, {last}",
+            "dsb ish",
+            "ic ivau, {first}",
+            "ic ivau, {last}",
+            "dsb ish",
+            "isb",
+            first = in(reg) place,
+            last = in(reg) place.add(BYTES - 1),
+        )
     };
     protect(libc::PROT_READ | libc::PROT_EXEC)
 }

@@ -141,7 +141,10 @@ impl Admission {
     /// What is sampled of a process, and what is to be told about that.
     fn settle(&self, process: &ProcessImage) -> (Settings, Option<Notice>) {
         let program = process.executable_file.as_ref();
-        let heap = program.map_or(ocaml::Heap::None, |program| self.programs.heap(program));
+        let program = program.filter(|_| self.sources.depends_on_program());
+        let libraries = || process.libraries();
+        let heap =
+            program.map_or(ocaml::Heap::None, |program| self.programs.heap(program, libraries));
         let (sources, notice) = self.sources.settle(heap);
         let mut settings = Settings { sources, ..self.settings };
         if settings.exact() {

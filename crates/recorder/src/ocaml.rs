@@ -1,8 +1,10 @@
-//! What of OCaml a program has, told by its file, and what is sampled of it therefore.
+//! What of OCaml a program has, told by its file and its libraries, and what is sampled of it therefore.
 //!
 //! The linker exports the whole runtime from every OCaml executable (`-Wl,-E`), stripped ones included.
-//! So a few names decide, looked up while the process's agent waits. A program that has a runtime and
-//! exports none of it is found by a string that each runtime has, which takes longer, and is done later.
+//! So a few names decide, looked up while the process's agent waits. A library exports them, too: the
+//! libraries that are mapped by then are looked at if the program's own names do not settle it. What is
+//! loaded later comes too late. A program that has a runtime and exports none of it is found by a string
+//! that each runtime has, which takes longer, and is done later.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -53,6 +55,9 @@ const FROM_5_0: &str = "caml_get_domain_state";
 /// The first with a sampler again.
 const FROM_5_3: &str = "caml_process_pending_actions_res";
 
+/// Those that decide.
+const NAMES: [&str; 5] = [NATIVE, SAMPLER, ANY, FROM_5_0, FROM_5_3];
+
 /// Linked in from Memtrace's library.
 const MEMTRACE: [&str; 3] =
     ["camlMemtrace", "caml_startup__camlMemtrace", "camlMemtrace__code_begin"];
@@ -63,10 +68,10 @@ const MARK: &[u8] = b"OCAMLRUNPARAM";
 /// No more of a program is searched for that, in bytes.
 const MOST_SEARCHED: u64 = 16 << 20;
 
-/// Programs that are remembered.
+/// Programs and libraries that are remembered.
 const MOST_KNOWN: usize = 1 << 12;
 
-/// What is known of programs, which are often started again and again.
+/// What is known of programs and libraries, which are often loaded again and again.
 #[derive(Debug, Default)]
 pub(crate) struct Programs(Mutex<FxHashMap<Identity, Known>>);
 
@@ -79,21 +84,30 @@ struct Identity {
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    heap: Heap,
+    exported: Exported,
     /// `None` before anybody has asked.
     is_hidden: Option<bool>,
 }
 
+/// Which of [`NAMES`] are exported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Exported([bool; NAMES.len()]);
+
 impl Programs {
-    /// What `program` tells of its heap.
-    pub(crate) fn heap(&self, program: &File) -> Heap {
-        self.known(program).heap
+    /// What `program` tells of its heap, together with the `libraries` that are loaded with it.
+    pub(crate) fn heap(&self, program: &File, libraries: impl FnOnce() -> Vec<File>) -> Heap {
+        let own = self.known(program).exported;
+        if own.heap() == Heap::Sampled {
+            return Heap::Sampled;
+        }
+        let all = libraries().into_iter().map(|library| self.known(&library).exported);
+        all.fold(own, Exported::and).heap()
     }
 
     /// Whether `program` has a runtime of which it tells nothing. May take some milliseconds.
     pub(crate) fn hides_heap(&self, program: &File) -> bool {
         let known = self.known(program);
-        if known.heap != Heap::None {
+        if known.exported.heap() != Heap::None {
             return false;
         }
         known.is_hidden.unwrap_or_else(|| {
@@ -106,7 +120,7 @@ impl Programs {
     fn known(&self, program: &File) -> Known {
         let known = identity(program).and_then(|key| self.table().get(&key).copied());
         known.unwrap_or_else(|| {
-            let known = Known { heap: heap_of(program), is_hidden: None };
+            let known = Known { exported: Exported::by(program), is_hidden: None };
             self.keep(program, known);
             known
         })
@@ -123,6 +137,30 @@ impl Programs {
 
     fn table(&self) -> MutexGuard<'_, FxHashMap<Identity, Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Exported {
+    fn by(file: &File) -> Exported {
+        let elf = Elf::open(file);
+        let exports = elf.as_ref().and_then(Elf::exports);
+        exports
+            .map_or_else(Exported::default, |exports| Exported(NAMES.map(|name| exports.has(name))))
+    }
+
+    /// By one or the other.
+    fn and(self, other: Exported) -> Exported {
+        Exported(std::array::from_fn(|index| self.0[index] || other.0[index]))
+    }
+
+    fn heap(self) -> Heap {
+        let Exported([native, sampler, any, from_5_0, from_5_3]) = self;
+        match (native, sampler) {
+            (false, false) if !any => Heap::None,
+            (false, _) => Heap::Bytecode,
+            (true, true) if !from_5_0 || from_5_3 => Heap::Sampled,
+            (true, _) => Heap::Unsampled,
+        }
     }
 }
 
@@ -144,7 +182,7 @@ impl SourceChoice {
         };
         let sources = match (self, heap) {
             (Self::Native, _) => native,
-            // Where the runtime is in a library, its agent finds it.
+            // Of a runtime that is loaded later the agent hears itself.
             (Self::OCaml | Self::Linked, _) | (Self::Auto, Heap::Sampled) => ocaml,
             (Self::All, Heap::Sampled) => native.and(ocaml),
             (Self::Auto | Self::All, _) => native,
@@ -158,19 +196,6 @@ pub(crate) fn has_memtrace(program: &File) -> bool {
     let elf = Elf::open(program);
     let exports = elf.as_ref().and_then(Elf::exports);
     exports.is_some_and(|exports| MEMTRACE.into_iter().any(|name| exports.has(name)))
-}
-
-fn heap_of(program: &File) -> Heap {
-    let elf = Elf::open(program);
-    let Some(exports) = elf.as_ref().and_then(Elf::exports) else { return Heap::None };
-    match (exports.has(NATIVE), exports.has(SAMPLER)) {
-        (false, false) if exports.has(ANY) => Heap::Bytecode,
-        (false, false) => Heap::None,
-        (false, true) => Heap::Bytecode,
-        (true, false) => Heap::Unsampled,
-        (true, true) if exports.has(FROM_5_0) && !exports.has(FROM_5_3) => Heap::Unsampled,
-        (true, true) => Heap::Sampled,
-    }
 }
 
 /// Whether the [`MARK`] is in what a program loads and does not write to.
@@ -244,11 +269,16 @@ mod tests {
     }
 
     fn check(names: &[&str], expected: Heap) {
-        assert_eq!(
-            Programs::default().heap(&program(names, &["-rdynamic"])),
-            expected,
-            "{names:?}"
-        );
+        check_with(names, &[], expected);
+    }
+
+    /// A program with libraries, each of which has these names.
+    fn check_with(names: &[&str], libraries: &[&[&str]], expected: Heap) {
+        let exporting = |names: &&[&str]| program(names, &["-rdynamic"]);
+        let (program, libraries) =
+            (exporting(&names), || libraries.iter().map(exporting).collect());
+        let heap = Programs::default().heap(&program, libraries);
+        assert_eq!(heap, expected, "{names:?}");
     }
 
     #[test]
@@ -263,11 +293,23 @@ mod tests {
     }
 
     #[test]
+    fn a_runtime_is_found_in_the_libraries_too() {
+        check_with(&[], &[&[], &[NATIVE, SAMPLER, ANY]], Heap::Sampled);
+        check_with(&[], &[&[SAMPLER, ANY]], Heap::Bytecode);
+        // The runtime alone is shared.
+        check_with(&[NATIVE], &[&[SAMPLER, ANY]], Heap::Sampled);
+        check_with(&[], &[&[], &[]], Heap::None);
+        let whole = program(&[NATIVE, SAMPLER], &["-rdynamic"]);
+        let unread = || panic!("the program has settled it");
+        assert_eq!(Programs::default().heap(&whole, unread), Heap::Sampled);
+    }
+
+    #[test]
     fn a_runtime_that_is_not_exported_is_found_by_its_string() {
         let programs = Programs::default();
         let hidden = program(&[NATIVE, SAMPLER], &["-s"]);
         for _ in 0..2 {
-            assert_eq!(programs.heap(&hidden), Heap::None);
+            assert_eq!(programs.heap(&hidden, Vec::new), Heap::None);
             assert!(programs.hides_heap(&hidden));
         }
         let open = program(&[NATIVE, SAMPLER], &["-rdynamic"]);

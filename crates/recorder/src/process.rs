@@ -41,11 +41,35 @@ impl ProcessImage {
         }
     }
 
+    /// The files of which code is mapped now, but for deleted ones.
+    pub(crate) fn libraries(&self) -> Vec<File> {
+        let directory = PathBuf::from(format!("/proc/{}", self.pid.as_raw_nonzero()));
+        let root = directory.join("root");
+        let maps = fs::read(directory.join("maps")).unwrap_or_default();
+        let mut names: Vec<&Path> = maps.split(|&byte| byte == b'\n').filter_map(code).collect();
+        names.dedup();
+        let path = |name: &Path| root.join(name.strip_prefix("/").unwrap_or(name));
+        names.into_iter().filter_map(|name| open_regular(&path(name))).collect()
+    }
+
     /// The arguments joined by spaces, quoted where a shell would need it.
     pub(crate) fn command_line(&self) -> String {
         let quoted: Vec<String> = self.arguments.iter().map(|word| quote(word)).collect();
         quoted.join(" ")
     }
+}
+
+/// The file of a line of `/proc/<pid>/maps`, if it is mapped there to be executed.
+fn code(line: &[u8]) -> Option<&Path> {
+    let (fields, path) = line.split_at(line.iter().position(|&byte| byte == b'/')?);
+    let access = fields.split(|&byte| byte == b' ').nth(1)?;
+    access.contains(&b'x').then(|| Path::new(OsStr::from_bytes(path)))
+}
+
+/// Opening a device or a pipe could do anything.
+pub(crate) fn open_regular(path: &Path) -> Option<File> {
+    path.metadata().ok().filter(fs::Metadata::is_file)?;
+    File::open(path).ok()
 }
 
 fn executable(directory: &Path) -> PathBuf {
@@ -111,6 +135,25 @@ mod tests {
             rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
         );
         assert!(image.command_line().contains("recorder"), "{}", image.command_line());
+    }
+
+    #[test]
+    fn libraries_are_what_has_code() {
+        use std::os::unix::fs::MetadataExt;
+        let inode = |file: &File| file.metadata().unwrap().ino();
+        let image = ProcessImage::read(rustix::process::getpid());
+        let mapped: Vec<u64> = image.libraries().iter().map(inode).collect();
+        assert!(mapped.contains(&inode(image.executable_file.as_ref().unwrap())));
+        assert!(mapped.len() > 1, "no C library: {mapped:?}");
+
+        let line = |access: &str, path: &str| {
+            code(format!("7f00-7f10 {access} 00001000 fd:01 1234    {path}").as_bytes())
+                .map(Path::to_owned)
+        };
+        assert_eq!(line("r-xp", "/lib/a b.so"), Some("/lib/a b.so".into()));
+        assert_eq!(line("r--p", "/lib/a.so"), None);
+        assert_eq!(line("r-xp", "[vdso]"), None);
+        assert_eq!(code(b""), None);
     }
 
     #[test]

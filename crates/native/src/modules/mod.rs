@@ -244,6 +244,7 @@ mod tests {
 
     /// Every 13th byte of all code that is mapped, taken for a return address, with random words for
     /// a stack: the rule, where there is one, leads where framehop leads.
+    #[cfg(target_arch = "x86_64")]
     #[test]
     fn rules_do_what_framehop_does() {
         use crate::unwind::engine::Rules;

@@ -7,14 +7,15 @@ use super::rule::Frame;
 /// framehop's registers.
 pub type Registers = UnwindRegsAarch64;
 
-/// The registers that a walk needs, here.
+/// The registers that a walk needs, here. The address is behind the instruction that asks for it: the one before
+/// that may be the last one of the prologue.
 #[inline(always)]
 pub fn here() -> (u64, Registers) {
     let (ip, lr, sp, fp): (u64, u64, u64, u64);
     // SAFETY: reads registers.
     unsafe {
         core::arch::asm!(
-            "adr {ip}, .",
+            "adr {ip}, . + 4",
             "mov {lr}, x30",
             "mov {sp}, sp",
             "mov {fp}, x29",

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use object::read::ReadCache;
 use object::{Object, ObjectSection};
 
-use crate::process::{ProcessImage, undeleted};
+use crate::process::{ProcessImage, open_regular, undeleted};
 
 const DEBUG_DIRECTORIES: [&str; 2] = ["/usr/lib/debug/.build-id", "/lib/debug/.build-id"];
 
@@ -95,12 +95,6 @@ fn candidates(name: &Path, process: &ProcessImage) -> Vec<File> {
     found.extend(paths.iter().filter_map(|path| open_regular(path)));
     found.extend(mapped_file(&directory, name));
     found
-}
-
-/// Opening a device or a pipe could do anything.
-fn open_regular(path: &Path) -> Option<File> {
-    path.metadata().ok().filter(fs::Metadata::is_file)?;
-    File::open(path).ok()
 }
 
 /// A deleted file that is still mapped; the kernel lets only the privileged have it.
