@@ -2,11 +2,10 @@
 
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{arrows, bench, checkers, readers, shell, tools};
+use crate::{aarch64, arrows, bench, checkers, ocaml_versions, readers, shell, tools};
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
 const ALL_BUT_PRELOAD: &str = "--workspace --exclude lifetrace-preload";
@@ -27,6 +26,8 @@ pub fn ci() -> Result<()> {
     checkers::loom()?;
     test()?;
     linked_statically()?;
+    aarch64::check()?;
+    ocaml_versions::test(&[ocaml_versions::ALWAYS])?;
     bench::arena::check()?;
     package()?;
     readers::run_if_possible()
@@ -64,11 +65,7 @@ fn linked_statically() -> Result<()> {
 }
 
 fn no_std() -> Result<()> {
-    let mut list = Command::new("rustc");
-    list.args(["--print", "target-libdir", "--target", BARE_TARGET]);
-    let library = shell::output(list)?;
-    if !Path::new(&library).is_dir() {
-        eprintln!("skipped: no {BARE_TARGET}: rustup target add {BARE_TARGET}");
+    if !tools::has_target(BARE_TARGET)? {
         return Ok(());
     }
     shell::cargo(&format!(

@@ -4,11 +4,14 @@
 //! [`shell`] runs programs and says which, [`tools`] knows the programs that are not cargo's.
 #![forbid(unsafe_code)]
 
+mod aarch64;
 mod arrows;
 mod bench;
 mod checkers;
 mod ci;
+mod foreign;
 mod fuzz;
+mod ocaml_versions;
 mod readers;
 mod shell;
 mod soak;
@@ -21,10 +24,14 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test            install what the tests need (as root; else say what is missing), run them
-  ci              formatting, lints, dependency arrows, no_std, documentation, tests, and
-                  where npm and pip are, readers
+  ci              formatting, lints, dependency arrows, no_std, documentation, tests, aarch64,
+                  OCaml 5, and where npm and pip are, readers
   fmt             format all code
   clippy          lint all code, warnings being errors
+  aarch64         lint for aarch64, and test there what depends on the processor, under emulation; where
+                  that target's standard library is, or rustup can fetch it
+  ocaml-versions [VERSION]...
+                  the hazards of OCaml by its versions 4.11, 4.14 and 5.3, which are fetched
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
@@ -73,6 +80,8 @@ fn main() -> Result<()> {
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
         ["package"] => ci::package(),
+        ["aarch64"] => aarch64::check(),
+        ["ocaml-versions", ref versions @ ..] => ocaml_versions::test(versions),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
         ["bench", "inside", ref options @ ..] => bench::inside::run(options),

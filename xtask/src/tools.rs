@@ -1,5 +1,6 @@
 //! The programs that the tests run, and the Debian packages that have them.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
@@ -22,6 +23,9 @@ const TOOLS: &[(&str, &str)] = &[
     ("valgrind", "valgrind"),
     ("strace", "strace"),
     ("musl-gcc", "musl-tools"),
+    ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    ("/usr/aarch64-linux-gnu/include/stdlib.h", "libc6-dev-arm64-cross"),
+    ("qemu-aarch64", "qemu-user"),
     ("setpriv", "util-linux"),
     ("protoc", "protobuf-compiler"),
     ("ocamlopt", "ocaml"),
@@ -51,6 +55,26 @@ pub fn ensure() -> Result<()> {
         bail!("the tests need more programs; type:\n  sudo apt-get install {}", packages.join(" "));
     }
     install(&packages)
+}
+
+/// Whether there is a standard library for a target; asks rustup for it if not. Without one that is said.
+///
+/// # Errors
+/// If rustc cannot be run.
+pub fn has_target(target: &str) -> Result<bool> {
+    let is_there = || -> Result<bool> {
+        let mut list = Command::new("rustc");
+        list.args(["--print", "target-libdir", "--target", target]);
+        Ok(Path::new(&shell::output(list)?).is_dir())
+    };
+    let has_it = is_there()? || {
+        quietly(Command::new("rustup").args(["target", "add", target]));
+        is_there()?
+    };
+    if !has_it {
+        eprintln!("skipped: no {target}: rustup target add {target}");
+    }
+    Ok(has_it)
 }
 
 /// Whether a program can be found, by name in `PATH` or by path, or a library by path.

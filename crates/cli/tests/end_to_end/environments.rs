@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::fixture;
-use crate::support::hazard::{EXACT, check, check_target, check_totals};
+use crate::support::hazard::{check, check_target, check_totals};
 use crate::support::profile::assert_complete;
 use crate::support::root::only_root_can;
 use crate::support::run::{Outcome, Target, files, lifetrace};
@@ -55,6 +55,8 @@ fn the_command_inherits_what_it_would_inherit() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn shadow_stacks_stay() {
+    use crate::support::hazard::EXACT;
+
     let script = "readelf --notes \"${LD_PRELOAD%%:*}\"";
     let told = Target::new(&["sh", "-c", script]).record(EXACT).outcome.stdout_text();
     assert!(told.contains("SHSTK"), "{told}");

@@ -11,7 +11,6 @@ use std::process::Command;
 const FUNCTIONS: [&str; 4] = ["malloc", "calloc", "free", "_Znwm"];
 
 #[test]
-#[cfg(target_arch = "x86_64")]
 fn the_fast_path_is_as_short_as_it_was() {
     let listing: String = FUNCTIONS.iter().map(|function| listing_of(function)).collect();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fast-path.txt");

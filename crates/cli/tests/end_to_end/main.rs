@@ -8,8 +8,10 @@ mod allocators;
 mod bad_traces;
 mod control;
 mod debuggers;
+mod emulated;
 mod environments;
 mod facts;
+#[cfg(target_arch = "x86_64")]
 mod fast_path;
 mod hazards;
 mod leftovers;
@@ -20,6 +22,7 @@ mod ocaml_library;
 mod ocaml_real_programs;
 mod ocaml_statistics;
 mod ocaml_unheard;
+mod ocaml_versions;
 mod processes;
 mod real_programs;
 mod record_options;

@@ -185,13 +185,21 @@ fn inside_a_c_program_that_exports_its_symbols() {
     check(&ocaml::embedded("embedding", "embedded", true), &[], 1);
 }
 
-/// The program's own file has no OCaml in it, so the source is to be named.
+/// The program's own file has no OCaml in it.
 #[test]
 fn inside_a_library_of_a_c_program() {
     let target = Target::new(&[&ocaml::in_library("embedding", "embedded")]);
-    let (bare, exact) = (target.bare(), target.record(&["--rate", "1", "--sources", "ocaml"]));
+    let bare = target.bare();
+    for sources in ["auto", "ocaml"] {
+        let exact = target.record(&["--rate", "1", "--sources", sources]);
+        assert_eq!(exact.outcome, bare);
+        same_as_expected(&bare, &ledger::heard_of(&exact.traces(), |_| true));
+    }
+    let exact = target.record(ALL_SOURCES);
     assert_eq!(exact.outcome, bare);
-    same_as_expected(&bare, &ledger::heard_of(&exact.traces(), |_| true));
+    let in_heap = |block: &blocks::Block| block.source != Source::External;
+    same_as_expected(&bare, &ledger::heard_of(&exact.traces(), in_heap));
+    assert!(blocks::of(&exact.traces()[0]).iter().any(|block| !in_heap(block)));
 }
 
 /// A hundred thousand frames, and a sample at each depth: the frames that are kept are limited, and so is the cost.

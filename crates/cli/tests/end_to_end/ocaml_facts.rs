@@ -1,6 +1,7 @@
 //! What traces of OCaml programs tell beside the lives of blocks, and what their backtraces tell beside places.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use lifetrace_trace::event::{DESERIALISED_NAME, LEFT_OUT_NAME, Source};
 use lifetrace_trace::fact::{Fact, Generation};
@@ -13,9 +14,13 @@ use crate::support::run::Target;
 /// The program writes its counters just before it ends, so the trace's last ones are the same but for that.
 #[test]
 fn the_collectors_counters_and_cycles() {
+    check_counters(&ocaml::native("ledger"));
+}
+
+pub fn check_counters(ledger: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("counters");
-    let target = Target::new(&[&ocaml::native("ledger")]).arguments(&[file.to_str().unwrap()]);
+    let target = Target::new(&[ledger]).arguments(&[file.to_str().unwrap()]);
     let facts = facts_of(&target.record(&["--rate", "1e-6"]).traces()[0]);
     let text = std::fs::read_to_string(&file).unwrap();
     let own: HashMap<&str, u64> = text

@@ -43,6 +43,15 @@ pub fn c_musl(name: &str) -> PathBuf {
     })
 }
 
+/// A program in C for aarch64.
+pub fn c_aarch64(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("{name}-aarch64"), |source| {
+        let mut command = Command::new("aarch64-linux-gnu-gcc");
+        command.args(FRAME_PER_FUNCTION).arg(source);
+        command
+    })
+}
+
 /// A shared library in C.
 pub fn c_library(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("lib{name}.so"), |source| {

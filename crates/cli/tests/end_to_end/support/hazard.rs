@@ -26,12 +26,17 @@ pub fn check_target(target: &Target, traces: usize) {
 
 /// Checks a program that leaves as many traces as it may; returns the recorded runs.
 pub fn check_totals(target: &Target) -> [Recording; 2] {
+    check_totals_by(target, [EXACT, SHORT_INTERVAL])
+}
+
+/// Likewise, recorded with these options, the first of which are exact.
+pub fn check_totals_by(target: &Target, [exact, sampled]: [&[&str]; 2]) -> [Recording; 2] {
     let bare = target.bare();
     assert_ne!(bare.code, FIXTURE_IS_WRONG, "the fixture itself is wrong: {bare:?}");
-    let exact = target.record(EXACT);
+    let exact = target.record(exact);
     same(&bare, &exact);
     same_ledger(&bare, &exact);
-    let sampled = target.record(SHORT_INTERVAL);
+    let sampled = target.record(sampled);
     same(&bare, &sampled);
     let recordings = [exact, sampled];
     for recording in &recordings {

@@ -46,6 +46,39 @@ pub fn stripped(name: &str) -> PathBuf {
     })
 }
 
+/// A compiler that is not installed, but lies in a folder.
+pub struct Unpacked {
+    /// The program, and what runs it.
+    pub compiler: Vec<String>,
+    /// Where its standard library is.
+    pub library: PathBuf,
+    /// What its programs are linked with, if not what it knows.
+    pub linker: Option<String>,
+}
+
+/// A native program by another compiler, in the file `output`.
+pub fn native_by(compiler: &Unpacked, name: &str, output: &str) -> PathBuf {
+    made(&format!("ocaml/{output}"), |output| {
+        let folder = Folder::with_sources_of(name);
+        let (program, arguments) = compiler.compiler.split_first().unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).env("OCAMLLIB", &compiler.library).current_dir(folder.0.path());
+        command.args(["-g", "-w", "-a", "-I", "+unix", "-I", "+threads"]);
+        command.args(archives(libraries(name)));
+        command.args(compiler.linker.iter().flat_map(|linker| ["-cc", linker]));
+        run(command.arg("account.ml").arg(module(name)).arg("-o").arg(output));
+    })
+}
+
+/// The files of libraries that come with the compiler.
+fn archives(libraries: &str) -> &'static [&'static str] {
+    match libraries {
+        "unix" => &["unix.cmxa"],
+        "threads.posix" => &["unix.cmxa", "threads.cmxa"],
+        _ => &[],
+    }
+}
+
 /// A part that a native program loads, which has `account.ml` already.
 pub fn plugin(name: &str) -> PathBuf {
     made(&format!("ocaml/{name}.cmxs"), |output| {

@@ -1,0 +1,115 @@
+//! Hazards by other versions of OCaml than the system's: 4.11, 4.14, and 5.3, whose runtime walks its own
+//! stacks.
+//!
+//! `cargo xtask ocaml-versions` fetches their compilers and runs these tests with each.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::ocaml_facts::check_counters;
+use crate::support::hazard::{EXACT, check};
+use crate::support::run::{Target, lifetrace_verb};
+use crate::support::{blocks, ledger, ocaml};
+
+/// Where the compiler's own library may be.
+const LIBRARIES: [&str; 2] = ["usr/lib/ocaml", "usr/lib/x86_64-linux-gnu/ocaml/5.3.0"];
+
+/// The compiler that lies in a folder like a root directory.
+fn compiler() -> ocaml::Unpacked {
+    let root = std::env::var("LIFETRACE_OCAML").expect("cargo xtask ocaml-versions sets it");
+    let library = LIBRARIES.map(|library| Path::new(&root).join(library));
+    let library = library.into_iter().find(|library| library.join("stdlib.cmxa").exists());
+    let library = library.expect("there is OCaml's library");
+    let compiler = format!("{root}/usr/bin/ocamlopt.opt");
+    let loader = format!("{root}/usr/lib64/ld-linux-x86-64.so.2");
+    if !Path::new(&loader).exists() {
+        return ocaml::Unpacked { compiler: vec![compiler], library, linker: None };
+    }
+    // With the C library that it came with, as its programs.
+    let libraries = format!("{root}/usr/lib/x86_64-linux-gnu");
+    let linker = format!(
+        "gcc --sysroot={root} -B{libraries} -L{libraries} -Wl,-E \
+         -Wl,--dynamic-linker={loader},-rpath,{libraries}"
+    );
+    let words = [loader, "--library-path".into(), libraries, compiler];
+    ocaml::Unpacked { compiler: words.to_vec(), library, linker: Some(linker) }
+}
+
+fn native(name: &str) -> PathBuf {
+    ocaml::native_by(&compiler(), name, &format!("{name}-by-{}", version()))
+}
+
+/// As `4.14`.
+fn version() -> String {
+    std::env::var("LIFETRACE_OCAML_VERSION").expect("cargo xtask ocaml-versions sets it")
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn hazards() {
+    for name in ["plain", "inlined", "exceptions", "callstacks", "signals", "systhreads"] {
+        check(&native(name), &[], 1);
+    }
+    check(&native("deep"), &["3000"], 1);
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn other_processes() {
+    check(&native("fork"), &[], 3);
+    check(&native("exec"), &["replace"], 2);
+    check(&native("exec"), &["spawn"], 2);
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn kinds_of_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("counters");
+    check(&native("ledger"), &[file.to_str().unwrap()], 1);
+    for name in ["comballoc", "compact", "finalisers", "marshal", "weak_pointers", "gc_settings"] {
+        check(&native(name), &[], 1);
+    }
+}
+
+/// Domains of OCaml 5 have counters of their own, which are not read.
+#[test]
+#[ignore = "needs another OCaml"]
+fn the_collectors_counters() {
+    if version().starts_with('4') {
+        check_counters(&native("ledger"));
+    }
+}
+
+/// The recorder knows the version by what the program exports.
+#[test]
+#[ignore = "needs another OCaml"]
+fn the_version() {
+    let recording = Target::new(&[&native("plain")]).record(EXACT);
+    let info = lifetrace_verb(&[OsStr::new("info"), recording.traces()[0].as_os_str()]);
+    let line = format!("ocaml {}", version());
+    assert!(info.stdout_text().contains(&line), "{info:?}");
+}
+
+/// 5.3 takes blocks for dead that other domains are about to promote (ocaml/ocaml#14057). All births are
+/// heard.
+#[test]
+#[ignore = "needs another OCaml"]
+fn domains_whose_lifetimes_are_misreported() {
+    if version() != "5.3" {
+        return;
+    }
+    let target = Target::new(&[&native("domains")]);
+    let (bare, exact) = (target.bare(), target.record(EXACT));
+    assert_eq!((exact.outcome.code, &exact.outcome.stdout), (0, &bare.stdout), "{bare:?}");
+    let [ref trace] = exact.traces()[..] else { panic!("{:?}", exact.traces()) };
+    let heard = ledger::heard(&[trace]);
+    for (function, expected) in ledger::expected(&bare.stdout_text()) {
+        let heard = heard[&function];
+        assert_eq!((heard.blocks, heard.words), (expected.blocks, expected.words), "{function}");
+        assert!(heard.live <= expected.live, "{function}: {heard:?}");
+    }
+    assert!(blocks::of(trace).iter().any(|block| block.is_promoted));
+    let info = lifetrace_verb(&[OsStr::new("info"), trace.as_os_str()]);
+    assert!(info.stdout_text().contains("ocaml/ocaml#14057"), "{info:?}");
+}

@@ -1,0 +1,96 @@
+//! Packages of another Debian, of another architecture or a later one, unpacked into a folder of their own:
+//! nothing is installed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::shell;
+
+/// Where packages come from, as apt's sources have it.
+pub struct Archive {
+    address: &'static str,
+    components: &'static str,
+}
+
+pub const DEBIAN: Archive = Archive { address: "http://deb.debian.org/debian", components: "main" };
+
+/// Debian has no keys of Ubuntu's, so nothing is verified: not for tests that run unasked.
+pub const UBUNTU: Archive = Archive {
+    address: "[trusted=yes] http://archive.ubuntu.com/ubuntu",
+    components: "main universe",
+};
+
+/// Which packages, and where from.
+pub struct Packages<'a> {
+    pub archive: Archive,
+    pub suite: &'a str,
+    pub architecture: &'a str,
+    pub names: &'a [&'a str],
+}
+
+impl Packages<'_> {
+    /// Their root directory, in `folder`; they are fetched if they are not there yet.
+    ///
+    /// # Errors
+    /// If they cannot be fetched or unpacked.
+    pub fn unpacked(&self, folder: &Path) -> Result<PathBuf> {
+        let root = folder.join("root");
+        if !root.is_dir() {
+            let unfinished = folder.join("unfinished");
+            let _ = fs::remove_dir_all(&unfinished);
+            for package in self.fetched(folder)? {
+                let mut unpack = Command::new("dpkg-deb");
+                unpack.arg("-x").arg(package).arg(&unfinished);
+                shell::run(unpack)?;
+            }
+            // As Debian has them, by no package.
+            symlink("usr/lib", unfinished.join("lib"))?;
+            symlink("usr/lib64", unfinished.join("lib64"))?;
+            fs::rename(unfinished, &root).with_context(|| root.display().to_string())?;
+        }
+        Ok(root)
+    }
+
+    /// The packages' files. What apt knows of this machine is left alone.
+    fn fetched(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        let files = folder.join("packages");
+        let _ = fs::remove_dir_all(&files);
+        for part in ["lists/partial", "cache/archives/partial", "packages"] {
+            fs::create_dir_all(folder.join(part))?;
+        }
+        fs::write(folder.join("status"), "")?;
+        let Archive { address, components } = self.archive;
+        let source = format!("deb {address} {} {components}\n", self.suite);
+        fs::write(folder.join("sources"), source)?;
+        let apt = |words: &[&str]| {
+            let mut command = Command::new("apt-get");
+            command.current_dir(&files).arg("-qq");
+            for option in self.options(folder) {
+                command.args(["-o", &option]);
+            }
+            command.args(words);
+            shell::run(command)
+        };
+        apt(&["update"])?;
+        apt(&[&["download"], self.names].concat())?;
+        fs::read_dir(&files)?.map(|entry| Ok(entry?.path())).collect()
+    }
+
+    fn options(&self, folder: &Path) -> Vec<String> {
+        let at = |part: &str| folder.join(part).display().to_string();
+        vec![
+            format!("APT::Architecture={}", self.architecture),
+            format!("APT::Architectures={}", self.architecture),
+            format!("Dir::State::Lists={}", at("lists")),
+            format!("Dir::State::status={}", at("status")),
+            format!("Dir::Cache={}", at("cache")),
+            format!("Dir::Etc::SourceList={}", at("sources")),
+            "Dir::Etc::SourceParts=/nonexistent".to_owned(),
+            "Acquire::Retries=3".to_owned(),
+        ]
+    }
+}
