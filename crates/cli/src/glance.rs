@@ -1,18 +1,17 @@
-//! What a finished `.lt` trace says without being read whole: its header, its index, the facts before
-//! its first event, and those of its last segment if that is short.
+//! What a finished `.lt` trace says without being read: its header and its index.
 //!
-//! A long trace is told in the time of a short one: one of few events is read whole, of others no
-//! more than [`MANY_FACTS`] are read at the start, and [`SHORT`] bytes at the end.
+//! A long trace is told in the time of a short one. One of few events is read whole, and one whose
+//! version or writer did not gather in the index what is so of all of it.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use lifetrace_analysis::Sampling;
 use lifetrace_trace::event::TraceInfo;
-use lifetrace_trace::lt::{Index, Item, Listing, PacketKind, Reader, Summary, Version};
+use lifetrace_trace::lt::{Closing, Index, Listing, PacketKind, Reader, Summary, Version};
 
 use crate::facts::Facts;
 use crate::input::{Input, Kind};
@@ -22,13 +21,7 @@ use crate::report::{Counts, Coverage, Known, Told};
 /// So many events are read in an instant.
 const FEW: u64 = 20_000;
 
-/// So many bytes as well: where they are densest, they are 35 000 events.
-const SHORT: u64 = 24 << 10;
-
-/// Most facts before the first event: a program without events tells of others for ever.
-const MANY_FACTS: usize = 4096;
-
-/// What a look at both ends of a trace gives.
+/// What a look at a trace gives.
 pub struct Glance {
     path: PathBuf,
     file_bytes: u64,
@@ -37,13 +30,13 @@ pub struct Glance {
     sampling: Sampling,
     index: Index,
     facts: Facts,
-    coverage: Coverage,
 }
 
 /// What a look gives.
 pub enum Look {
     Glance(Box<Glance>),
-    /// It is to be read whole, since it has few events, is in another format, or no file.
+    /// It is to be read whole, since it has few events, says too little in its index, is in another
+    /// format, or no file.
     NotWorthwhile,
     /// It has no index that can be used.
     NoIndex,
@@ -67,24 +60,17 @@ impl Glance {
         let Some(index) = Index::read(&mut file).with_context(unreadable)? else {
             return Ok(Look::NoIndex);
         };
-        if events(&index) <= FEW {
+        let Some(closing) = index.closing.as_ref().filter(|_| events(&index) > FEW) else {
             return Ok(Look::NotWorthwhile);
-        }
-        let mut facts = Facts::default();
-        let start = read_start(&mut file, &mut facts).with_context(unreadable)?;
-        let Some(Start { header, info, version }) = start else { return Ok(Look::NotWorthwhile) };
-        let coverage = match index.checkpoints.last() {
-            Some(last) if file_bytes.saturating_sub(last.offset) <= SHORT => {
-                read_end(&mut file, &header, last.offset, &mut facts).with_context(unreadable)?;
-                Coverage::StartAndEnd
-            }
-            _ => Coverage::Start,
         };
+        let facts = facts_of(closing);
+        let header = read_header(&mut file).with_context(unreadable)?;
+        let Some((info, version)) = header else { return Ok(Look::NotWorthwhile) };
         let sampling = Sampling::new(&info);
         let sampling =
             sampling.with_context(|| format!("{}: cannot be analysed", path.display()))?;
         let path = path.to_owned();
-        let glance = Self { path, file_bytes, version, info, sampling, index, facts, coverage };
+        let glance = Self { path, file_bytes, version, info, sampling, index, facts };
         Ok(Look::Glance(Box::new(glance)))
     }
 
@@ -109,7 +95,7 @@ impl Glance {
             oddities: Oddities::default(),
             is_complete: Some(true),
             index: Some(&self.index),
-            facts: Some(Told::new(&self.facts, self.coverage)),
+            facts: Some(Told::new(&self.facts, Coverage::Index)),
         }
     }
 }
@@ -120,45 +106,21 @@ fn events(index: &Index) -> u64 {
     [allocations, promotions, collections, facts].into_iter().fold(0, u64::saturating_add)
 }
 
-/// How a trace begins.
-struct Start {
-    /// The packet.
-    header: Vec<u8>,
-    info: TraceInfo,
-    version: Version,
+fn facts_of(closing: &Closing) -> Facts {
+    let mut facts = Facts::default();
+    closing.facts.iter().for_each(|fact| facts.take(fact.clone()));
+    facts.peak_resident = closing.peak_resident;
+    facts.truncated_backtraces = closing.truncated_backtraces;
+    facts
 }
 
-/// Reads facts until the first event; nothing if the beginning is damaged.
-fn read_start(file: &mut File, facts: &mut Facts) -> std::io::Result<Option<Start>> {
+/// Nothing if the trace's beginning is damaged.
+fn read_header(file: &mut File) -> std::io::Result<Option<(TraceInfo, Version)>> {
     file.rewind()?;
-    let mut header = Vec::new();
-    file.by_ref().take(SHORT).read_to_end(&mut header)?;
-    match Listing::new(&header[..]).next() {
-        Some(Ok(packet)) if packet.offset == 0 && packet.kind == PacketKind::Header => {
-            header.truncate(packet.len as usize);
-        }
+    match Listing::new(&mut *file).next() {
+        Some(Ok(packet)) if packet.offset == 0 && packet.kind == PacketKind::Header => {}
         _ => return Ok(None),
     }
     file.rewind()?;
-    let Ok(reader) = Reader::open(file) else { return Ok(None) };
-    let mut reader = reader.without_backtraces();
-    for _ in 0..MANY_FACTS {
-        let Ok(Some((_, Item::Fact(fact)))) = reader.next() else { break };
-        facts.take(fact);
-    }
-    let (info, version) = (reader.info().clone(), reader.version());
-    Ok(Some(Start { header, info, version }))
-}
-
-/// Reads the facts of the segment that begins at an offset.
-fn read_end(file: &mut File, header: &[u8], offset: u64, facts: &mut Facts) -> std::io::Result<()> {
-    file.seek(SeekFrom::Start(offset))?;
-    let Ok(reader) = Reader::open(header.chain(file)) else { return Ok(()) };
-    let mut reader = reader.without_backtraces();
-    while let Ok(Some((_, item))) = reader.next() {
-        if let Item::Fact(fact) = item {
-            facts.take(fact);
-        }
-    }
-    Ok(())
+    Ok(Reader::open(file).ok().map(|reader| (reader.info().clone(), reader.version())))
 }

@@ -222,7 +222,11 @@ impl Assembler {
         Ok(self.samplers.of_kind(kind))
     }
 
-    fn tell_collector(&mut self) -> io::Result<()> {
+    /// Tells the managed heap's figures if they have changed.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn tell_collector(&mut self) -> io::Result<()> {
         let time = self.anchor.wall(self.last_time);
         self.collections.news().map_or(Ok(()), |figures| self.sink.fact(time, &figures))
     }
@@ -233,15 +237,6 @@ impl Assembler {
     /// The sink's.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.sink.flush(self.anchor.wall(self.last_time))
-    }
-
-    /// Says that nothing but the last facts follows.
-    ///
-    /// # Errors
-    /// The sink's.
-    pub(crate) fn conclude(&mut self) -> io::Result<()> {
-        self.tell_collector()?;
-        self.sink.conclude()
     }
 
     /// Ends the trace at `time`, or at its last event if that is later.

@@ -262,7 +262,7 @@ impl Scribe {
     }
 
     fn finish(&mut self, ending: &Ending) {
-        self.attempt(Assembler::conclude);
+        self.attempt(Assembler::tell_collector);
         self.tell_losses(ending.lost);
         self.tell_presumed();
         if let Some(exit) = exit_of(ending) {

@@ -14,10 +14,8 @@ use crate::{calendar, human, notices};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
     All,
-    /// Those before the first event, and those of the last segment.
-    StartAndEnd,
-    /// Those before the first event.
-    Start,
+    /// Those that the index tells again.
+    Index,
 }
 
 /// The facts of a trace. Its fields are those of `--json`.
@@ -36,7 +34,7 @@ pub struct Told<'a> {
     exit: Option<ExitFields>,
     labels: BTreeMap<&'a str, &'a str>,
     samplers: Vec<SamplerFields<'a>>,
-    lost: Option<BTreeMap<&'a str, u64>>,
+    lost: BTreeMap<&'a str, u64>,
     peak_resident_bytes: Option<u64>,
     markers: Option<u64>,
     modules: Option<u64>,
@@ -44,7 +42,7 @@ pub struct Told<'a> {
     gc_cycle_steps: Option<u64>,
     heap: Option<HeapFields>,
     notices: Vec<&'a str>,
-    truncated_backtraces: Option<u64>,
+    truncated_backtraces: u64,
     #[serde(skip)]
     coverage: Coverage,
 }
@@ -105,7 +103,7 @@ impl<'a> Told<'a> {
         let text = |part: fn(&Process) -> &str| process.map(part).filter(|text| !text.is_empty());
         let start = process.and_then(|process| process.start);
         let if_all = |count: u64| (coverage == Coverage::All).then_some(count);
-        let lost = || facts.lost.iter().map(|(reason, count)| (&**reason, *count)).collect();
+        let lost = facts.lost.iter().map(|(reason, count)| (&**reason, *count)).collect();
         let arguments = process.map(|process| &process.arguments[..]).unwrap_or_default();
         Self {
             complete: coverage == Coverage::All,
@@ -121,15 +119,15 @@ impl<'a> Told<'a> {
             exit: facts.exit.map(ExitFields::new),
             labels: facts.labels.iter().map(|(key, value)| (&**key, &**value)).collect(),
             samplers: facts.samplers.values().map(SamplerFields::new).collect(),
-            lost: (coverage == Coverage::All).then(lost),
-            peak_resident_bytes: facts.peak_resident.and_then(|peak| if_all(peak.0)),
+            lost,
+            peak_resident_bytes: facts.peak_resident.map(|peak| peak.0),
             markers: if_all(facts.markers),
             modules: if_all(facts.modules.len() as u64),
             thread_names: if_all(facts.thread_names),
             gc_cycle_steps: if_all(facts.cycle_steps),
-            heap: facts.collector.filter(|_| coverage != Coverage::Start).map(HeapFields::new),
+            heap: facts.collector.map(HeapFields::new),
             notices: facts.notices.iter().map(|code| &**code).collect(),
-            truncated_backtraces: if_all(facts.truncated_backtraces),
+            truncated_backtraces: facts.truncated_backtraces,
             coverage,
         }
     }
@@ -184,12 +182,9 @@ impl<'a> Told<'a> {
             };
             Some((name, human::count(count as f64) + what))
         }));
-        let rest = match self.coverage {
-            Coverage::All => return facts,
-            Coverage::StartAndEnd => "of the trace's start and end only; --all reads the rest",
-            Coverage::Start => "of the trace's start only; --all reads the rest",
-        };
-        facts.push(("facts", rest.to_owned()));
+        if self.coverage == Coverage::Index {
+            facts.push(("facts", "those of the trace's index; --all reads the rest".to_owned()));
+        }
         facts
     }
 
@@ -202,13 +197,13 @@ impl<'a> Told<'a> {
 
     /// What makes the numbers less than the truth.
     pub fn shortcomings(&self) -> impl Iterator<Item = String> {
-        let lost = self.lost.iter().flatten().filter(|(_, count)| **count > 0);
+        let lost = self.lost.iter().filter(|(_, count)| **count > 0);
         let lost = lost.map(|(reason, count)| {
             let count = human::count(*count as f64);
             format!("{count} events were lost before they reached the trace ({reason})")
         });
-        let truncated = self.truncated_backtraces.filter(|count| *count > 0).map(|count| {
-            let count = human::count(count as f64);
+        let truncated = (self.truncated_backtraces > 0).then(|| {
+            let count = human::count(self.truncated_backtraces as f64);
             format!("{count} backtraces were too deep: their outermost frames are missing")
         });
         let filter = self.labels.get(LABEL).map(|filter| {

@@ -1,7 +1,7 @@
-//! `info` of a long trace: the index and both ends say what reading all of it says.
+//! `info` of a long trace: header and index say what reading all of it says.
 
 use lifetrace_trace::event::{Source, TraceInfo};
-use lifetrace_trace::fact::{Exit, Fact, Label, Lost};
+use lifetrace_trace::fact::{Counters, Exit, Fact, Label, Lost};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{
     AllocationId, Bytes, DomainId, LocationCode, SamplerId, Size, Timestamp,
@@ -13,9 +13,8 @@ use crate::*;
 
 const START: u64 = 1_786_965_711_174_340;
 
-/// Some 160 kB of births and deaths by a fixed rule, with facts before, among and after them. The last
-/// are in a segment of their own if they are to be near.
-fn long_trace(end_is_near: bool) -> Vec<u8> {
+/// Some 160 kB of births and deaths by a fixed rule, with facts before, among and after them.
+fn long_trace() -> Vec<u8> {
     let info = TraceInfo {
         sample_rate: 1e-4,
         word_bits: 64,
@@ -40,7 +39,7 @@ fn long_trace(end_is_near: bool) -> Vec<u8> {
             samples: 1 + number % 2,
             source: Source::External,
             sampler: SamplerId(0),
-            is_truncated: false,
+            is_truncated: number % 10_000 == 9_999,
             backtrace: &[LocationCode(7)],
             common_prefix: 0,
             id: None,
@@ -51,10 +50,11 @@ fn long_trace(end_is_near: bool) -> Vec<u8> {
         }
         if number == 20_000 {
             writer.fact(time, &lost(5)).unwrap();
+            writer.fact(time, &Fact::Notice("ocaml-domains-misreported".into())).unwrap();
+            let resident = Some(Bytes(5 << 20));
+            let counters = Counters { resident, ..Counters::default() };
+            writer.fact(time, &Fact::Counters(counters)).unwrap();
         }
-    }
-    if end_is_near {
-        writer.checkpoint().unwrap();
     }
     let end = Timestamp(START + 500_000);
     writer.fact(end, &lost(2)).unwrap();
@@ -74,7 +74,7 @@ fn without(mut document: Value, fields: &[&str]) -> Value {
 
 #[test]
 fn the_index_says_what_reading_all_says() {
-    let scratch = Scratch::new(&long_trace(true));
+    let scratch = Scratch::new(&long_trace());
     let (glance, all) = (info(&scratch, &[]), info(&scratch, &["--all"]));
     let unknown = ["facts", "unmatched_events"];
     assert_eq!(without(glance.clone(), &unknown), without(all.clone(), &unknown));
@@ -91,34 +91,38 @@ fn a_trace_of_few_events_is_read_whole() {
     }
 }
 
+/// Wherever they were told.
 #[test]
-fn facts_of_both_ends_are_there() {
-    let scratch = Scratch::new(&long_trace(true));
+fn facts_of_the_whole_trace_are_there() {
+    let scratch = Scratch::new(&long_trace());
     let (glance, all) = (info(&scratch, &[]), info(&scratch, &["--all"]));
-    let (glance, all) = (&glance["trace"]["facts"], &all["trace"]["facts"]);
-    for field in ["exit", "labels"] {
-        assert_eq!(glance[field], all[field]);
-    }
+    let (mut glance, mut all) = (glance["trace"]["facts"].clone(), all["trace"]["facts"].clone());
     assert_eq!(all["exit"], json!({"how": "status", "code": 3}));
+    assert_eq!(all["lost"], json!({"ring-full": 7}));
+    assert_eq!(all["notices"], json!(["ocaml-domains-misreported"]));
+    assert_eq!(all["truncated_backtraces"], 4);
+    assert_eq!(all["peak_resident_bytes"], 5 << 20);
     assert_eq!((&glance["complete"], &all["complete"]), (&json!(false), &json!(true)));
-    assert_eq!((&glance["lost"], &all["lost"]), (&Value::Null, &json!({"ring-full": 7})));
+    for counted in ["complete", "markers", "modules", "thread_names", "gc_cycle_steps"] {
+        glance[counted].take();
+        all[counted].take();
+    }
+    assert_eq!(glance, all);
     let page = stdout(&["info", argument(&scratch.path())]);
-    assert!(page.contains("of the trace's start and end only; --all reads the rest"), "{page}");
-}
-
-#[test]
-fn an_end_far_from_the_last_checkpoint_is_left_out() {
-    let scratch = Scratch::new(&long_trace(false));
-    let facts = &info(&scratch, &[])["trace"]["facts"];
-    assert_eq!((&facts["exit"], &facts["labels"]), (&Value::Null, &json!({"build": "7"})));
-    let page = stdout(&["info", argument(&scratch.path())]);
-    assert!(page.contains("of the trace's start only; --all reads the rest"), "{page}");
+    for note in [
+        "ocaml/ocaml#14057",
+        "7 events were lost",
+        "4 backtraces were too deep",
+        "those of the trace's index; --all reads the rest",
+    ] {
+        assert!(page.contains(note), "{note}: {page}");
+    }
 }
 
 /// Cut before its index and end, as a killed recorder leaves it.
 #[test]
 fn a_trace_that_was_not_finished_is_read_whole() {
-    let whole = long_trace(true);
+    let whole = long_trace();
     let index_at = u64::from_le_bytes(*whole.last_chunk().unwrap()) as usize;
     let scratch = Scratch::new(&whole);
     let expected = info(&scratch, &["--all"]);
@@ -134,7 +138,7 @@ fn a_trace_that_was_not_finished_is_read_whole() {
 
 #[test]
 fn a_damaged_index_is_told_and_not_believed() {
-    let mut trace = long_trace(true);
+    let mut trace = long_trace();
     let index_at = u64::from_le_bytes(*trace.last_chunk().unwrap()) as usize;
     trace[index_at + 12] ^= 1;
     let scratch = Scratch::new(&trace);

@@ -37,7 +37,7 @@ fn a_damaged_trace_becomes_a_whole_one() {
 #[test]
 fn a_whole_trace_is_copied() {
     let place = Place::new();
-    for (trace, name) in [(SMALL, "a.ctf"), ("server-1e-5-v2.0.lt", "b.lt")] {
+    for (trace, name) in [(SMALL, "a.ctf"), ("server-1e-5-v2.1.lt", "b.lt")] {
         let saved = place.path(name);
         let output = run(&["check", "--repair", trace, "-o", &saved]);
         assert_eq!(output.status.code(), Some(0));

@@ -80,10 +80,6 @@ impl Sink for HeapSink {
         self.trace(|trace| trace.flush(time))
     }
 
-    fn conclude(&mut self) -> io::Result<()> {
-        self.trace(|trace| trace.conclude())
-    }
-
     fn finish(self: Box<Self>, time: Timestamp) -> io::Result<()> {
         self.trace.map_or(Ok(()), |trace| trace.finish(time))
     }

@@ -17,9 +17,6 @@ use crate::trace_file::LimitReached;
 /// What an event and the last facts may take, in bytes: of small limits, no more than an eighth.
 const RESERVE: u64 = 8 << 10;
 
-/// A trace that is no longer is read whole by whoever wants to know its end, in bytes.
-const SHORT: u64 = 16 << 10;
-
 /// See the module.
 pub(crate) struct Lt<W> {
     writer: Writer<W>,
@@ -92,14 +89,6 @@ impl<W: Write> Sink for Lt<W> {
 
     fn flush(&mut self, time: Timestamp) -> io::Result<()> {
         self.writer.flush(time)
-    }
-
-    /// The last facts are found from the end of the trace alone if a checkpoint lies before them.
-    fn conclude(&mut self) -> io::Result<()> {
-        match self.writer.finished_len() > SHORT {
-            true => self.writer.checkpoint(),
-            false => Ok(()),
-        }
     }
 
     fn finish(mut self: Box<Self>, time: Timestamp) -> io::Result<()> {

@@ -66,14 +66,6 @@ pub(crate) trait Sink {
     /// Puts into the file what has been said until `time`.
     fn flush(&mut self, time: Timestamp) -> io::Result<()>;
 
-    /// Says that nothing but the last facts follows.
-    ///
-    /// # Errors
-    /// The file's.
-    fn conclude(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     /// Ends the trace at `time`.
     fn finish(self: Box<Self>, time: Timestamp) -> io::Result<()>;
 }

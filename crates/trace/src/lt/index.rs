@@ -1,7 +1,9 @@
-//! The end of a trace: a summary, where the checkpoints are, and where all that is.
+//! The end of a trace: a summary, where the checkpoints are, what is so of all of it, and where all
+//! that is.
 
 use std::io::{Read, Seek, SeekFrom};
 
+use super::closing::Closing;
 use super::error::Fault;
 use super::packet::{self, HEAD, Kind};
 use super::varint::{Plain, PutPlain};
@@ -37,13 +39,15 @@ pub struct Place {
     pub time: Timestamp,
 }
 
-/// Summary and checkpoints of a whole trace.
+/// What is known of a whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     /// Counts.
     pub summary: Summary,
     /// In the order of the file.
     pub checkpoints: Vec<Place>,
+    /// `None` before version 2.1, and where there is too much of it: then it must be read.
+    pub closing: Option<Closing>,
 }
 
 /// Length of the last packet.
@@ -83,7 +87,8 @@ impl Index {
         Ok(payload.and_then(|payload| Self::decode(&payload).ok()))
     }
 
-    /// Length of the end of a trace with so many checkpoints, or a little more.
+    /// Length of the end of a trace with so many checkpoints, without what is so of all of it, or a
+    /// little more.
     pub(super) fn longest(checkpoints: usize) -> u64 {
         const VARINT: u64 = 10;
         const FIELDS: u64 = 9;
@@ -101,6 +106,9 @@ impl Index {
             payload.put_signed(place.time.0.wrapping_sub(time) as i64);
             (offset, time) = (place.offset, place.time.0);
         }
+        if let Some(closing) = &self.closing {
+            closing.encode(&mut payload);
+        }
         payload
     }
 
@@ -117,6 +125,9 @@ impl Index {
             offset = further.ok_or(Fault::Unexpected("the place of a checkpoint"))?;
             time = time.wrapping_add(plain.signed()? as u64);
             index.checkpoints.push(Place { offset, time: Timestamp(time) });
+        }
+        if !plain.0.is_empty() {
+            index.closing = Some(Closing::decode(&mut plain)?);
         }
         Ok(index)
     }

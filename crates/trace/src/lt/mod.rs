@@ -30,6 +30,7 @@ mod backtraces;
 mod candidates;
 mod checkpoint;
 mod class;
+mod closing;
 mod coder;
 mod current;
 mod damages;
@@ -65,6 +66,7 @@ mod text;
 mod varint;
 mod writer;
 
+pub use closing::Closing;
 pub use error::{Cause, Damage, Error};
 pub use index::{Index, Place, Summary};
 pub use listing::{ColumnSizes, Listing, PacketFacts, PacketKind};
@@ -75,7 +77,7 @@ pub use writer::{NewBirth, Writer};
 pub const MAJOR: u64 = 2;
 
 /// Readers of an earlier minor version pass over what is new.
-pub const MINOR: u64 = 0;
+pub const MINOR: u64 = 1;
 
 /// A version of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

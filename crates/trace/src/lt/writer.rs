@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::backtraces::MAX_DEPTH;
 use super::checkpoint::Checkpoint;
 use super::class::class_of;
+use super::closing;
 use super::data::MAX_FRAMES;
 use super::dictionary::{Dictionary, fitted};
 use super::draft::Draft;
@@ -141,6 +142,7 @@ pub struct Writer<W> {
     sequence: u64,
     segment_start: Place,
     index: Index,
+    closing: closing::Draft,
 }
 
 impl<W: Write> Writer<W> {
@@ -178,6 +180,7 @@ impl<W: Write> Writer<W> {
             sequence: 0,
             segment_start: Place { offset: 0, time: start },
             index: Index::default(),
+            closing: closing::Draft::new(),
         };
         let header = header::encode(info);
         let mut packets = Vec::new();
@@ -225,6 +228,7 @@ impl<W: Write> Writer<W> {
         self.stack.truncate(common);
         self.stack.extend_from_slice(&backtrace[common..]);
         self.last_born_by = Some(self.actor);
+        self.closing.take_birth(birth.is_truncated);
         self.index.summary.allocations += 1;
         self.index.summary.samples = self.index.summary.samples.saturating_add(birth.samples);
         Ok(id)
@@ -260,6 +264,7 @@ impl<W: Write> Writer<W> {
         self.step(Step::Fact);
         let wait = self.wait(time);
         self.draft.fact_bytes += self.segment.facts.encode(&mut self.draft.facts, wait, fact);
+        self.closing.take_fact(fact);
         self.index.summary.facts += 1;
         Ok(())
     }
@@ -299,6 +304,7 @@ impl<W: Write> Writer<W> {
         self.close_packet()?;
         self.index.summary.duration = self.end.0.saturating_sub(self.start.0);
         self.index.summary.packets = self.sequence;
+        self.index.closing = self.closing.finish();
         let mut packets = Vec::new();
         packet::put(Kind::INDEX, &self.index.encode(), &mut packets);
         packet::put(Kind::END, &end_payload(self.output.written), &mut packets);
@@ -315,7 +321,7 @@ impl<W: Write> Writer<W> {
     /// Length of the trace in bytes if it were finished now, or a little more.
     pub fn finished_len(&self) -> u64 {
         let index = Index::longest(self.index.checkpoints.len());
-        self.output.written + self.draft.longest() as u64 + index
+        self.output.written + self.draft.longest() as u64 + index + self.closing.longest()
     }
 
     fn change(&mut self, time: Timestamp, id: AllocationId, is_promotion: bool) -> io::Result<()> {

@@ -8,12 +8,6 @@ use crate::ids::{DomainId, LocationCode, Size, ThreadId, Timestamp};
 use crate::told::{Birth, Told, What};
 use crate::{lt, memtrace};
 
-/// More facts do not wait.
-const MANY_FACTS: usize = 64;
-
-/// A trace that is no longer is read whole by whoever wants to know its end, in bytes.
-const SHORT: u64 = 16 << 10;
-
 /// Which format is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -39,14 +33,7 @@ pub struct AnyWriter<W>(Inner<W>);
 
 enum Inner<W> {
     Memtrace(Box<ToMemtrace<W>>),
-    Lt(Box<ToLt<W>>),
-}
-
-/// Facts wait for what follows them: a checkpoint goes before the last ones, so that they are found
-/// from the end of the trace alone.
-struct ToLt<W> {
-    writer: lt::Writer<W>,
-    waiting: Vec<Told>,
+    Lt(Box<lt::Writer<W>>),
 }
 
 struct ToMemtrace<W> {
@@ -65,10 +52,7 @@ impl<W: Write> AnyWriter<W> {
     /// Also when the sampling rate or the length of words is none.
     pub fn new(output: W, info: &TraceInfo, format: Format) -> io::Result<Self> {
         let inner = match format {
-            Format::Lt => {
-                let writer = lt::Writer::new(output, info)?;
-                Inner::Lt(Box::new(ToLt { writer, waiting: Vec::new() }))
-            }
+            Format::Lt => Inner::Lt(Box::new(lt::Writer::new(output, info)?)),
             Format::Memtrace(version) => Inner::Memtrace(Box::new(ToMemtrace {
                 writer: memtrace::Writer::new(output, info, version)?,
                 word_bits: info.word_bits,
@@ -92,7 +76,7 @@ impl<W: Write> AnyWriter<W> {
         locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<()> {
         match &mut self.0 {
-            Inner::Lt(to) => to.put(told, backtrace, locate),
+            Inner::Lt(writer) => put_lt(writer, told, backtrace, locate),
             Inner::Memtrace(writer) => writer.put(told, backtrace, locate),
         }
     }
@@ -104,10 +88,7 @@ impl<W: Write> AnyWriter<W> {
     /// The output's.
     pub fn extend(&mut self, time: Timestamp) -> io::Result<()> {
         match &mut self.0 {
-            Inner::Lt(to) => {
-                to.conclude()?;
-                to.writer.flush(time)
-            }
+            Inner::Lt(writer) => writer.flush(time),
             Inner::Memtrace(to) => to.writer.extend(time),
         }
     }
@@ -119,10 +100,7 @@ impl<W: Write> AnyWriter<W> {
     /// The output's.
     pub fn finish(self) -> io::Result<W> {
         match self.0 {
-            Inner::Lt(mut to) => {
-                to.conclude()?;
-                to.writer.finish()
-            }
+            Inner::Lt(writer) => writer.finish(),
             Inner::Memtrace(to) => to.writer.finish(),
         }
     }
@@ -143,40 +121,9 @@ impl<W: Write> AnyWriter<W> {
     /// Length of what was written so far and is good, in bytes.
     pub fn written(&self) -> u64 {
         match &self.0 {
-            Inner::Lt(to) => to.writer.written(),
+            Inner::Lt(writer) => writer.written(),
             Inner::Memtrace(to) => to.writer.written(),
         }
-    }
-}
-
-impl<W: Write> ToLt<W> {
-    fn put(
-        &mut self,
-        told: &Told,
-        backtrace: &[LocationCode],
-        locate: &mut dyn FnMut(LocationCode) -> Frame,
-    ) -> io::Result<()> {
-        if matches!(told.what, What::Fact(_)) && self.waiting.len() < MANY_FACTS {
-            self.waiting.push(told.clone());
-            return Ok(());
-        }
-        self.put_waiting()?;
-        put_lt(&mut self.writer, told, backtrace, locate)
-    }
-
-    fn put_waiting(&mut self) -> io::Result<()> {
-        for fact in self.waiting.drain(..) {
-            put_lt(&mut self.writer, &fact, &[], &mut |_| Frame::default())?;
-        }
-        Ok(())
-    }
-
-    /// Nothing follows what waits.
-    fn conclude(&mut self) -> io::Result<()> {
-        if !self.waiting.is_empty() && self.writer.finished_len() > SHORT {
-            self.writer.checkpoint()?;
-        }
-        self.put_waiting()
     }
 }
 

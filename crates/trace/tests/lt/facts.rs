@@ -2,7 +2,7 @@
 
 use lifetrace_trace::event::{GROWTH, growth_location};
 use lifetrace_trace::ids::LocationCode;
-use lifetrace_trace::lt::{Index, Reader};
+use lifetrace_trace::lt::{Closing, Index, Reader};
 
 use crate::sample;
 use crate::support::{What, frame, info, read_from, written};
@@ -51,6 +51,24 @@ fn the_index_counts_what_is_there() {
     assert_eq!(summary.facts, count(|it| matches!(it, What::Fact(_))));
     assert_eq!(summary.duration, told[told.len() - 1].time - info().start_time.0);
     assert_eq!(index.checkpoints.len(), 3);
+}
+
+/// As a reader of all that is told comes to it.
+#[test]
+fn the_index_says_what_is_so_of_all() {
+    let trace = sample::trace();
+    let index = Index::read(&mut std::io::Cursor::new(&trace)).unwrap().unwrap();
+    let mut closing = Closing::default();
+    for told in read_from(&mut Reader::open(&trace[..]).unwrap()) {
+        match told.what {
+            What::Birth(birth) => closing.take_birth(birth.is_truncated),
+            What::Fact(fact) => closing.take_fact(&fact),
+            _ => {}
+        }
+    }
+    assert!(closing.truncated_backtraces > 0 && closing.peak_resident.is_some());
+    assert_eq!(closing.facts.len(), 8, "{closing:?}");
+    assert_eq!(index.closing, Some(closing));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Every golden file, cut at every byte and with every single byte changed (of one with very many
-//! events, every 101st).
+//! events, and of one whose packets of events are those of a later minor version's, every 101st).
 //!
 //! Backtraces take most of the time to read, so they are read at some of the places only; the sample's
 //! are read at all of them, by the tests of damage.
@@ -54,9 +54,18 @@ fn lacks_one_stretch(some: &[Brief], all: &[Brief]) -> bool {
     some.len() <= all.len() && some[before..] == all[all.len() - after..]
 }
 
-/// Every byte; of a trace that takes long to read, some.
-fn places(len: usize, events: usize) -> impl Iterator<Item = usize> {
-    (0..len).step_by(if events > 20_000 { 101 } else { 1 })
+/// Every byte; of a trace that takes long to read, or has a twin, some.
+fn places(path: &Path, len: usize, events: usize) -> impl Iterator<Item = usize> {
+    (0..len).step_by(if events > 20_000 || has_later_twin(path) { 101 } else { 1 })
+}
+
+/// Whether the trace is there in a later minor version, too.
+fn has_later_twin(path: &Path) -> bool {
+    let name = path.to_str().unwrap().strip_suffix(".lt").unwrap();
+    let minor = name.rsplit_once("-v").and_then(|(_, version)| version.split_once('.'));
+    let Some((_, minor)) = minor else { return false };
+    let later = minor.parse::<u64>().unwrap() + 1;
+    Path::new(&format!("{}{later}.lt", name.strip_suffix(minor).unwrap())).exists()
 }
 
 #[test]
@@ -73,7 +82,7 @@ fn change_each_byte(path: &Path) {
     let mut trace = std::fs::read(path).unwrap();
     let all = read(&trace).unwrap().events;
     let longest = longest_part(&trace);
-    for at in places(trace.len(), all.len()) {
+    for at in places(path, trace.len(), all.len()) {
         trace[at] ^= 1 << (at % 8);
         let read = read(&trace).unwrap();
         let lost = all.len() - read.events.len().min(all.len());
@@ -94,7 +103,7 @@ fn what_is_before_any_cut_is_read() {
         let all = read(&trace).unwrap().events;
         let packets: Vec<_> = Listing::new(&trace[..]).map(Result::unwrap).collect();
         let mut least = 0;
-        for len in places(trace.len(), all.len()) {
+        for len in places(&path, trace.len(), all.len()) {
             let Some(read) = read(&trace[..len]) else {
                 assert!((len as u64) < packets[0].len, "{}: cut at {len}", path.display());
                 continue;

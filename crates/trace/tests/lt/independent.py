@@ -772,6 +772,20 @@ class Segment:
         return [len(frames), zlib.crc32(codes), *innermost[1], *places]
 
 
+def index(plain):
+    fields = [plain.varint() for _ in range(9)]
+    yield ["index", *fields]
+    for _ in range(2 * fields[8]):
+        plain.varint()
+    if plain.at == len(plain.data):
+        return
+    truncated, peak = plain.varint(), plain.varint()
+    yield ["closing", truncated, peak - 1 if peak else "-"]
+    for _ in range(plain.varint()):
+        tag = plain.varint()
+        yield ["of all", *Facts().fields(tag, Plain(plain.take(plain.varint())))]
+
+
 def lines(data):
     segment, headers = None, 0
     for kind, _, payload in packets(data):
@@ -785,7 +799,7 @@ def lines(data):
             yield from segment.data(payload)
         if kind == 4:
             plain = Plain(payload)
-            yield ["index", *(plain.varint() for _ in range(9))]
+            yield from index(plain)
 
 
 def main():

@@ -58,6 +58,13 @@ fn lines(trace: &[u8]) -> String {
     let fields =
         fields.into_iter().chain([it.duration, it.packets, index.checkpoints.len() as u64]);
     writeln!(out, "index{}", joined(fields)).unwrap();
+    if let Some(closing) = &index.closing {
+        let peak = figure(closing.peak_resident.map(|bytes| bytes.0));
+        writeln!(out, "closing\t{}\t{peak}", closing.truncated_backtraces).unwrap();
+        for fact in &closing.facts {
+            writeln!(out, "of all\t{}", fact_fields(fact)).unwrap();
+        }
+    }
     out
 }
 

@@ -1,7 +1,10 @@
 //! Any sequence of events is read as it was written.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use lifetrace_trace::event::{GROWTH, Source};
-use lifetrace_trace::fact::Fact;
+use lifetrace_trace::fact::{Fact, Label, Lost};
 use lifetrace_trace::ids::{Bytes, LocationCode, Size, Timestamp, Words};
 use lifetrace_trace::lt::{Reader, Writer};
 use proptest::prelude::*;
@@ -40,6 +43,36 @@ fn recursion() -> impl Strategy<Value = Vec<LocationCode>> {
     })
 }
 
+/// Few names, so that some are told again.
+fn fact() -> impl Strategy<Value = Fact> {
+    let text = || ".{0,8}".prop_map(Arc::from);
+    let name = || "[ab]{0,2}".prop_map(Arc::from);
+    prop_oneof![
+        text().prop_map(Fact::Marker),
+        name().prop_map(Fact::Notice),
+        (name(), number()).prop_map(|(reason, count)| Fact::Lost(Lost { reason, count })),
+        (name(), text()).prop_map(|(key, value)| Fact::Label(Label { key, value })),
+    ]
+}
+
+/// What the index should say of all: for each subject, what its facts come to.
+fn of_all(facts: impl Iterator<Item = Fact>) -> BTreeMap<String, Fact> {
+    let mut all = BTreeMap::new();
+    for fact in facts {
+        let subject = match &fact {
+            Fact::Notice(code) => format!("notice {code}"),
+            Fact::Lost(lost) => format!("lost {}", lost.reason),
+            Fact::Label(label) => format!("label {}", label.key),
+            _ => continue,
+        };
+        let before = all.insert(subject.clone(), fact);
+        if let (Some(Fact::Lost(before)), Some(Fact::Lost(sum))) = (before, all.get_mut(&subject)) {
+            sum.count = sum.count.saturating_add(before.count);
+        }
+    }
+    all
+}
+
 /// Ids mostly follow each other, deaths are mostly of blocks that live.
 fn what() -> impl Strategy<Value = What> {
     let id = prop_oneof![9 => 0..40u64, 1 => any::<u64>()];
@@ -55,7 +88,7 @@ fn what() -> impl Strategy<Value = What> {
         4 => birth,
         1 => id.clone().prop_map(What::Promotion),
         3 => id.prop_map(What::Collection),
-        1 => ".{0,8}".prop_map(|text| What::Fact(Fact::Marker(text.into()))),
+        1 => fact().prop_map(What::Fact),
     ]
 }
 
@@ -102,6 +135,14 @@ proptest! {
         prop_assert!(reader.is_complete());
         prop_assert_eq!(reader.damages(), &[]);
         prop_assert_eq!(read.len(), all.len());
+        let facts = all.iter().filter_map(|(told, _)| match &told.what {
+            What::Fact(fact) => Some(fact.clone()),
+            _ => None,
+        });
+        let closing = reader.index().unwrap().closing.clone().unwrap();
+        let (told, expected) = (closing.facts.len(), of_all(facts));
+        prop_assert_eq!(of_all(closing.facts.into_iter()), expected.clone());
+        prop_assert_eq!(told, expected.len());
         for (read, (written, _)) in read.iter().zip(&all) {
             prop_assert_eq!(read, written);
         }

@@ -1,13 +1,14 @@
 //! What was counted in a trace, against what its index says.
 
-use lifetrace_trace::lt::{Index, Passed, Place, Summary};
+use lifetrace_trace::fact::Fact;
+use lifetrace_trace::lt::{Closing, Index, Passed, Place, Summary};
 use lifetrace_trace::told::What;
 use serde::Serialize;
 
 use crate::human;
 
 /// What has been read. Its fields are those of `--json`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counted {
     allocations: u64,
     /// Of all allocations.
@@ -16,16 +17,23 @@ pub(super) struct Counted {
     promotions: u64,
     collections: u64,
     facts: u64,
+    /// What the index should say of the whole trace.
+    #[serde(skip)]
+    closing: Closing,
 }
 
 impl Counted {
     pub(super) fn take(&mut self, what: &What) {
         match what {
-            What::Fact(_) => self.facts += 1,
+            What::Fact(fact) => {
+                self.facts += 1;
+                self.closing.take_fact(fact);
+            }
             What::Promotion(_) => self.promotions += 1,
             What::Collection(_) => self.collections += 1,
             What::Birth(birth) => {
                 self.allocations += 1;
+                self.closing.take_birth(birth.is_truncated);
                 self.samples = self.samples.saturating_add(birth.samples);
             }
         }
@@ -54,16 +62,37 @@ impl Counted {
             ("packets", index.summary.packets, passed.packets),
             ("microseconds from start to end", index.summary.duration, duration),
         ];
-        let wrong = pairs.into_iter().filter(|(_, told, found)| told != found);
-        let mut errors: Vec<_> = wrong
-            .map(|(what, told, found)| format!("it says {told} {what}, there are {found}"))
-            .collect();
+        let mut errors = differences(&pairs);
+        errors.extend(index.closing.iter().flat_map(|closing| self.misstatements(closing)));
         let nowhere = index.checkpoints.iter().filter(|place| !is_there(place, passed));
         errors.extend(nowhere.take(1).map(|Place { offset, time }| {
             format!("it says that a checkpoint of time {} is at byte {offset}", time.0)
         }));
         errors
     }
+
+    /// What the index says of the whole trace otherwise.
+    fn misstatements(&self, told: &Closing) -> Vec<String> {
+        let found = &self.closing;
+        let peak = |closing: &Closing| closing.peak_resident.map_or(0, |peak| peak.0);
+        let numbers = [
+            ("backtraces too deep", told.truncated_backtraces, found.truncated_backtraces),
+            ("bytes of resident memory at most", peak(told), peak(found)),
+        ];
+        let mut errors = differences(&numbers);
+        let is_in = |fact: &&Fact, closing: &Closing| closing.facts.contains(fact);
+        let only_told = told.facts.iter().filter(|fact| !is_in(fact, found));
+        errors.extend(only_told.map(|fact| format!("it says {fact:?}, which is not so")));
+        let only_found = found.facts.iter().filter(|fact| !is_in(fact, told));
+        errors.extend(only_found.map(|fact| format!("it does not say {fact:?}")));
+        errors
+    }
+}
+
+/// What is told, and what was found.
+fn differences(numbers: &[(&str, u64, u64)]) -> Vec<String> {
+    let wrong = numbers.iter().filter(|(_, told, found)| told != found);
+    wrong.map(|(what, told, found)| format!("it says {told} {what}, there are {found}")).collect()
 }
 
 fn is_there(place: &Place, passed: &Passed) -> bool {
@@ -73,6 +102,7 @@ fn is_there(place: &Place, passed: &Passed) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use lifetrace_trace::fact::Exit;
     use lifetrace_trace::ids::{AllocationId, Timestamp};
 
     use super::*;
@@ -85,10 +115,11 @@ mod tests {
     fn sound() -> (Counted, Index, Passed) {
         let mut counted = Counted::default();
         (0..3).for_each(|id| counted.take(&What::Collection(AllocationId(id))));
-        counted.take(&What::from(lifetrace_trace::fact::Fact::Marker("here".into())));
+        counted.take(&What::from(Fact::Exit(Exit::Signal(9))));
         let summary =
             Summary { collections: 3, facts: 1, packets: 4, duration: 70, ..Summary::default() };
-        let index = Index { summary, checkpoints: vec![place(300)] };
+        let closing = Some(counted.closing.clone());
+        let index = Index { summary, checkpoints: vec![place(300)], closing };
         let passed = Passed { checkpoints: vec![place(100), place(300)], packets: 4, frames: 0 };
         (counted, index, passed)
     }
@@ -116,5 +147,17 @@ mod tests {
         assert_eq!(errors(|it| it.checkpoints[0].offset += 1), wrong_place);
         assert_eq!(errors(|it| it.checkpoints[0].time.0 += 1).len(), 1);
         assert_eq!(counted.errors_of(&index, &passed, 71).len(), 1);
+        assert_eq!(errors(|it| it.closing = None), Vec::<String>::new());
+        let of_all = |change: fn(&mut Closing)| {
+            let mut index = index.clone();
+            change(index.closing.as_mut().unwrap());
+            counted.errors_of(&index, &passed, 70)
+        };
+        let deep = ["it says 4 backtraces too deep, there are 0"];
+        assert_eq!(of_all(|it| it.truncated_backtraces = 4), deep);
+        assert_eq!(of_all(|it| it.facts.clear()), ["it does not say Exit(Signal(9))"]);
+        let other_exit =
+            ["it says Exit(Unknown), which is not so", "it does not say Exit(Signal(9))"];
+        assert_eq!(of_all(|it| it.facts = vec![Fact::Exit(Exit::Unknown)]), other_exit);
     }
 }

@@ -41,7 +41,8 @@ impl Verdict {
 
     /// The line about a trace that is whole.
     pub(super) fn text(&self) -> String {
-        let counts = self.counted.map(|counted| counted.text(self.packets)).unwrap_or_default();
+        let counts =
+            self.counted.as_ref().map(|counted| counted.text(self.packets)).unwrap_or_default();
         format!("{}: ok: {counts}\n", self.file)
     }
 
