@@ -11,18 +11,22 @@ use super::options::Options;
 use super::record::Record;
 use super::row::{COLUMNS, PROMOTED_COLUMNS, Rounds};
 use super::run::Runner;
-use super::variant::{BARE, Means, Variant, lifetrace, plain};
+use super::variant::{BARE, MEMTRACE, Means, Variant, lifetrace, plain};
 use super::{need, program};
 
 /// The record's name.
 const RECORD: &str = "ocaml";
 
-/// Rates are per word.
+/// The program that has Memtrace linked in, which alone makes it faster or slower, and does not use it.
+const MEMTRACE_OFF: &str = "memtrace-off";
+
+/// Rates are per word; a baseline stands before those that are compared with it.
 const VARIANTS: &[Variant] = &[
     plain(BARE, BARE, &[], &[]),
     plain("bare-again", BARE, &[], &[]),
     lifetrace("1e-5", &["--rate", "1e-5"]),
     lifetrace("1e-4", &["--rate", "1e-4"]),
+    Variant { means: Means::Built(MEMTRACE, &[]), ..plain(MEMTRACE_OFF, BARE, &[], &[]) },
     memtrace("memtrace-1e-5", "1e-5"),
     memtrace("memtrace-1e-4", "1e-4"),
 ];
@@ -39,7 +43,7 @@ const LIMITS: &[(&str, &str, f64)] = &[
 ];
 
 const fn memtrace(name: &'static str, rate: &'static str) -> Variant {
-    Variant { means: Means::Memtrace(rate), ..plain(name, BARE, &[], &[]) }
+    Variant { means: Means::Memtrace(rate), ..plain(name, MEMTRACE_OFF, &[], &[]) }
 }
 
 /// Measures the workloads and variants that are wanted and can be run here.
@@ -91,6 +95,14 @@ fn judge(workload: &str, variant: &str, ratio: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_baseline_stands_before_what_is_compared_with_it() {
+        for (index, variant) in VARIANTS.iter().enumerate() {
+            let before = &VARIANTS[..=index];
+            assert!(before.iter().any(|one| one.name == variant.baseline), "{}", variant.name);
+        }
+    }
 
     #[test]
     fn limits_are_of_what_is_measured() {

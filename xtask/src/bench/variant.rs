@@ -103,7 +103,9 @@ impl Variant {
     pub fn refuses(&self, workload: &Workload) -> Option<&'static str> {
         match self.means {
             Means::Heaptrack if workload.in_child => Some("heaptrack does not follow children"),
-            Means::Memtrace(_) if workload.built_with(MEMTRACE).is_none() => {
+            Means::Memtrace(_) | Means::Built(MEMTRACE, _)
+                if workload.built_with(MEMTRACE).is_none() =>
+            {
                 Some("ocamlfind does not know memtrace: opam install memtrace")
             }
             Means::Built(what, _) if workload.built_with(what).is_none() => {
