@@ -36,7 +36,7 @@ struct Peak {
 
 /// What a process had at its highest is told if so small a part of its time, one in so many, has
 /// passed since the last look.
-const UNSEEN: u64 = 8;
+pub(crate) const UNSEEN: u32 = 8;
 
 impl Notes {
     /// Adds a note; its time is no earlier than the last one's.
@@ -59,7 +59,7 @@ impl Notes {
     pub(crate) fn peak(&self, now: MonotonicNanos) -> Option<Bytes> {
         let Peak { bytes, first_look, last_look } = self.state().peak?;
         let (unseen, all) = (now.0.saturating_sub(last_look.0), now.0.saturating_sub(first_look.0));
-        (unseen <= all / UNSEEN).then_some(bytes)
+        (unseen <= all / u64::from(UNSEEN)).then_some(bytes)
     }
 
     /// Takes all.

@@ -6,7 +6,8 @@
 //!
 //! The observer is a thread of its own, because a look at a large process can take the kernel a
 //! second. A process in which nothing happens is looked at less and less often, down to one look in
-//! [`SLEEPIEST`] intervals; one at which a look takes long, so rarely that looking takes less than a
+//! [`SLEEPIEST`] intervals, but while it is young so often that its [peak](Notes::peak) is known
+//! whenever it ends; one at which a look takes long, so rarely that looking takes less than a
 //! hundredth of the time. A process leaves the list when its session lets go of its [`Notes`].
 
 mod counters;
@@ -23,13 +24,17 @@ use lifetrace_transport::message::ThreadId;
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
-use crate::notes::{Note, Notes};
+use crate::notes::{Note, Notes, UNSEEN};
 use crate::threads;
 use counters::ProcessFigures;
 use names::ThreadNames;
 
 /// The longest time between two looks at a process that sleeps, in intervals.
 const SLEEPIEST: u32 = 16;
+
+/// One part in so many of the time that a process has been watched may pass until the next look:
+/// half of what may be [unseen](crate::notes::UNSEEN), since a look may come late.
+const YOUNG: u32 = 2 * UNSEEN;
 
 /// A look may take this part of the time until the next.
 const BUDGET: u32 = 100;
@@ -114,6 +119,7 @@ struct Watched {
     notes: Notes,
     figures: Option<ProcessFigures>,
     names: ThreadNames,
+    since: Instant,
     due: Instant,
     /// The time to the next look, in intervals.
     step: u32,
@@ -144,8 +150,16 @@ impl Observer {
             Errand::Watch(pid, notes) => {
                 let figures = self.wants_counters.then(|| ProcessFigures::open(pid)).flatten();
                 let names = ThreadNames::new(pid);
-                let due = Instant::now();
-                self.watched.push(Watched { pid, notes, figures, names, due, step: 1 });
+                let since = Instant::now();
+                self.watched.push(Watched {
+                    pid,
+                    notes,
+                    figures,
+                    names,
+                    since,
+                    due: since,
+                    step: 1,
+                });
             }
             Errand::ThreadStarted { pid, thread, os_id } => {
                 if let Some(watched) = self.find(pid) {
@@ -192,7 +206,7 @@ impl Watched {
         }
         self.step = if moved { 1 } else { (self.step * 2).min(SLEEPIEST) };
         let cost = begun.elapsed();
-        self.due = begun + (interval * self.step).max(cost * BUDGET);
+        self.due = begun + rest(interval, self.step, begun - self.since).max(cost * BUDGET);
     }
 
     /// Whether anything has changed since the last time, as far as can be told.
@@ -211,6 +225,11 @@ impl Watched {
             self.notes.add(Note { time: monotonic_now(), fact });
         }
     }
+}
+
+/// The time to the next look at a process that has been watched for so long.
+fn rest(interval: Duration, step: u32, watched: Duration) -> Duration {
+    (interval * step).min(interval.max(watched / YOUNG))
 }
 
 #[cfg(test)]

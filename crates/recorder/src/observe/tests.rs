@@ -31,3 +31,17 @@ fn names_without_counters() {
     observer.thread_started(pid, ThreadId(3), os_id);
     wait_for(&notes, |fact| !matches!(fact, Fact::Counters(_)));
 }
+
+/// However a process sleeps, and whenever it ends after its first moments.
+#[test]
+fn little_of_a_process_passes_unseen() {
+    let interval = Duration::from_millis(100);
+    let (mut watched, mut step, mut longest) = (Duration::ZERO, 1, Duration::ZERO);
+    while watched < interval * 1000 {
+        let rest = rest(interval, step, watched);
+        assert!(rest <= interval || rest <= (watched + rest) / UNSEEN, "{rest:?} at {watched:?}");
+        (watched, longest) = (watched + rest, longest.max(rest));
+        step = (step * 2).min(SLEEPIEST);
+    }
+    assert_eq!(longest, interval * SLEEPIEST);
+}
