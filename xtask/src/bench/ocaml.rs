@@ -94,14 +94,12 @@ fn judge(workload: &str, variant: &str, ratio: f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::variant::tests::check_baselines;
     use super::*;
 
     #[test]
     fn a_baseline_stands_before_what_is_compared_with_it() {
-        for (index, variant) in VARIANTS.iter().enumerate() {
-            let before = &VARIANTS[..=index];
-            assert!(before.iter().any(|one| one.name == variant.baseline), "{}", variant.name);
-        }
+        check_baselines(VARIANTS);
     }
 
     #[test]

@@ -139,13 +139,17 @@ fn jemalloc_profiles() -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     #[test]
     fn a_baseline_stands_before_what_is_compared_with_it() {
-        for (index, variant) in VARIANTS.iter().enumerate() {
-            let before = &VARIANTS[..=index];
+        check_baselines(VARIANTS);
+    }
+
+    pub fn check_baselines(variants: &[Variant]) {
+        for (index, variant) in variants.iter().enumerate() {
+            let before = &variants[..=index];
             assert!(before.iter().any(|one| one.name == variant.baseline), "{}", variant.name);
         }
     }

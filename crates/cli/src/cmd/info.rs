@@ -1,6 +1,6 @@
 //! `lifetrace info`
 //!
-//! A finished `.lt` trace has an index, which says the numbers in an instant, whatever the trace's
+//! A finished `.lt` trace has an index, which says numbers and facts in an instant, whatever its
 //! length; all others are read from the first event to the last.
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::{summary, terminal};
 pub struct Args {
     /// The trace; - is standard input
     trace: PathBuf,
-    /// Read all of the trace, for the facts between its start and its end, and to find damage
+    /// Read all of the trace, to count what its index does not, and to find damage
     #[arg(long)]
     all: bool,
     /// Write JSON (see docs/json.md)

@@ -33,7 +33,7 @@ fn expected() -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// Of a golden file, by its name. Other files are recordings of no matter which.
-fn version(path: &Path) -> Option<Version> {
+pub fn version(path: &Path) -> Option<Version> {
     let (_, version) = path.file_stem()?.to_str()?.rsplit_once("-v")?;
     let (major, minor) = version.split_once('.')?;
     Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })

@@ -7,8 +7,9 @@
 use std::path::Path;
 
 use lifetrace_trace::event::Event;
-use lifetrace_trace::lt::{Item, Listing, PacketKind, Reader};
+use lifetrace_trace::lt::{Item, Listing, PacketKind, Reader, Version};
 
+use crate::golden::version;
 use crate::support::{fixtures_with, read_from};
 
 /// Time, what happened, and to which block; of a fact, nothing more.
@@ -61,11 +62,10 @@ fn places(path: &Path, len: usize, events: usize) -> impl Iterator<Item = usize>
 
 /// Whether the trace is there in a later minor version, too.
 fn has_later_twin(path: &Path) -> bool {
-    let name = path.to_str().unwrap().strip_suffix(".lt").unwrap();
-    let minor = name.rsplit_once("-v").and_then(|(_, version)| version.split_once('.'));
-    let Some((_, minor)) = minor else { return false };
-    let later = minor.parse::<u64>().unwrap() + 1;
-    Path::new(&format!("{}{later}.lt", name.strip_suffix(minor).unwrap())).exists()
+    let Some(Version { major, minor }) = version(path) else { return false };
+    let this = format!("-v{major}.{minor}.lt");
+    let name = path.to_str().unwrap().strip_suffix(&this).unwrap();
+    Path::new(&format!("{name}-v{major}.{}.lt", minor + 1)).exists()
 }
 
 #[test]
