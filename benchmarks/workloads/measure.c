@@ -1,8 +1,11 @@
 // Runs a command and leaves in a file what it and its children used:
-//   measure FILE [NAME=VALUE]... -- COMMAND...
-// writes `user_us system_us wall_us peak_kib`. The settings are for the command alone. It calls no
-// malloc before the command has ended (without settings), so under a recorder it leaves no sample.
+//   measure FILE [@N | @^N] [NAME=VALUE]... -- COMMAND...
+// writes `user_us system_us wall_us peak_kib`. The settings are for the command alone. @N has it run on
+// processor N, @^N on all others. It calls no malloc before the command has ended (without settings), so
+// under a recorder it leaves no sample.
+#define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +34,18 @@ static void leave(const char *file, const struct rusage *used, long long wall) {
     close(descriptor);
 }
 
+static int pin(const char *place) {
+    cpu_set_t set;
+    int is_not = place[0] == '^', number = atoi(place + is_not);
+    CPU_ZERO(&set);
+    for (int at = 0; at < CPU_SETSIZE; at++)
+        if ((at == number) != is_not) CPU_SET(at, &set);
+    return sched_setaffinity(0, sizeof set, &set);
+}
+
 int main(int count, char **arguments) {
     int at = 2;
+    if (at < count && arguments[at][0] == '@' && pin(arguments[at++] + 1) != 0) return 125;
     for (; at < count && strcmp(arguments[at], "--") != 0; at++) putenv(arguments[at]);
     if (at + 1 >= count) return 125;
     long long start = now();

@@ -12,8 +12,10 @@
 //! by C code         collect ─ walk ─ waiting ─ ticket ─▶ callback, at the next safe point
 //! ```
 //!
-//! For all others (`Printexc.get_callstack`) it does what the function did. Whoever calls it holds the
-//! runtime's lock. It may be called where the program's stack has nearly ended, so it runs on ours.
+//! A ticket for a callback that comes at once is made by the thunk that the jump leads to: a sample fetches our code
+//! anew, so as little as can be of it. For all others (`Printexc.get_callstack`) [`collect`] does what the
+//! function did. Whoever calls it holds the runtime's lock. It may be called where the program's stack has
+//! nearly ended, so it runs on ours.
 //!
 //! [`Chain`]: lifetrace_agent::chain::Chain
 
@@ -40,7 +42,7 @@ use crate::{callbacks, start, thunks};
 pub(crate) const MARK: usize = 0x5_1f7a;
 
 /// Printexc keeps the frames by a variable on the stack, so near us; Memprof by a static one.
-const NEAR: usize = 1 << 16;
+pub(crate) const NEAR: usize = 1 << 16;
 
 /// Words of the runtime's array at first, as it has it.
 const FIRST_LENGTH: usize = 32;
@@ -75,20 +77,11 @@ struct Stack<'a> {
 static PATCH: Patch = Patch::new();
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
-/// A walk that the callback is to make which comes at once.
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
-    first: State,
-    /// Of the blocks that the innermost frame allocates together, which one it is.
-    allocation: usize,
-}
-
 struct Shared<T>(UnsafeCell<T>);
 
 // SAFETY: used under the runtime's lock.
 unsafe impl<T> Sync for Shared<T> {}
 
-static WANTED: Shared<Option<Wanted>> = Shared(UnsafeCell::new(None));
 static WAITING: Shared<Waiting> = Shared(UnsafeCell::new(Waiting::new()));
 
 /// Takes the runtime's place, if that can be: to be called before there is any OCaml code. Memprof is then to
@@ -175,12 +168,9 @@ fn for_memprof(
     first: State,
     allocation: Option<usize>,
 ) -> isize {
-    let ticket = match allocation {
-        Some(allocation) => {
-            // SAFETY: under the runtime's lock, and nobody keeps a reference.
-            unsafe { *WANTED.0.get() = Some(Wanted { first, allocation }) };
-            Some(Ticket::Wanted)
-        }
+    let block = allocation.and_then(|block| u32::try_from(block).ok());
+    let ticket = match block.filter(|block| *block <= Ticket::LAST_BLOCK) {
+        Some(block) => Some(Ticket::Wanted(block)),
         None => postpone(runtime, first),
     };
     // What can't wait with us the runtime has to keep.
@@ -255,16 +245,12 @@ fn name_allocation(
 }
 
 /// Makes the walk that is wanted, the stack being as it was then.
-fn walk_wanted(entered: &mut Entered, runtime: &'static Runtime) -> bool {
-    // SAFETY: under the runtime's lock, and nobody keeps a reference.
-    let wanted = unsafe { (*WANTED.0.get()).take() };
-    let Some(Wanted { first, allocation }) =
-        wanted.filter(|wanted| runtime.stack_state() == Some(wanted.first))
-    else {
+fn walk_wanted(entered: &mut Entered, runtime: &'static Runtime, block: u32) -> bool {
+    let Some(first) = runtime.stack_state() else {
         entered.session().header.count_lost(LostReason::Reentrant);
         return false;
     };
-    let walk = walk(entered, runtime, first, Some(allocation));
+    let walk = walk(entered, runtime, first, Some(block as usize));
     let limit = limit(entered);
     walk != Walk::Lost && entered.managed.tell_walk(limit, walk != Walk::Whole)
 }
@@ -274,7 +260,7 @@ pub(crate) fn redeem(entered: &mut Entered, runtime: &'static Runtime, frames: &
     match Ticket::of(frames) {
         None => take(entered, runtime, frames),
         Some(Ticket::Lost) => false,
-        Some(Ticket::Wanted) => walk_wanted(entered, runtime),
+        Some(Ticket::Wanted(block)) => walk_wanted(entered, runtime, block),
         Some(Ticket::Waiting(place)) => {
             // SAFETY: under the runtime's lock, and nobody keeps a reference.
             let waiting = unsafe { &mut *WAITING.0.get() };

@@ -12,25 +12,31 @@ const LOWEST_SLOT: u64 = 1 << 16;
 pub(crate) enum Ticket {
     /// Nothing could be found out.
     Lost,
-    /// The callback is to walk.
-    Wanted,
+    /// The callback, which comes at once, is to walk. Of the blocks that the innermost frame allocates
+    /// together it is this one, at most [`LAST_BLOCK`](Self::LAST_BLOCK).
+    Wanted(u32),
     /// The backtrace is among those that wait.
     Waiting(Place),
 }
 
 impl Ticket {
+    /// The compiler counts them in a byte.
+    pub(crate) const LAST_BLOCK: u32 = 255;
+
+    /// What word asks for a walk for the first block; the next ones' are 2 more each.
+    pub(crate) const FIRST_WANTED: u64 = immediate(1);
+
     /// Numbers from this one on are places.
-    const PLACES: u64 = 2;
+    const PLACES: u64 = 2 + Self::LAST_BLOCK as u64;
 
     /// An immediate that is no slot.
     pub(crate) fn word(self) -> u64 {
-        const { assert!((Self::PLACES + Place::NUMBERS) << 1 < LOWEST_SLOT) };
-        let number = match self {
-            Ticket::Lost => 0,
-            Ticket::Wanted => 1,
-            Ticket::Waiting(place) => Self::PLACES + place.number(),
-        };
-        number << 1 | 1
+        const { assert!(immediate(Self::PLACES + Place::NUMBERS) < LOWEST_SLOT) };
+        match self {
+            Ticket::Lost => immediate(0),
+            Ticket::Wanted(block) => Self::FIRST_WANTED + 2 * u64::from(block),
+            Ticket::Waiting(place) => immediate(Self::PLACES + place.number()),
+        }
     }
 
     /// Of a callstack, if it is one.
@@ -38,10 +44,14 @@ impl Ticket {
         let [word] = frames else { return None };
         (*word < LOWEST_SLOT).then(|| match word >> 1 {
             0 => Ticket::Lost,
-            1 => Ticket::Wanted,
-            place => Ticket::Waiting(Place::of(place - Self::PLACES)),
+            number if number < Self::PLACES => Ticket::Wanted(number as u32 - 1),
+            number => Ticket::Waiting(Place::of(number - Self::PLACES)),
         })
     }
+}
+
+const fn immediate(number: u64) -> u64 {
+    number << 1 | 1
 }
 
 #[cfg(test)]
@@ -51,7 +61,8 @@ mod tests {
     #[test]
     fn tickets_are_read_again() {
         let places = (0..Place::NUMBERS).map(|number| Ticket::Waiting(Place::of(number)));
-        for ticket in places.chain([Ticket::Lost, Ticket::Wanted]) {
+        let blocks = (0..=Ticket::LAST_BLOCK).map(Ticket::Wanted);
+        for ticket in places.chain(blocks).chain([Ticket::Lost]) {
             assert!(ticket.word() % 2 == 1 && ticket.word() < LOWEST_SLOT);
             assert_eq!(Ticket::of(&[ticket.word()]), Some(ticket));
         }

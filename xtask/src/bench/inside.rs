@@ -15,7 +15,7 @@ use super::program;
 use super::record::Record;
 use super::row::COLUMNS;
 use super::run::Runner;
-use super::variant::{BARE, Means, Variant, lifetrace, plain};
+use super::variant::{BARE, Variant, built, lifetrace, plain};
 use super::workload::{Workload, workload};
 use crate::shell;
 
@@ -71,21 +71,12 @@ const WORKLOADS: &[Work] = &[
     },
 ];
 
-const fn built(
-    name: &'static str,
-    baseline: &'static str,
-    what: &'static str,
-    settings: &'static [&'static str],
-) -> Variant {
-    Variant { means: Means::Built(what, settings), ..plain(name, baseline, &[], &[]) }
-}
-
 /// Measures the workloads and variants that are wanted.
 ///
 /// # Errors
 /// If something cannot be built, run or written.
 pub fn run(words: &[&str]) -> Result<()> {
-    let options = Options::parse(words)?;
+    let options = Options::parse(words)?.one_at_a_time()?;
     options
         .check_names(WORKLOADS.iter().map(|work| work.name), VARIANTS.iter().map(|one| one.name))?;
     let variants = wanted(VARIANTS, &options);

@@ -24,7 +24,17 @@ pub struct Usage {
 }
 
 /// The program that measures.
+#[derive(Clone)]
 pub struct Launcher(PathBuf);
+
+/// Where a command may run: as the program that measures wants to have it.
+pub type Place = &'static str;
+
+/// On the first processor alone.
+pub const ON_FIRST: Place = "@0";
+
+/// On all but the first.
+pub const ON_OTHERS: Place = "@^0";
 
 impl Launcher {
     /// Builds it in `folder`.
@@ -37,9 +47,15 @@ impl Launcher {
 
     /// The words that run `command`, with `settings` (`NAME=VALUE`) in its environment alone, and
     /// leave what it used in the file `usage`.
-    pub fn words(&self, usage: &Path, settings: &[&str], command: &[OsString]) -> Vec<OsString> {
+    pub fn words(
+        &self,
+        usage: &Path,
+        place: Option<Place>,
+        settings: &[&str],
+        command: &[OsString],
+    ) -> Vec<OsString> {
         let mut words = vec![self.0.clone().into(), usage.into()];
-        words.extend(settings.iter().map(OsString::from));
+        words.extend(place.iter().chain(settings).map(OsString::from));
         words.push("--".into());
         words.extend(command.iter().cloned());
         words
@@ -78,12 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_and_the_settings_are_the_commands() {
+    fn the_exit_code_the_settings_and_the_place_are_the_commands() {
         let folder = tempfile::tempdir().unwrap();
         let launcher = Launcher::build(folder.path()).unwrap();
         let file = folder.path().join("usage");
-        let command = ["sh", "-c", "exit $CODE"].map(OsString::from);
-        let words = launcher.words(&file, &["CODE=7"], &command);
+        let command =
+            ["sh", "-c", "grep -q '^Cpus_allowed_list:.0$' /proc/self/status && exit $CODE"]
+                .map(OsString::from);
+        let words = launcher.words(&file, Some(ON_FIRST), &["CODE=7"], &command);
         let status = std::process::Command::new(&words[0]).args(&words[1..]).status().unwrap();
         assert_eq!(status.code(), Some(7));
         assert!(usage(&file).unwrap().peak_bytes > 0.0);

@@ -27,7 +27,7 @@ const SLOW_EVERY: usize = 3;
 /// # Errors
 /// If something cannot be built, run or written.
 pub fn run(words: &[&str]) -> Result<()> {
-    let options = Options::parse(words)?;
+    let options = Options::parse(words)?.one_at_a_time()?;
     options.check_names(PLANS.iter().map(|one| one.name), VARIANTS.iter().map(|one| one.name))?;
     let variants = wanted(VARIANTS, &options);
     let mut record = options.recorded.then(|| Record::open(RECORD, COLUMNS)).transpose()?;
@@ -86,7 +86,8 @@ pub fn measure(
     Ok(results)
 }
 
-fn accepting(variants: &[&'static Variant], workload: &Workload) -> Vec<&'static Variant> {
+/// Those that can be run with `workload`; says why others can't.
+pub fn accepting(variants: &[&'static Variant], workload: &Workload) -> Vec<&'static Variant> {
     let accepts = |variant: &&&Variant| {
         let reason = variant.refuses(workload);
         if let Some(reason) = reason {

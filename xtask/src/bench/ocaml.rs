@@ -1,24 +1,33 @@
-//! What recording costs OCaml programs, and what Memtrace costs them.
+//! What recording costs OCaml programs, what Memtrace costs them, and what the runtime's sampler costs alone.
 //!
-//! As [`native`](super::native), in the same rounds. What OCaml's collector promotes is recorded beside each ratio:
+//! As [`native`](super::native), in the same rounds, or with the runs of a round [`at_once`]. What OCaml's collector promotes is recorded beside each ratio:
 //! samples take words of the minor heap, which shifts its collections, and so what they find alive.
+
+use std::path::Path;
 
 use anyhow::Result;
 
-use super::native::{measure, wanted};
-use super::ocaml_workload::PLANS;
+use super::native::{self, wanted};
+use super::ocaml_workload::{PLANS, Plan};
 use super::options::Options;
 use super::record::Record;
 use super::row::{COLUMNS, PROMOTED_COLUMNS, Rounds};
 use super::run::Runner;
-use super::variant::{BARE, MEMTRACE, Means, Variant, lifetrace, plain};
-use super::{need, program};
+use super::spread::{median, median_interval};
+use super::variant::{BARE, MEMTRACE, Means, SAMPLER, Variant, built, lifetrace, plain};
+use super::{at_once, need, program};
 
 /// The record's name.
 const RECORD: &str = "ocaml";
 
+/// Likewise, of what was measured at once.
+const RECORD_AT_ONCE: &str = "ocaml-at-once";
+
 /// The program that has Memtrace linked in, which alone makes it faster or slower, and does not use it.
 const MEMTRACE_OFF: &str = "memtrace-off";
+
+/// Likewise, with the module that can start the runtime's sampler.
+const SAMPLER_OFF: &str = "sampler-off";
 
 /// Rates are per word; a baseline stands before those that are compared with it.
 const VARIANTS: &[Variant] = &[
@@ -26,7 +35,10 @@ const VARIANTS: &[Variant] = &[
     plain("bare-again", BARE, &[], &[]),
     lifetrace("1e-5", &["--rate", "1e-5"]),
     lifetrace("1e-4", &["--rate", "1e-4"]),
-    Variant { means: Means::Built(MEMTRACE, &[]), ..plain(MEMTRACE_OFF, BARE, &[], &[]) },
+    built(SAMPLER_OFF, BARE, SAMPLER, &[]),
+    built("sampler-1e-5", SAMPLER_OFF, SAMPLER, &["SAMPLING_RATE=1e-5"]),
+    built("sampler-1e-4", SAMPLER_OFF, SAMPLER, &["SAMPLING_RATE=1e-4"]),
+    built(MEMTRACE_OFF, BARE, MEMTRACE, &[]),
     memtrace("memtrace-1e-5", "1e-5"),
     memtrace("memtrace-1e-4", "1e-4"),
 ];
@@ -55,18 +67,31 @@ pub fn run(words: &[&str]) -> Result<()> {
     options.check_names(PLANS.iter().map(|one| one.name), VARIANTS.iter().map(|one| one.name))?;
     let variants = wanted(VARIANTS, &options);
     let columns = format!("{COLUMNS},{PROMOTED_COLUMNS}");
-    let mut record = options.recorded.then(|| Record::open(RECORD, &columns)).transpose()?;
+    let name = if options.at_once { RECORD_AT_ONCE } else { RECORD };
+    let mut record = options.recorded.then(|| Record::open(name, &columns)).transpose()?;
     let folder = program::folder()?;
     let runner = Runner::build(&folder)?;
     println!("{columns}");
     for plan in PLANS.iter().filter(|plan| options.wants_workload(plan.name)) {
         if need::is_met(plan.name, plan.needs) {
-            let workload = plan.make(&folder)?;
-            let rounds = measure(&runner, &workload, &variants, options.rounds)?;
-            tell(workload.name, &rounds, record.as_mut())?;
+            let rounds = measure(&runner, plan, &folder, &variants, &options)?;
+            tell(plan.name, &rounds, record.as_mut())?;
         }
     }
     Ok(())
+}
+
+fn measure(
+    runner: &Runner,
+    plan: &Plan,
+    folder: &Path,
+    variants: &[&'static Variant],
+    options: &Options,
+) -> Result<Rounds> {
+    if options.at_once {
+        return at_once::measure(runner, plan, folder, variants, options.rounds);
+    }
+    native::measure(runner, &plan.make(folder)?, variants, options.rounds)
 }
 
 /// Records the rows of a workload, or prints them.
@@ -77,19 +102,26 @@ fn tell(workload: &str, rounds: &Rounds, mut record: Option<&mut Record>) -> Res
             None => println!("{row}"),
         }
     }
-    for (variant, ratio) in rounds.ratios()? {
-        judge(workload, variant, ratio);
+    for (variant, ratios) in rounds.ratios()? {
+        let limit = LIMITS.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
+        if let Some((_, _, limit)) = limit {
+            println!("{workload} {variant}: {}", verdict(&ratios, *limit));
+        }
     }
     Ok(())
 }
 
-/// Says whether a ratio is within its limit, if it has one.
-fn judge(workload: &str, variant: &str, ratio: f64) {
-    let limit = LIMITS.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
-    if let Some((_, _, limit)) = limit {
-        let verdict = if ratio <= *limit { "within" } else { "BEYOND" };
-        println!("{workload} {variant}: {ratio:.4}, {verdict} the limit of {limit:.2}");
-    }
+/// Says whether the middle of `ratios` is within its limit, as far as they are enough to say so.
+fn verdict(ratios: &[f64], limit: f64) -> String {
+    let middle = median(ratios.iter().copied()).unwrap_or(f64::NAN);
+    let is_within = if middle <= limit { "within" } else { "BEYOND" };
+    let Some([low, high]) = median_interval(ratios.iter().copied()) else {
+        return format!(
+            "{middle:.4}, {is_within} the limit of {limit:.2}; too few rounds to be sure"
+        );
+    };
+    let sure = if (low..=high).contains(&limit) { ", undecided" } else { "" };
+    format!("{middle:.4} (95 %: {low:.4} to {high:.4}), {is_within} the limit of {limit:.2}{sure}")
 }
 
 #[cfg(test)]
@@ -100,6 +132,19 @@ mod tests {
     #[test]
     fn a_baseline_stands_before_what_is_compared_with_it() {
         check_baselines(VARIANTS);
+    }
+
+    #[test]
+    fn a_limit_inside_the_interval_is_undecided() {
+        let ratios = [1.02, 1.04, 1.05, 1.05, 1.06, 1.06, 1.06, 1.07, 1.2];
+        let said = "1.0600 (95 %: 1.0400 to 1.0700), BEYOND the limit of 1.03";
+        assert_eq!(verdict(&ratios, 1.03), said);
+        let said = "1.0600 (95 %: 1.0400 to 1.0700), BEYOND the limit of 1.05, undecided";
+        assert_eq!(verdict(&ratios, 1.05), said);
+        let said = "1.0600 (95 %: 1.0400 to 1.0700), within the limit of 1.10";
+        assert_eq!(verdict(&ratios, 1.10), said);
+        let said = "1.0400, within the limit of 1.10; too few rounds to be sure";
+        assert_eq!(verdict(&ratios[..3], 1.10), said);
     }
 
     #[test]

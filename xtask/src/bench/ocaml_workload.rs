@@ -1,7 +1,8 @@
 //! What `bench ocaml` runs: programs of `benchmarks/workloads/ocaml`, and OCaml's own compiler.
 //!
-//! Where ocamlfind knows Memtrace, each is also built with it: as Memtrace's users do, with one more line at the
-//! beginning. Debian's compiler is a program without that line, so it is linked again from its own libraries.
+//! Each is also built with a module before it that starts the runtime's sampler and does nothing else, and, where
+//! ocamlfind knows Memtrace, with that: as Memtrace's users do, with one more line at the
+//! beginning. Debian's compiler is a program without such lines, so it is linked again from its own libraries.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +13,7 @@ use anyhow::Result;
 
 use super::need::Need;
 use super::program;
-use super::variant::MEMTRACE;
+use super::variant::{MEMTRACE, SAMPLER};
 use super::workload::{Share, Workload, workload};
 use crate::shell;
 
@@ -84,8 +85,9 @@ fn written(folder: &Path, name: &'static str, amount: OsString) -> Result<Worklo
     copy(folder, &program::source(&format!("ocaml/{name}.ml")), name)?;
     let words = |program: PathBuf| vec![program.into(), amount.clone()];
     let bare = words(build(folder, name, &[], &[name])?);
-    let with_memtrace = with_memtrace(folder, name, &[], name)?.map(words);
-    Ok(Workload { builds: builds(with_memtrace), ..workload(name, bare) })
+    let builds = builds(folder, name, &[], name)?;
+    let builds = builds.into_iter().map(|(what, program)| (what, words(program))).collect();
+    Ok(Workload { builds, ..workload(name, bare) })
 }
 
 /// The compiler on modules of the standard library. It ends before the assembler
@@ -105,13 +107,9 @@ fn ocamlopt(folder: &Path, share: Share) -> Result<Workload> {
         "let () = exit (Optmaindriver.main Sys.argv Format.err_formatter)\n",
     )?;
     let words = |program: OsString| [vec![program], arguments.clone()].concat();
-    let linked = with_memtrace(folder, "ocamlopt", &["compiler-libs.optcomp"], "driver")?;
-    let builds = builds(linked.map(|program| words(program.into())));
+    let builds = builds(folder, "ocamlopt", &["compiler-libs.optcomp"], "driver")?;
+    let builds = builds.into_iter().map(|(what, program)| (what, words(program.into()))).collect();
     Ok(Workload { builds, ..workload("ocamlopt", words("ocamlopt.opt".into())) })
-}
-
-fn builds(with_memtrace: Option<Vec<OsString>>) -> Vec<(&'static str, Vec<OsString>)> {
-    with_memtrace.map(|command| (MEMTRACE, command)).into_iter().collect()
 }
 
 /// Where the standard library is.
@@ -121,22 +119,31 @@ fn library() -> Result<String> {
     shell::output(command)
 }
 
-/// The program with Memtrace, if that can be had.
-fn with_memtrace(
+/// The program with the sampler started before it, and with Memtrace, if that can be had.
+fn builds(
     folder: &Path,
     name: &str,
     packages: &[&str],
     module: &str,
-) -> Result<Option<PathBuf>> {
+) -> Result<Vec<(&'static str, PathBuf)>> {
+    let built = |what: &str, packages: &[&str], first: &str| {
+        build(folder, &format!("{name}-{what}"), packages, &[first, module])
+    };
+    copy(folder, &program::source("ocaml/sampled.ml"), "sampled")?;
+    let mut builds = vec![(SAMPLER, built(SAMPLER, packages, "sampled")?)];
+    if knows_memtrace() {
+        fs::write(folder.join("traced.ml"), "let () = Memtrace.trace_if_requested ()\n")?;
+        // Threads are linked with it, since it guards its state from them.
+        let packages = [packages, &["threads.posix", "memtrace"]].concat();
+        builds.push((MEMTRACE, built(MEMTRACE, &packages, "traced")?));
+    }
+    Ok(builds)
+}
+
+fn knows_memtrace() -> bool {
     let mut query = Command::new("ocamlfind");
     query.args(["query", "memtrace"]);
-    if !query.output().is_ok_and(|output| output.status.success()) {
-        return Ok(None);
-    }
-    fs::write(folder.join("traced.ml"), "let () = Memtrace.trace_if_requested ()\n")?;
-    // Threads are linked with it, since it guards its state from them.
-    let packages = [packages, &["threads.posix", "memtrace"]].concat();
-    build(folder, &format!("{name}-memtrace"), &packages, &["traced", module]).map(Some)
+    query.output().is_ok_and(|output| output.status.success())
 }
 
 /// Builds a program of these modules.

@@ -1,4 +1,4 @@
-//! What may stand after `bench native` and `bench ocaml`.
+//! What may stand after `bench native`, `bench ocaml` and `bench inside`.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -12,16 +12,24 @@ pub struct Options {
     pub rounds: usize,
     /// Whether rows are added to the record, and the README's table written anew.
     pub recorded: bool,
+    /// Whether all runs of a round are made at the same time.
+    pub at_once: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let (workloads, variants) = (Vec::new(), Vec::new());
+        Options { workloads, variants, rounds: 9, recorded: true, at_once: false }
+    }
 }
 
 impl Options {
-    /// Understands `[--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]`.
+    /// Understands `[--workload NAME]... [--variant NAME]... [--rounds N] [--no-record] [--at-once]`.
     ///
     /// # Errors
     /// If there is anything else.
     pub fn parse(words: &[&str]) -> Result<Options> {
-        let mut options =
-            Options { workloads: Vec::new(), variants: Vec::new(), rounds: 9, recorded: true };
+        let mut options = Options::default();
         let mut rest = words.iter();
         while let Some(&option) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{option} needs a value"));
@@ -30,11 +38,21 @@ impl Options {
                 "--variant" => options.variants.push((*value()?).to_owned()),
                 "--rounds" => options.rounds = value()?.parse().context("--rounds N")?,
                 "--no-record" => options.recorded = false,
+                "--at-once" => options.at_once = true,
                 _ => bail!("this benchmark does not know {option}"),
             }
         }
         ensure!(options.rounds > 0, "--rounds 0 measures nothing");
         Ok(options)
+    }
+
+    /// Refuses to run things at the same time.
+    ///
+    /// # Errors
+    /// If that is wanted.
+    pub fn one_at_a_time(self) -> Result<Options> {
+        ensure!(!self.at_once, "this benchmark does not know --at-once");
+        Ok(self)
     }
 
     /// Whether the workload `name` is wanted.
@@ -81,7 +99,14 @@ mod tests {
     fn nothing_said_means_everything() {
         let options = Options::parse(&[]).unwrap();
         assert!(options.wants_workload("perl") && options.wants_variant("64KiB"));
-        assert!(options.recorded);
+        assert!(options.recorded && !options.at_once);
+        assert!(options.one_at_a_time().is_ok());
+    }
+
+    #[test]
+    fn not_every_benchmark_runs_things_at_once() {
+        let options = Options::parse(&["--at-once"]).unwrap();
+        assert!(options.at_once && options.one_at_a_time().is_err());
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn load() -> Result<String> {
 fn measure(launcher: &Launcher, folder: &Path, lifetrace: &Path, trace: &Path) -> Result<Usage> {
     let usage = folder.join("report.usage");
     let command: [OsString; 3] = [lifetrace.into(), "report".into(), trace.into()];
-    let words = launcher.words(&usage, &[], &command);
+    let words = launcher.words(&usage, None, &[], &command);
     let mut command = Command::new(&words[0]);
     let status = command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
     ensure!(status.success(), "lifetrace report: {status}");

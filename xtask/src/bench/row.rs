@@ -71,14 +71,14 @@ impl Rounds {
         self.variants.iter().map(row).collect()
     }
 
-    /// The ratio of processor time of each variant to its baseline: the median of the rounds.
+    /// The ratios of processor time of each variant to its baseline, round by round.
     ///
     /// # Errors
-    /// If a variant or its baseline has not been run.
-    pub fn ratios(&self) -> Result<Vec<(&'static str, f64)>> {
+    /// If the baseline has not been run.
+    pub fn ratios(&self) -> Result<Vec<(&'static str, Vec<f64>)>> {
         let ratio = |(variant, runs): &(&'static Variant, Runs)| {
-            let ratios = ratios(runs, self.of(variant.baseline)?, |run| run.target.cpu);
-            Ok((variant.name, median(ratios).context("no rounds")?))
+            let base = self.of(variant.baseline)?;
+            Ok((variant.name, ratios(runs, base, |run| run.target.cpu)))
         };
         self.variants.iter().map(ratio).collect()
     }
@@ -94,7 +94,7 @@ impl Rounds {
         cells.extend(spread_cells(cpu));
         cells.push(number(to_bare, 4));
         cells.push(number(middle(runs, |run| run.recorder_cpu), 3));
-        cells.push(number(median(ratios(runs, base, |run| run.wall)), 3));
+        cells.push(number(median(ratios(runs, base, |run| run.wall.unwrap_or(f64::NAN))), 3));
         cells.push(number(middle(runs, |run| Some(run.target.peak_bytes)), 0));
         cells.push(number(median(ratios(runs, base, |run| run.target.peak_bytes)), 3));
         cells.extend([whole(last.bytes), whole(last.samples), whole(last.events)]);
@@ -132,7 +132,8 @@ fn spread_cells(spread: Spread) -> [String; 3] {
 }
 
 fn number(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(String::new, |value| format!("{value:.decimals$}"))
+    let known = value.filter(|value| value.is_finite());
+    known.map_or_else(String::new, |value| format!("{value:.decimals$}"))
 }
 
 fn whole(value: Option<u64>) -> String {
@@ -152,7 +153,7 @@ mod tests {
 
     fn run(cpu: f64, recorder_cpu: Option<f64>, left: Left) -> Run {
         let target = Usage { cpu, wall: cpu, peak_bytes: 1000.0 * cpu };
-        Run { target, wall: 2.0 * cpu, recorder_cpu, left }
+        Run { target, wall: Some(2.0 * cpu), recorder_cpu, left }
     }
 
     fn left() -> Left {

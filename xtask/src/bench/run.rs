@@ -10,26 +10,29 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::launch::{self, Launcher, Usage};
+use super::launch::{self, Launcher, ON_FIRST, ON_OTHERS, Usage};
 use super::left::{self, Left};
 use super::variant::{MEMTRACE, Means, Variant};
 use super::workload::Workload;
 use super::{heaptrack, program};
 
 /// What runs things, and where.
+#[derive(Clone)]
 pub struct Runner {
     folder: PathBuf,
     launcher: Launcher,
     lifetrace: PathBuf,
     floor: PathBuf,
+    /// Other runs are made at the same time.
+    has_company: bool,
 }
 
 /// What one run has used and left.
 pub struct Run {
     /// Used by the target and its children.
     pub target: Usage,
-    /// From start to end of everything, in seconds.
-    pub wall: f64,
+    /// From start to end of everything, in seconds, if no other run was made meanwhile.
+    pub wall: Option<f64>,
     /// Seconds of processor time that are not the target's; none where there is no recorder.
     pub recorder_cpu: Option<f64>,
     /// What it has left behind.
@@ -44,7 +47,18 @@ impl Runner {
     pub fn build(folder: &Path) -> Result<Runner> {
         let lifetrace = program::lifetrace()?;
         let floor = program::c_with(folder, "floor", &["-O2", "-shared", "-fPIC"])?;
-        Ok(Runner { folder: folder.into(), launcher: Launcher::build(folder)?, lifetrace, floor })
+        let (folder, launcher) = (folder.into(), Launcher::build(folder)?);
+        Ok(Runner { folder, launcher, lifetrace, floor, has_company: false })
+    }
+
+    /// One that runs things in `folder` at the same time as others: all targets on the first processor,
+    /// all recorders on the others.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub fn among_others(&self, folder: PathBuf) -> Result<Runner> {
+        fs::create_dir_all(&folder)?;
+        Ok(Runner { folder, has_company: true, ..self.clone() })
     }
 
     /// The command that records.
@@ -71,36 +85,42 @@ impl Runner {
     fn words(&self, workload: &Workload, variant: &Variant, output: &Path) -> Vec<OsString> {
         let command = &workload.command;
         match variant.means {
-            Means::Settings(settings) => self.launcher.words(&self.inner(), settings, command),
+            Means::Settings(settings) => self.target(settings, command),
             Means::Floor => {
                 let setting = format!("LD_PRELOAD={}", self.floor.display());
-                self.launcher.words(&self.inner(), &[&setting], command)
+                self.target(&[&setting], command)
             }
             Means::Memtrace(rate) => {
                 let file = format!("MEMTRACE={}", output.join("memtrace.ctf").display());
                 let settings = [&*file, &format!("MEMTRACE_RATE={rate}")];
-                let command = workload.built_with(MEMTRACE).unwrap_or(command);
-                self.launcher.words(&self.inner(), &settings, command)
+                self.target(&settings, workload.built_with(MEMTRACE).unwrap_or(command))
             }
             Means::Built(what, settings) => {
-                let command = workload.built_with(what).unwrap_or(command);
-                self.launcher.words(&self.inner(), settings, command)
+                self.target(settings, workload.built_with(what).unwrap_or(command))
             }
             Means::Lifetrace(arguments) => {
-                let target = self.launcher.words(&self.inner(), &[], command);
                 let mut words = vec![self.lifetrace.clone().into(), "record".into(), "-q".into()];
                 words.extend(arguments.iter().map(OsString::from));
                 words.extend(["-o".into(), output.join("%e.%p.lt").into(), "--".into()]);
-                words.extend(target);
-                self.launcher.words(&self.outer(), &[], &words)
+                words.extend(self.target(&[], command));
+                self.recorder(&words)
             }
             Means::Heaptrack => {
                 let settings = heaptrack::settings(output);
                 let settings = settings.each_ref().map(String::as_str);
-                let target = self.launcher.words(&self.inner(), &settings, command);
-                self.launcher.words(&self.outer(), &[], &heaptrack::words(output, target))
+                self.recorder(&heaptrack::words(output, self.target(&settings, command)))
             }
         }
+    }
+
+    fn target(&self, settings: &[&str], command: &[OsString]) -> Vec<OsString> {
+        let place = self.has_company.then_some(ON_FIRST);
+        self.launcher.words(&self.inner(), place, settings, command)
+    }
+
+    fn recorder(&self, words: &[OsString]) -> Vec<OsString> {
+        let place = self.has_company.then_some(ON_OTHERS);
+        self.launcher.words(&self.outer(), place, &[], words)
     }
 
     fn inner(&self) -> PathBuf {
@@ -160,7 +180,7 @@ impl Runner {
         let outer = recorded.then(|| launch::usage(&self.outer())).transpose()?;
         Ok(Run {
             target,
-            wall: outer.unwrap_or(target).wall,
+            wall: (!self.has_company).then_some(outer.unwrap_or(target).wall),
             recorder_cpu: outer.map(|outer| outer.cpu - target.cpu),
             left: self.left(variant, output)?,
         })

@@ -14,6 +14,9 @@ pub const BARE: &str = "bare";
 /// What OCaml programs are built with to be measured with it.
 pub const MEMTRACE: &str = "memtrace";
 
+/// What OCaml programs are built with to see what the runtime's sampler costs without anybody who uses it.
+pub const SAMPLER: &str = "sampler";
+
 /// A way to run a workload.
 pub struct Variant {
     /// In the record.
@@ -96,6 +99,16 @@ pub const fn plain(
 /// A recording with `arguments`, compared with the bare program.
 pub const fn lifetrace(name: &'static str, arguments: &'static [&'static str]) -> Variant {
     Variant { name, baseline: BARE, needs: &[], means: Means::Lifetrace(arguments), slow: false }
+}
+
+/// The program that was built with `what`, with these settings.
+pub const fn built(
+    name: &'static str,
+    baseline: &'static str,
+    what: &'static str,
+    settings: &'static [&'static str],
+) -> Variant {
+    Variant { means: Means::Built(what, settings), ..plain(name, baseline, &[], &[]) }
 }
 
 impl Variant {

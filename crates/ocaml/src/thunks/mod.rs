@@ -18,9 +18,9 @@ mod aarch64;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
-use aarch64::{thunk_4, thunk_5, thunk_c};
+use aarch64::{thunk_4, thunk_5, thunk_collect};
 #[cfg(target_arch = "x86_64")]
-use x86_64::{thunk_4, thunk_5, thunk_c};
+use x86_64::{thunk_4, thunk_5, thunk_collect};
 
 /// The address of `caml_c_call`, for OCaml 5.
 pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
@@ -33,7 +33,7 @@ thunk_4!(minor_4, allocated_minor);
 thunk_4!(major_4, allocated_major);
 thunk_4!(promoted_4, promoted);
 thunk_4!(freed_4, freed);
-thunk_c!(collect_4, collect);
+thunk_collect!(collect_4, collect);
 thunk_5!(minor_5, allocated_minor);
 thunk_5!(major_5, allocated_major);
 thunk_5!(promoted_5, promoted);

@@ -29,15 +29,34 @@ macro_rules! thunk_4 {
     };
 }
 
-/// A function of C's with four arguments, to which the stack pointer is added as the fifth. rbx is the
-/// caller's.
-macro_rules! thunk_c {
+/// In the place of `caml_collect_current_callstack`: puts a ticket into the array where Memprof asks for the
+/// stack of a block whose callback comes at once. For all else the function is called, with the stack pointer as its
+/// fifth argument; rbx is the caller's.
+macro_rules! thunk_collect {
     ($name:ident, $function:path) => {
         // SAFETY: nothing but assembly, which keeps what its caller's convention has kept, and returns on
-        // the caller's stack. Called by the runtime alone.
+        // the caller's stack. Called by the runtime alone, whose array has room if it has a length.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                "cmp rdx, {mark}",
+                "jne 2f",
+                // As a number without sign: of C's blocks, which have none, it is the greatest.
+                "cmp ecx, {last_block}",
+                "ja 2f",
+                "mov rax, rdi",
+                "sub rax, rsp",
+                "cmp rax, {near}",
+                "jbe 2f",
+                "cmp qword ptr [rsi], 0",
+                "jle 2f",
+                "mov rax, qword ptr [rdi]",
+                "mov ecx, ecx",
+                "lea rcx, [rcx + rcx + {first_wanted}]",
+                "mov qword ptr [rax], rcx",
+                "mov eax, 1",
+                "ret",
+                "2:",
                 "push rbp",
                 "mov rbp, rsp",
                 "push rbx",
@@ -53,6 +72,10 @@ macro_rules! thunk_c {
                 "mov rsp, rbp",
                 "pop rbp",
                 "ret",
+                mark = const crate::callstacks::MARK,
+                near = const crate::callstacks::NEAR,
+                last_block = const crate::tickets::Ticket::LAST_BLOCK,
+                first_wanted = const crate::tickets::Ticket::FIRST_WANTED,
                 top = sym crate::stack::TOP,
                 function = sym $function,
             )
@@ -77,4 +100,4 @@ macro_rules! thunk_5 {
     };
 }
 
-pub(super) use {thunk_4, thunk_5, thunk_c};
+pub(super) use {thunk_4, thunk_5, thunk_collect};
