@@ -34,8 +34,6 @@ pub struct Chain {
     are_given: bool,
     /// The numbers by which the recorder knows the frames.
     numbers: Tail<u32>,
-    /// The innermost frame's number, if another one stands in its place; else 0.
-    covered: u32,
     fresh: Fresh,
     agreed: usize,
     /// To what the outermost frame returns, if it is the stack's.
@@ -71,7 +69,6 @@ impl Chain {
         state: State,
         most: usize,
     ) -> Walk {
-        self.uncover();
         if core::mem::take(&mut self.are_given) {
             self.clear();
         }
@@ -99,7 +96,6 @@ impl Chain {
         slots: &[u64],
         translate: impl FnOnce(&[u64], &mut [u32]) -> bool,
     ) -> bool {
-        self.uncover();
         let last = if self.are_given { self.states.words() } else { &[] };
         let kept = common_suffix(slots, last);
         let new = slots.len() - kept;
@@ -122,24 +118,6 @@ impl Chain {
         self.numbers.words()
     }
 
-    /// The innermost frame of the last walk.
-    pub fn innermost(&self) -> Option<State> {
-        pairs(&self.states).first().filter(|_| !self.are_given).map(state_of)
-    }
-
-    /// Until the next walk the innermost frame has another number.
-    pub fn cover(&mut self, number: u32) {
-        self.uncover();
-        if let Some(innermost) = self.numbers.words_mut().first_mut() {
-            self.covered = core::mem::replace(innermost, number);
-        }
-    }
-
-    /// How many outermost frames have their own numbers.
-    pub(crate) fn uncovered(&self) -> usize {
-        self.numbers().len() - usize::from(self.covered != 0)
-    }
-
     /// So many outermost frames of the last walk are those of what [`agree`](Self::agree) was said of.
     pub(crate) fn agreed(&self) -> usize {
         self.agreed
@@ -154,16 +132,7 @@ impl Chain {
     pub fn clear(&mut self) {
         self.states.clear();
         self.numbers.clear();
-        (self.agreed, self.covered, self.bottom) = (0, 0, None);
-    }
-
-    fn uncover(&mut self) {
-        let covered = core::mem::take(&mut self.covered);
-        if covered != 0
-            && let Some(innermost) = self.numbers.words_mut().first_mut()
-        {
-            *innermost = covered;
-        }
+        (self.agreed, self.bottom) = (0, None);
     }
 
     /// Finds the frames of a stack. Those of the last walk that are met are not looked up, and stay if all
@@ -382,27 +351,6 @@ mod tests {
     }
 
     #[test]
-    fn another_number_is_that_of_the_innermost_frame_until_the_next_walk() {
-        let (mut fake, mut chain) = (Fake::default(), Chain::default());
-        let mut layouts = Layouts::new();
-        (1..6).for_each(|code| fake.push(code));
-        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        let numbers = fake.numbers();
-        assert_eq!((chain.numbers(), chain.innermost()), (&numbers[..], Some(fake.frames[0])));
-        chain.cover(99);
-        chain.cover(98);
-        assert_eq!((chain.numbers()[0], &chain.numbers()[1..]), (98, &numbers[1..]));
-        assert_eq!(chain.uncovered(), 4);
-        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        assert_eq!((chain.numbers(), chain.uncovered()), (&numbers[..], 5));
-        chain.cover(99);
-        chain.clear();
-        assert_eq!((chain.numbers(), chain.innermost()), (&[][..], None));
-        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        assert_eq!(chain.numbers(), numbers);
-    }
-
-    #[test]
     fn what_the_recorder_could_not_be_told_of_is_no_walk() {
         let (mut fake, mut chain) = (Fake::default(), Chain::default());
         let mut layouts = Layouts::new();
@@ -449,7 +397,7 @@ mod tests {
                 continue;
             }
             let numbers: Vec<u32> = slots.iter().map(|&slot| number(slot)).collect();
-            assert_eq!((chain.numbers(), chain.innermost()), (&numbers[..], None));
+            assert_eq!(chain.numbers(), numbers);
             assert_eq!(chain.agreed(), kept.min(agreed));
             if round % 3 == 0 {
                 chain.agree(slots.len());

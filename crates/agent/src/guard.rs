@@ -278,6 +278,7 @@ impl Entered {
         Some(entered)
     }
 
+    #[cold]
     fn acquire(session: &'static Session) -> Option<*mut Thread> {
         if tls::state() == 0 {
             // It is here before it has allocated: to free, or for a managed runtime.
@@ -291,6 +292,7 @@ impl Entered {
     }
 
     /// Says who this thread is to a session that has not heard of it.
+    #[cold]
     fn introduce(&mut self) {
         let number = self.session().number;
         let thread: &mut Thread = self;

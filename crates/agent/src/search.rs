@@ -30,9 +30,6 @@ pub(crate) enum Found {
 
 pub(crate) const IS_RETURNED_TO: u64 = 1;
 
-/// Where a state is looked for among those of the last walk, it is mostly so near.
-const NEAR: usize = 8;
-
 /// For frames, from the innermost outwards.
 pub(crate) struct Search<'a, F> {
     stack: &'a mut F,
@@ -140,24 +137,27 @@ fn stack_at(last: &[[u64; 2]], index: usize) -> u64 {
     last.get(index).map_or(u64::MAX, |pair| pair[0] & !IS_RETURNED_TO)
 }
 
-/// The first index, from `from` on, that is not further in than `stack`.
+/// The first index beyond `from`, which is further in than `stack`, that is not. Mostly it is the next one.
 #[inline]
 fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
-    let mut at = from;
-    while let Some(pair) = last.get(at)
-        && pair[0] < stack
-    {
-        at += 1;
-        if at - from == NEAR {
-            return first_beyond(last, at, stack);
-        }
+    let next = from + 1;
+    if last.get(next).is_some_and(|pair| pair[0] < stack) {
+        return first_beyond(last, next + 1, stack);
     }
-    at
+    next
 }
 
-#[cold]
-fn first_beyond(last: &[[u64; 2]], near: usize, stack: u64) -> usize {
-    near + last[near..].partition_point(|pair| pair[0] < stack)
+/// Likewise, from `from` on, in steps that double: it is mostly near.
+#[inline(never)]
+fn first_beyond(last: &[[u64; 2]], mut from: usize, stack: u64) -> usize {
+    let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
+    let mut step = 1;
+    while last.get(from + step - 1).is_some_and(is_further_in) {
+        from += step;
+        step *= 2;
+    }
+    let end = last.len().min(from + step - 1);
+    from + last[from..end].partition_point(is_further_in)
 }
 
 /// Where frames can be put, of either as many.
@@ -213,5 +213,25 @@ impl Fresh {
     #[inline]
     pub(crate) fn reserve(&mut self, length: usize) -> bool {
         self.states.reserve(2 * length) && self.numbers.reserve(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn the_first_index_that_is_not_further_in_is_found_however_far_it_is() {
+        for length in 1..40u64 {
+            let last: Vec<[u64; 2]> = (0..length).map(|at| [(16 * at) | (at & 1), 1]).collect();
+            for from in 0..length {
+                for stack in (16 * from + 8..=16 * length + 8).step_by(8) {
+                    let naive = (from..length).find(|at| 16 * at >= stack).unwrap_or(length);
+                    assert_eq!(first_at(&last, from as usize, stack), naive as usize);
+                }
+            }
+        }
     }
 }

@@ -49,12 +49,7 @@ pub(crate) extern "C" fn freed(block: Value) -> Value {
 
 fn allocated(allocation: Value, generation: SourceKind) -> Value {
     let Some(runtime) = runtime::get() else { return NONE };
-    let Some(mut entered) = enter() else {
-        if phase::current() == Phase::Off {
-            yielding::end(runtime);
-        }
-        return NONE;
-    };
+    let Some(mut entered) = enter() else { return not_entered(runtime) };
     // SAFETY: the runtime's record { n_samples; size; source; callstack }; nothing runs that would move
     // or change its blocks before we return.
     let (samples, words, source, frames) = unsafe {
@@ -86,7 +81,16 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
     }
 }
 
+#[cold]
+fn not_entered(runtime: &Runtime) -> Value {
+    if phase::current() == Phase::Off {
+        yielding::end(runtime);
+    }
+    NONE
+}
+
 /// Says so once if there are several domains.
+#[inline(never)]
 fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
     static TOLD: AtomicU32 = AtomicU32::new(0);
     let session = entered.session().number;

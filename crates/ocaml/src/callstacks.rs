@@ -23,9 +23,8 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use lifetrace_agent::chain::{Chain, Frame, Frames, State, Walk};
+use lifetrace_agent::chain::{Frame, Frames, State, Walk};
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::layouts::Layouts;
 use lifetrace_agent::sender::Speaker;
 use lifetrace_transport::codec::MAX_FRAMES;
 use lifetrace_transport::segment::LostReason;
@@ -35,7 +34,7 @@ use crate::patch::Patch;
 use crate::runtime::{self, Runtime};
 use crate::state::{self, Naming};
 use crate::tickets::Ticket;
-use crate::waiting::Waiting;
+use crate::waiting::{Place, Waiting};
 use crate::{callbacks, start, thunks};
 
 /// The depth that Memprof is started with: nobody else asks for so many frames.
@@ -195,12 +194,12 @@ fn postpone(runtime: &'static Runtime, first: State) -> Option<Ticket> {
     unsafe { &mut *WAITING.0.get() }.keep(numbers, walk == Walk::Whole).map(Ticket::Waiting)
 }
 
-/// Walks the stack. Of the blocks that the innermost frame allocates together it is `allocation`.
+/// Walks the stack. Of the blocks that the innermost frame allocates together it is `block`.
 fn walk(
     entered: &mut Entered,
     runtime: &'static Runtime,
     first: State,
-    allocation: Option<usize>,
+    block: Option<u32>,
 ) -> Walk {
     let (Some(collecting), Some(mut state)) =
         (runtime.collecting, state::of_session(entered, runtime))
@@ -210,38 +209,10 @@ fn walk(
     let state::State { layouts, naming, .. } = &mut *state;
     let (speaker, _, managed) = entered.speaker();
     let mut stack = Stack { descriptors: collecting.descriptors, runtime, naming, speaker };
-    let mut walk = managed.chain.walk(&mut stack, layouts, first, start::depth());
-    if let Some(index) = allocation.filter(|_| walk != Walk::Lost)
-        && name_allocation(&mut stack, layouts, &mut managed.chain, index).is_none()
-    {
-        walk = Walk::Lost;
-    }
+    let first = block.map_or(first, |block| descriptors::allocating(first, block));
+    let walk = managed.chain.walk(&mut stack, layouts, first, start::depth());
     naming.announce(entered);
     walk
-}
-
-/// Calls the innermost frame by the block's own place, if that has one.
-fn name_allocation(
-    stack: &mut Stack<'_>,
-    layouts: &mut Layouts,
-    chain: &mut Chain,
-    index: usize,
-) -> Option<()> {
-    let mut innermost = chain.innermost()?;
-    // Addresses have no more bits.
-    let key = innermost.code | (index as u64 + 1) << 48;
-    if let Some(known) = layouts.get(key) {
-        chain.cover(known.number);
-        return Some(());
-    }
-    let Frame { slot: of_all, .. } = stack.descriptors.frame(&mut innermost)?;
-    // SAFETY: the innermost frame has come to allocate it.
-    let slot = unsafe { descriptors::of_allocation(of_all, index) };
-    if slot != of_all {
-        let known = layouts.get_or_insert(key, 0, |number| stack.tell(slot, number))?;
-        chain.cover(known.number);
-    }
-    Some(())
 }
 
 /// Makes the walk that is wanted, the stack being as it was then.
@@ -250,7 +221,7 @@ fn walk_wanted(entered: &mut Entered, runtime: &'static Runtime, block: u32) -> 
         entered.session().header.count_lost(LostReason::Reentrant);
         return false;
     };
-    let walk = walk(entered, runtime, first, Some(block as usize));
+    let walk = walk(entered, runtime, first, Some(block));
     let limit = limit(entered);
     walk != Walk::Lost && entered.managed.tell_walk(limit, walk != Walk::Whole)
 }
@@ -258,19 +229,22 @@ fn walk_wanted(entered: &mut Entered, runtime: &'static Runtime, block: u32) -> 
 /// Makes the backtrace that a callback was given the thread's; whether the recorder knows all of it.
 pub(crate) fn redeem(entered: &mut Entered, runtime: &'static Runtime, frames: &[u64]) -> bool {
     match Ticket::of(frames) {
-        None => take(entered, runtime, frames),
-        Some(Ticket::Lost) => false,
         Some(Ticket::Wanted(block)) => walk_wanted(entered, runtime, block),
-        Some(Ticket::Waiting(place)) => {
-            // SAFETY: under the runtime's lock, and nobody keeps a reference.
-            let waiting = unsafe { &mut *WAITING.0.get() };
-            let Some((numbers, is_whole)) = waiting.at(place) else { return false };
-            let limit = limit(entered);
-            let is_told = entered.managed.tell_other(numbers, limit, !is_whole);
-            waiting.done(place);
-            is_told
-        }
+        Some(Ticket::Waiting(place)) => tell_waiting(entered, place),
+        Some(Ticket::Lost) => false,
+        None => take(entered, runtime, frames),
     }
+}
+
+#[inline(never)]
+fn tell_waiting(entered: &mut Entered, place: Place) -> bool {
+    // SAFETY: under the runtime's lock, and nobody keeps a reference.
+    let waiting = unsafe { &mut *WAITING.0.get() };
+    let Some((numbers, is_whole)) = waiting.at(place) else { return false };
+    let limit = limit(entered);
+    let is_told = entered.managed.tell_other(numbers, limit, !is_whole);
+    waiting.done(place);
+    is_told
 }
 
 /// Makes the runtime's own backtrace the thread's; whether the recorder knows all of it.
@@ -299,6 +273,7 @@ pub(crate) fn forget_waiting() {
 }
 
 /// A ticket whose callback is of no use.
+#[cold]
 pub(crate) fn drop_ticket(frames: &[u64]) {
     if let Some(Ticket::Waiting(place)) = Ticket::of(frames) {
         // SAFETY: under the runtime's lock, and nobody keeps a reference.
@@ -309,7 +284,7 @@ pub(crate) fn drop_ticket(frames: &[u64]) {
 impl Frames for Stack<'_> {
     #[inline]
     fn frame(&self, state: &mut State) -> Option<Frame> {
-        self.descriptors.frame(state)
+        self.descriptors.frame_of_block(state)
     }
 
     fn tell(&mut self, slot: u64, number: Option<u32>) -> bool {

@@ -19,6 +19,10 @@ const HAS_ALLOCATIONS: u16 = 2;
 /// From the stack pointer at a callback to where the state before it is.
 const CONTEXT: u64 = 16;
 
+/// Addresses have no more bits; above them is in a state which of the blocks it is that are allocated together, from
+/// 1 on.
+const ADDRESS_BITS: u32 = 48;
+
 /// The code to which callbacks return, of which a runtime has one; 0 until it was met.
 static AFTER_CALLBACK: AtomicU64 = AtomicU64::new(0);
 
@@ -92,6 +96,28 @@ impl Descriptors {
         }
     }
 
+    /// Likewise; of a state that is [`allocating`] the frame is named for that block.
+    #[inline]
+    pub(crate) fn frame_of_block(&self, state: &mut State) -> Option<Frame> {
+        match (state.code >> ADDRESS_BITS).checked_sub(1) {
+            None => self.frame(state),
+            Some(block) => self.allocating_frame(state, block as usize),
+        }
+    }
+
+    #[inline(never)]
+    fn allocating_frame(&self, state: &mut State, block: usize) -> Option<Frame> {
+        let place = State { code: state.code & ((1 << ADDRESS_BITS) - 1), ..*state };
+        let mut found = place;
+        let frame = self.frame(&mut found)?;
+        if found != place {
+            *state = found;
+            return Some(frame);
+        }
+        // SAFETY: the frame has come to allocate it.
+        Some(Frame { slot: unsafe { of_allocation(frame.slot, block) }, ..frame })
+    }
+
     /// The state to which a frame returns.
     pub(crate) fn caller(state: State, frame: Frame) -> State {
         let stack = state.stack + u64::from(frame.size);
@@ -104,6 +130,11 @@ impl Descriptors {
         // SAFETY: a frame ends there, whose return address is its last word.
         unsafe { ((stack - 8) as *const u64).read() }
     }
+}
+
+/// The state in which code has come to allocate several blocks together, of which `block` is meant.
+pub(crate) fn allocating(state: State, block: u32) -> State {
+    State { code: state.code | (u64::from(block) + 1) << ADDRESS_BITS, ..state }
 }
 
 /// How the runtime names the frame in which blocks were allocated together, of which this is the block of
@@ -182,6 +213,31 @@ mod tests {
         let at = &raw const bytes as u64;
         // SAFETY: as above.
         assert_eq!(unsafe { of_allocation(at | 1, 0) }, at | 1);
+    }
+
+    #[test]
+    fn the_frame_that_allocates_is_named_for_the_block() {
+        let mut bytes = descriptor(HAS_DEBUG_INFO | HAS_ALLOCATIONS);
+        bytes.0[..8].copy_from_slice(&0x1008u64.to_le_bytes());
+        let at = &raw const bytes as u64;
+        let special = Descriptor { return_address: 0x2000, size: CALLED_BACK, live_count: 0 };
+        let mut table = [core::ptr::null::<Descriptor>(); 8];
+        (table[1], table[0]) = (at as *const Descriptor, &special);
+        let (table, mask) = (table.as_ptr(), 7u64);
+        let descriptors = Descriptors { table: &raw const table, mask: &raw const mask };
+        let words = [0, 0, 0x7000u64, 0x1008];
+        let first = State { stack: words.as_ptr() as u64, code: 0x1008 };
+        let frame = |mut state: State| (descriptors.frame_of_block(&mut state).unwrap(), state);
+        let named = |slot, state| (Frame { slot, size: 32 }, state);
+        assert_eq!(frame(first), named(at | 1, first));
+        // The first block has debug information of its own, the second one has not.
+        let block = allocating(first, 0);
+        assert_eq!(frame(block), named((at + 24 + 100 + 2) | 1, block));
+        assert_ne!(block, allocating(first, 1));
+        assert_eq!(frame(allocating(first, 1)), named(at | 1, allocating(first, 1)));
+        // Where something is passed over, the frame is another one.
+        let called_back = allocating(State { code: 0x2000, ..first }, 0);
+        assert_eq!(frame(called_back), named(at | 1, State { stack: 0x7000, code: 0x1008 }));
     }
 
     #[test]
