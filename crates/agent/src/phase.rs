@@ -15,10 +15,21 @@ pub use self::machine::Phase;
 use crate::session::{self, Session};
 use crate::{sender, sys, thread, tls};
 
-static MACHINE: Machine = Machine::new(AtomicU32::new(Phase::Unborn as u32));
-static FORK_MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-static NEXT_SAMPLE: AtomicU64 = AtomicU64::new(0);
-static FIRST_SAMPLE: AtomicU64 = AtomicU64::new(0);
+/// What each sample asks, in one cache line.
+#[repr(align(64))]
+struct Life {
+    machine: Machine,
+    fork_mark: AtomicPtr<AtomicU32>,
+    next_sample: AtomicU64,
+    first_sample: AtomicU64,
+}
+
+static LIFE: Life = Life {
+    machine: Machine::new(AtomicU32::new(Phase::Unborn as u32)),
+    fork_mark: AtomicPtr::new(core::ptr::null_mut()),
+    next_sample: AtomicU64::new(0),
+    first_sample: AtomicU64::new(0),
+};
 
 /// The right to start, held by one thread.
 #[derive(Debug)]
@@ -29,12 +40,12 @@ pub struct Start {
 /// The phase now.
 #[inline]
 pub fn current() -> Phase {
-    let phase = MACHINE.phase();
+    let phase = LIFE.machine.phase();
     if phase == Phase::Recording && forked_unnoticed() {
-        if MACHINE.claim_fork(forked_unnoticed) {
+        if LIFE.machine.claim_fork(forked_unnoticed) {
             leave_parent();
         }
-        return MACHINE.phase();
+        return LIFE.machine.phase();
     }
     phase
 }
@@ -43,7 +54,7 @@ pub fn current() -> Phase {
 pub fn recording() -> Option<&'static Session> {
     let session = session::current()?;
     if session.header.stopped() {
-        MACHINE.end();
+        LIFE.machine.end();
         return None;
     }
     Some(session)
@@ -51,7 +62,7 @@ pub fn recording() -> Option<&'static Session> {
 
 /// Takes the right to start, if this is the time for it.
 pub fn claim_start() -> Option<Start> {
-    MACHINE.claim_start().map(|origin| Start { origin })
+    LIFE.machine.claim_start().map(|origin| Start { origin })
 }
 
 /// Takes the right to start for a program that says itself when to start and stop; `None` while it is
@@ -59,12 +70,12 @@ pub fn claim_start() -> Option<Start> {
 pub fn claim_restart() -> Option<Start> {
     // A forked child that has not been found out yet is now.
     current();
-    MACHINE.claim_restart().then_some(Start { origin: Origin::Exec })
+    LIFE.machine.claim_restart().then_some(Start { origin: Origin::Exec })
 }
 
 /// Ends the recording from this side: nobody enters any more.
 pub fn end() {
-    MACHINE.end();
+    LIFE.machine.end();
 }
 
 impl Start {
@@ -83,18 +94,18 @@ impl Start {
         let session = session::connect(self.origin, path)?;
         watch_for_forks();
         sys::prepare_thread_ends(crate::guard::thread_ended);
-        FIRST_SAMPLE.store(NEXT_SAMPLE.load(Ordering::Relaxed), Ordering::Relaxed);
+        LIFE.first_sample.store(LIFE.next_sample.load(Ordering::Relaxed), Ordering::Relaxed);
         Some(session)
     }
 
     /// Ends the start, one way or the other.
     pub fn finish(self, recorded: bool) {
-        MACHINE.settle(if recorded { Phase::Recording } else { Phase::Off });
+        LIFE.machine.settle(if recorded { Phase::Recording } else { Phase::Off });
     }
 
     /// It is too early to tell: somebody else will try again.
     pub fn postpone(self) {
-        MACHINE.settle(match self.origin {
+        LIFE.machine.settle(match self.origin {
             Origin::Exec => Phase::Unborn,
             Origin::Fork => Phase::Forked,
         });
@@ -103,22 +114,22 @@ impl Start {
 
 /// A number for a new sample.
 pub fn next_sample() -> u64 {
-    NEXT_SAMPLE.fetch_add(1, Ordering::Relaxed)
+    LIFE.next_sample.fetch_add(1, Ordering::Relaxed)
 }
 
 /// How many numbers for samples have been given.
 pub fn samples() -> u64 {
-    NEXT_SAMPLE.load(Ordering::Relaxed)
+    LIFE.next_sample.load(Ordering::Relaxed)
 }
 
 /// Whether a sample was announced in this session: not if it is inherited from a parent.
 pub fn of_this_session(sample: u64) -> bool {
-    sample >= FIRST_SAMPLE.load(Ordering::Relaxed)
+    sample >= LIFE.first_sample.load(Ordering::Relaxed)
 }
 
 /// To be called in the child of a fork, by its only thread, before it does anything else.
 pub fn on_fork_in_child() {
-    let phase = MACHINE.phase();
+    let phase = LIFE.machine.phase();
     if phase != Phase::Off && phase != Phase::Unborn {
         leave_parent();
     }
@@ -133,14 +144,14 @@ fn leave_parent() {
     session::abandon();
     sender::reset_after_fork();
     thread::reset_after_fork();
-    FORK_MARK.store(core::ptr::null_mut(), Ordering::Relaxed);
+    LIFE.fork_mark.store(core::ptr::null_mut(), Ordering::Relaxed);
     tls::set_state(0);
     tls::set_countdown(0);
-    MACHINE.settle(if follow { Phase::Forked } else { Phase::Off });
+    LIFE.machine.settle(if follow { Phase::Forked } else { Phase::Off });
 }
 
 fn forked_unnoticed() -> bool {
-    let mark = FORK_MARK.load(Ordering::Relaxed);
+    let mark = LIFE.fork_mark.load(Ordering::Relaxed);
     // SAFETY: null, or a page that is mapped for the life of the process.
     let mark = unsafe { mark.as_ref() };
     mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
@@ -156,7 +167,7 @@ fn watch_for_forks() {
         let mark = page.cast::<AtomicU32>();
         // SAFETY: as above; zeroed memory is an atomic zero.
         unsafe { mark.as_ref() }.store(1, Ordering::Relaxed);
-        FORK_MARK.store(mark.as_ptr(), Ordering::Relaxed);
+        LIFE.fork_mark.store(mark.as_ptr(), Ordering::Relaxed);
     } else {
         // SAFETY: nobody knows the page.
         unsafe { sys::unmap(page, PAGE) };

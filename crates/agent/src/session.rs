@@ -19,20 +19,21 @@ pub const MAX_RINGS: usize = 16;
 /// How long a recorder may take to answer.
 const HANDSHAKE_MILLIS: u64 = 5_000;
 
-/// A mapped segment.
+/// A mapped segment. What every message needs stands at the front.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Session {
     /// Settings, heartbeat, counters.
     pub header: &'static SegmentHeader,
+    base: NonNull<u8>,
+    ring_count: usize,
+    /// Different for each session of this process and those that it was forked from.
+    pub number: u32,
     /// The probability of a word, as it was first.
     rate: Rate,
     /// As it is now, and the first sample that may be of it; bits of 0.0 if it is as it was.
     changed: AtomicU64,
     changed_at: AtomicU64,
-    /// Different for each session of this process and those that it was forked from.
-    pub number: u32,
-    base: NonNull<u8>,
-    ring_count: usize,
 }
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(core::ptr::null_mut());

@@ -25,30 +25,30 @@ pub const COUNTING: usize = 1;
 /// program's process.
 pub const EXCLUDED: usize = 2;
 
-/// See the module.
+/// See the module. What every sample needs stands together at the front, in few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Thread {
     /// Its name in messages.
     pub id: ThreadId,
-    /// Draws its gaps.
-    pub random: Random,
-    /// Its last backtrace, and the next one.
-    pub backtraces: Backtraces,
-    /// Likewise, of a managed runtime's frames.
-    pub managed: Managed,
-    /// Room for what a managed runtime's callback returns, which has to outlive the callback.
-    pub answer: [u64; 2],
-    /// What is known to be readable of its stack, for the unwinder.
-    pub readable: core::ops::Range<u64>,
-    /// What is known of its stack below.
-    pub(crate) room: Room,
-    /// Room for the head of the message that it is sending.
-    pub(crate) head: [u8; MAX_HEAD],
-    /// Inside the agent now.
-    pub(crate) busy: bool,
     /// The session to which it has introduced itself.
     pub(crate) introduced_to: u32,
+    /// Inside the agent now.
+    pub(crate) busy: bool,
+    /// Room for what a managed runtime's callback returns, which has to outlive the callback.
+    pub answer: [u64; 2],
+    /// What is known of its stack below.
+    pub(crate) room: Room,
+    /// Its last backtrace of a managed runtime's frames, and the next one.
+    pub managed: Managed,
+    /// Likewise, of native frames.
+    pub backtraces: Backtraces,
+    /// Draws its gaps.
+    pub random: Random,
+    /// What is known to be readable of its stack, for the unwinder.
+    pub readable: core::ops::Range<u64>,
+    /// Room for the head of the message that it is sending.
+    pub(crate) head: [u8; MAX_HEAD],
     next_free: *mut Thread,
 }
 

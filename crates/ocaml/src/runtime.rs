@@ -25,9 +25,14 @@ type Hook = unsafe extern "C" fn();
 /// The address of what has a name.
 pub(crate) type Symbols<'a> = dyn Fn(&CStr) -> Option<NonNull<c_void>> + 'a;
 
-/// A runtime that can be sampled.
+/// A runtime that can be sampled. What every sample needs stands at the front, in one cache line.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Runtime {
+    /// The variable that points to the domain's state, in OCaml 4.
+    state: *const *const u64,
+    /// What is needed to walk stacks in its place, in OCaml 4.
+    pub(crate) collecting: Option<Collecting>,
     pub(crate) version: Version,
     pub(crate) start: StartMemprof,
     pub(crate) stop: StopMemprof,
@@ -36,8 +41,6 @@ pub(crate) struct Runtime {
     pub(crate) locate: Locate,
     /// `caml_c_call`, by which OCaml 5 leaves its stacks.
     pub(crate) c_call: *mut c_void,
-    /// The variable that points to the domain's state, in OCaml 4.
-    state: *const *const u64,
     /// Words that the major heap has given since the last slice, in OCaml 4.
     allocated_words: *const u64,
     minor_words: Option<unsafe extern "C" fn() -> f64>,
@@ -45,8 +48,6 @@ pub(crate) struct Runtime {
     /// The number of this thread's domain, in OCaml 5.
     domain: Option<unsafe extern "C" fn(Value) -> Value>,
     cleanup_on_exit: *const i32,
-    /// What is needed to walk stacks in its place, in OCaml 4.
-    pub(crate) collecting: Option<Collecting>,
 }
 
 /// Why there is none.

@@ -27,14 +27,39 @@ pub struct Usage {
 #[derive(Clone)]
 pub struct Launcher(PathBuf);
 
-/// Where a command may run: as the program that measures wants to have it.
-pub type Place = &'static str;
+/// Where a command may run, by the number of a processor.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// There alone.
+    On(u32),
+    /// On all others.
+    NotOn(u32),
+}
 
-/// On the first processor alone.
-pub const ON_FIRST: Place = "@0";
+impl Place {
+    /// As the program that measures wants to have it.
+    fn word(self) -> String {
+        match self {
+            Place::On(number) => format!("@{number}"),
+            Place::NotOn(number) => format!("@^{number}"),
+        }
+    }
+}
 
-/// On all but the first.
-pub const ON_OTHERS: Place = "@^0";
+/// The first processor that we may run on.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn first_processor() -> Result<u32> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    first_allowed(&status).context("no Cpus_allowed_list in /proc/self/status")
+}
+
+/// `Cpus_allowed_list:\t0-3,6`
+fn first_allowed(status: &str) -> Option<u32> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
+    list.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
+}
 
 impl Launcher {
     /// Builds it in `folder`.
@@ -55,7 +80,8 @@ impl Launcher {
         command: &[OsString],
     ) -> Vec<OsString> {
         let mut words = vec![self.0.clone().into(), usage.into()];
-        words.extend(place.iter().chain(settings).map(OsString::from));
+        words.extend(place.map(|place| place.word().into()));
+        words.extend(settings.iter().map(OsString::from));
         words.push("--".into());
         words.extend(command.iter().cloned());
         words
@@ -94,14 +120,22 @@ mod tests {
     }
 
     #[test]
+    fn the_first_processor_is_the_first_of_the_list() {
+        let first = |list: &str| first_allowed(&format!("Name:\tx\nCpus_allowed_list:\t{list}\n"));
+        assert_eq!([first("0-1"), first("12"), first("3,5-7")], [Some(0), Some(12), Some(3)]);
+        assert_eq!((first(""), first_allowed("Name:\tx\n")), (None, None));
+    }
+
+    #[test]
     fn the_exit_code_the_settings_and_the_place_are_the_commands() {
         let folder = tempfile::tempdir().unwrap();
         let launcher = Launcher::build(folder.path()).unwrap();
         let file = folder.path().join("usage");
-        let command =
-            ["sh", "-c", "grep -q '^Cpus_allowed_list:.0$' /proc/self/status && exit $CODE"]
-                .map(OsString::from);
-        let words = launcher.words(&file, Some(ON_FIRST), &["CODE=7"], &command);
+        let first = first_processor().unwrap();
+        let script =
+            format!("grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status && exit $CODE");
+        let command = ["sh", "-c", &script].map(OsString::from);
+        let words = launcher.words(&file, Some(Place::On(first)), &["CODE=7"], &command);
         let status = std::process::Command::new(&words[0]).args(&words[1..]).status().unwrap();
         assert_eq!(status.code(), Some(7));
         assert!(usage(&file).unwrap().peak_bytes > 0.0);

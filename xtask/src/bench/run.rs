@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::launch::{self, Launcher, ON_FIRST, ON_OTHERS, Usage};
+use super::launch::{self, Launcher, Place, Usage};
 use super::left::{self, Left};
 use super::variant::{MEMTRACE, Means, Variant};
 use super::workload::Workload;
@@ -23,8 +23,8 @@ pub struct Runner {
     launcher: Launcher,
     lifetrace: PathBuf,
     floor: PathBuf,
-    /// Other runs are made at the same time.
-    has_company: bool,
+    /// The processor that targets share, if other runs are made at the same time.
+    shared: Option<u32>,
 }
 
 /// What one run has used and left.
@@ -48,17 +48,18 @@ impl Runner {
         let lifetrace = program::lifetrace()?;
         let floor = program::c_with(folder, "floor", &["-O2", "-shared", "-fPIC"])?;
         let (folder, launcher) = (folder.into(), Launcher::build(folder)?);
-        Ok(Runner { folder, launcher, lifetrace, floor, has_company: false })
+        Ok(Runner { folder, launcher, lifetrace, floor, shared: None })
     }
 
-    /// One that runs things in `folder` at the same time as others: all targets on the first processor,
-    /// all recorders on the others.
+    /// One that runs things in `folder` at the same time as others: all targets on the first processor
+    /// that there is, all recorders on the others.
     ///
     /// # Errors
-    /// If the folder cannot be made.
+    /// If the folder cannot be made, or the kernel does not say what processors there are.
     pub fn among_others(&self, folder: PathBuf) -> Result<Runner> {
         fs::create_dir_all(&folder)?;
-        Ok(Runner { folder, has_company: true, ..self.clone() })
+        let shared = Some(launch::first_processor()?);
+        Ok(Runner { folder, shared, ..self.clone() })
     }
 
     /// The command that records.
@@ -114,12 +115,12 @@ impl Runner {
     }
 
     fn target(&self, settings: &[&str], command: &[OsString]) -> Vec<OsString> {
-        let place = self.has_company.then_some(ON_FIRST);
+        let place = self.shared.map(Place::On);
         self.launcher.words(&self.inner(), place, settings, command)
     }
 
     fn recorder(&self, words: &[OsString]) -> Vec<OsString> {
-        let place = self.has_company.then_some(ON_OTHERS);
+        let place = self.shared.map(Place::NotOn);
         self.launcher.words(&self.outer(), place, &[], words)
     }
 
@@ -180,7 +181,7 @@ impl Runner {
         let outer = recorded.then(|| launch::usage(&self.outer())).transpose()?;
         Ok(Run {
             target,
-            wall: (!self.has_company).then_some(outer.unwrap_or(target).wall),
+            wall: self.shared.is_none().then_some(outer.unwrap_or(target).wall),
             recorder_cpu: outer.map(|outer| outer.cpu - target.cpu),
             left: self.left(variant, output)?,
         })
