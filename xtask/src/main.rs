@@ -36,9 +36,10 @@ usage: cargo xtask COMMAND
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
                   benchmarks/record/native-2 and writes the README's table
-  bench ocaml [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
-                  cost of `record`, and of Memtrace where ocamlfind knows it, on OCaml programs;
-                  appends to benchmarks/record/ocaml
+  bench ocaml [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record] [--at-once]
+                  cost of `record`, of the runtime's sampler alone, and of Memtrace where ocamlfind knows
+                  it, on OCaml programs, one run at a time or those of a round at once; appends to
+                  benchmarks/record/ocaml or ocaml-at-once
   bench inside [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of the crate `lifetrace` to Rust programs, idle and recording, and of other
                   allocators that record; appends to benchmarks/record/inside
@@ -48,6 +49,7 @@ usage: cargo xtask COMMAND
                   benchmarks/record/instructions
   bench caches    what a sample of OCaml's heap costs, in instructions and misses of simulated caches;
                   appends to benchmarks/record/caches
+  bench lines     which cache lines a sample of OCaml's heap touches; appends to benchmarks/record/lines
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
   bench arena     instructions of the fast paths of arenas, with sampling and without; appends to
                   benchmarks/record/arena
@@ -88,6 +90,7 @@ fn main() -> Result<()> {
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),
         ["bench", "caches"] => bench::caches::run(),
+        ["bench", "lines"] => bench::lines::run(),
         ["bench", "arena"] => bench::arena::run(),
         ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),
