@@ -24,6 +24,8 @@ struct Life {
     first_sample: AtomicU64,
 }
 
+const _: () = assert!(size_of::<Life>() == 64);
+
 static LIFE: Life = Life {
     machine: Machine::new(AtomicU32::new(Phase::Unborn as u32)),
     fork_mark: AtomicPtr::new(core::ptr::null_mut()),

@@ -50,6 +50,8 @@ pub(crate) struct Runtime {
     cleanup_on_exit: *const i32,
 }
 
+const _: () = assert!(core::mem::offset_of!(Runtime, version) < 64);
+
 /// Why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absent {

@@ -41,13 +41,15 @@ pub fn measure(
     rounds: usize,
 ) -> Result<Rounds> {
     ensure!(thread::available_parallelism()?.get() > 1, "recorders need a second processor");
-    let variants = accepting(variants, &plan.make(folder)?);
-    let mut lanes = Vec::new();
-    for &variant in &variants {
+    let lane = |&variant: &&'static Variant| {
         let folder = folder.join("at-once").join(variant.name);
         let runner = runner.among_others(folder.clone())?;
-        lanes.push(Lane { variant, workload: plan.make(&folder)?, runner });
-    }
+        Ok(Lane { variant, workload: plan.make(&folder)?, runner })
+    };
+    let mut lanes: Vec<Lane> = variants.iter().map(lane).collect::<Result<_>>()?;
+    let first = lanes.first().context("bare is always measured")?;
+    let variants = accepting(variants, &first.workload);
+    lanes.retain(|lane| variants.iter().any(|one| one.name == lane.variant.name));
     run_all(0, &lanes).context("the first round, which is not counted")?;
     let mut results = Rounds::new(&variants);
     for round in 0..rounds {

@@ -7,7 +7,8 @@
 //!  L 1ffeffe7e0,8
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -25,7 +26,7 @@ pub enum Line {
     Instruction(u64),
     /// Of data at this address.
     Access(u64),
-    /// Of the valgrind or the program.
+    /// Anything else that valgrind or the program says.
     Other,
 }
 
@@ -57,7 +58,7 @@ fn parse(line: &str) -> Option<Line> {
     }
     let (linked, placed) = said.trim().strip_prefix("svma 0x")?.split_once(", avma 0x")?;
     let number = |text| u64::from_str_radix(text, 16).ok();
-    Some(Line::Displaced(number(placed)? - number(linked)?))
+    number(placed)?.checked_sub(number(linked)?).map(Line::Displaced)
 }
 
 /// Of `0017cf38,5`.
@@ -102,7 +103,7 @@ impl Object {
 
     /// Whether its file is called that.
     pub fn is_called(&self, name: &str) -> bool {
-        self.path.file_name().is_some_and(|it| Path::new(it) == Path::new(name))
+        self.path.file_name() == Some(OsStr::new(name))
     }
 }
 
@@ -129,7 +130,15 @@ mod tests {
         assert_eq!(Line::of("--1-- Reading syms from /lib/x y.so"), object);
         let displaced = Line::Displaced(0x496_a000);
         assert_eq!(Line::of("--1--    svma 0x0000026380, avma 0x0004990380"), displaced);
-        for other in ["", "I  x,5", "==1== Lackey", "--1-- Reading", "Interesting", " L 10"] {
+        for other in [
+            "",
+            "I  x,5",
+            "==1== Lackey",
+            "--1-- Reading",
+            "Interesting",
+            " L 10",
+            "--1-- svma 0x2, avma 0x1",
+        ] {
             assert_eq!(Line::of(other), Line::Other, "{other}");
         }
     }

@@ -1,7 +1,7 @@
 //! What a sample of OCaml's heap touches: cache lines of code and of data, by whose they are.
 //!
 //! A sample comes so rarely that hardly anything of what it needs is in the caches any more, so it costs
-//! about as much as there are lines that it touches. They are counted from the moment at which OCaml code calls the
+//! the more, the more lines it touches. They are counted from the moment at which OCaml code calls the
 //! runtime for a sample until it goes on. That is the same in each run, and needs no quiet machine.
 //! (Simulated caches, [`caches`](super::caches), also tell what the program has to fetch again.)
 
@@ -36,8 +36,9 @@ const LINE_BITS: u32 = 6;
 const COLUMNS: &str = "workload,samples,instructions,lines,code_program,code_library,code_other,\
     data_program,data_library,data_stack,data_other";
 
-/// Whose lines are counted apart.
+/// Whose lines are counted apart, in the order of [`COLUMNS`].
 const KINDS: usize = 7;
+const CODE_LIBRARY: usize = 1;
 
 /// What is where.
 struct Places {
@@ -123,9 +124,9 @@ fn read(mut trace: impl BufRead, program: &Path) -> Result<Vec<Visit>> {
 fn follow(current: &mut Option<Visit>, places: &Places, line: &Line) -> Option<Visit> {
     match *line {
         Line::Instruction(at) if at == places.entry => *current = Some(Visit::default()),
-        Line::Instruction(at) if places.is_ocaml(at) => {
+        Line::Instruction(at) if current.is_some() && places.is_ocaml(at) => {
             let ended = current.take();
-            return ended.filter(|visit| !visit.lines[1].is_empty());
+            return ended.filter(|visit| !visit.lines[CODE_LIBRARY].is_empty());
         }
         _ => {}
     }
@@ -177,7 +178,7 @@ impl Places {
     fn kind_of_code(&self, at: u64) -> usize {
         match () {
             () if self.program.has(at) => 0,
-            () if self.library.has(at) => 1,
+            () if self.library.has(at) => CODE_LIBRARY,
             () => 2,
         }
     }

@@ -1,7 +1,7 @@
 //! What recording costs OCaml programs, what Memtrace costs them, and what the runtime's sampler costs alone.
 //!
-//! As [`native`], in the same rounds, or with the runs of a round [`at_once`]. What OCaml's collector promotes is recorded beside each ratio:
-//! samples take words of the minor heap, which shifts its collections, and so what they find alive.
+//! As [`native`], in the same rounds, or with the runs of a round [`at_once`]. What OCaml's collector promotes is
+//! recorded beside each ratio: samples take words of the minor heap, which shifts its collections, and so what they find alive.
 
 use std::path::Path;
 
