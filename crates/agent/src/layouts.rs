@@ -48,9 +48,9 @@ type Entry = [u64; 2];
 
 const NO_KEY: u64 = u64::MAX;
 
-/// A layout's size and the places of the two that came next, newest first: `size:24 next:20 other:20`.
+/// A layout's size, and the places of the two that came next, newest first: `size:24 next:20 other:20`.
 #[derive(Clone, Copy)]
-struct Link(u64);
+pub(crate) struct Link(u64);
 
 /// Where entries are.
 #[derive(Debug, Default)]
@@ -150,31 +150,44 @@ impl Layouts {
 }
 
 impl Table<'_> {
-    /// The layout of frames with that code, the callers of those that `callee` is the layout of.
+    /// What is known of the layout at a place.
     #[inline]
-    pub(crate) fn find(&mut self, callee: Place, code: u64) -> Option<Layout> {
-        let [_, link] = self.entries.get(callee as usize)?;
-        let link = Link(*link);
-        match self.entries.get(link.next() as usize) {
-            Some(entry) if entry[0] == code => Some(layout(link.next(), entry)),
-            _ => self.find_other(callee, link, code).known(),
-        }
+    pub(crate) fn link(&self, place: Place) -> Link {
+        self.entries.get(place as usize).map_or(Link::NONE, link)
     }
 
-    /// Likewise, when it is not the one that came next the last time.
-    #[inline(never)]
-    fn find_other(&mut self, callee: Place, link: Link, code: u64) -> Layout {
-        let found = match self.entries.get(link.other() as usize) {
-            Some(entry) if entry[0] == code => layout(link.other(), entry),
-            _ => self.index.find(self.entries, code),
-        };
-        if found != Layout::NONE
-            && let Some(entry) = self.entries.get_mut(callee as usize)
-        {
-            entry[1] = link.followed_by(found.number).0;
-        }
-        found
+    /// The layout of frames with that code, if it is what came next after the one whose link is given, and its own link.
+    #[inline]
+    pub(crate) fn next(&self, callee: Link, code: u64) -> Option<(Place, Link)> {
+        let next = callee.next();
+        let entry = self.entries.get(next as usize).filter(|entry| entry[0] == code)?;
+        Some((next, link(entry)))
     }
+
+    /// Likewise, when it is not what came next: it will be.
+    #[inline]
+    pub(crate) fn find_other(&mut self, callee: Place, code: u64) -> Option<Place> {
+        match find_other(self.entries, self.index, callee, code) {
+            0 => None,
+            place => Some(place),
+        }
+    }
+}
+
+/// See [`Table::find_other`]; 0 is none. It is not so seldom as to be cold, but the loop that calls it is to keep its
+/// variables in registers.
+#[cold]
+fn find_other(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
+    let Some(&[_, link]) = entries.get(callee as usize) else { return 0 };
+    let link = Link(link);
+    let found = match entries.get(link.other() as usize) {
+        Some(entry) if entry[0] == code => link.other(),
+        _ => index.find(entries, code).number,
+    };
+    if found != 0 {
+        entries[callee as usize][1] = link.followed_by(found).0;
+    }
+    found
 }
 
 impl Layout {
@@ -188,6 +201,9 @@ impl Layout {
 }
 
 impl Link {
+    /// Of nothing.
+    pub(crate) const NONE: Link = Link(0);
+
     const SIZE_BITS: u32 = 64 - 2 * PLACE_BITS;
 
     fn new(size: u32) -> Link {
@@ -195,12 +211,12 @@ impl Link {
     }
 
     #[inline]
-    fn size(self) -> u32 {
+    pub(crate) fn size(self) -> u32 {
         self.0 as u32 & ((1 << Self::SIZE_BITS) - 1)
     }
 
     #[inline]
-    fn next(self) -> Place {
+    pub(crate) fn next(self) -> Place {
         (self.0 >> (64 - PLACE_BITS)) as Place
     }
 
@@ -260,6 +276,11 @@ impl Index {
 }
 
 #[inline]
+fn link(&[_, link]: &Entry) -> Link {
+    Link(link)
+}
+
+#[inline]
 fn layout(place: Place, &[_, link]: &Entry) -> Layout {
     Layout { number: place, size: Link(link).size() }
 }
@@ -280,9 +301,14 @@ mod tests {
             let few = round / 1_000 % 2 == 0;
             let key = if few { round % 5 } else { random.word() % 8_000 };
             let mut table = layouts.table();
-            let next = table.entries.get(at as usize).map(|entry| Link(entry[1]).next());
-            let found = table.find(at, key);
-            followed += u32::from(found.is_some_and(|layout| Some(layout.number) == next));
+            let link = table.link(at);
+            let next = table.next(link, key).map(|(place, link)| (place, link.size()));
+            followed += u32::from(next.is_some());
+            let found = next.or_else(|| {
+                let other = table.find_other(at, key)?;
+                Some((other, table.link(other).size()))
+            });
+            let found = found.map(|(number, size)| Layout { number, size });
             assert_eq!(found, naive.get(&key).copied());
             assert_eq!(layouts.get(key), found);
             at = found.map_or(0, |layout| layout.number);
@@ -324,8 +350,9 @@ mod tests {
         });
         let mut table = layouts.table();
         for key in [2, 3, 2, 2, 4, 3, 5] {
-            let found = table.find(1, key).unwrap();
-            assert_eq!((found.number, found.size), (key as u32, 8 * key as u32));
+            let next = table.next(table.link(1), key).map(|(place, _)| place);
+            let found = next.or_else(|| table.find_other(1, key)).unwrap();
+            assert_eq!((found, table.link(found).size()), (key as u32, 8 * key as u32));
         }
         let link = Link(table.entries[1][1]);
         assert_eq!((link.next(), link.other(), link.size()), (5, 3, 8));

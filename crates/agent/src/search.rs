@@ -53,46 +53,60 @@ impl<'a, F: Frames> Search<'a, F> {
     }
 
     /// Puts frames where there is room for them. How many, and how it ended if not with that.
-    #[inline]
+    ///
+    /// Each frame of a walk that is new comes along here, so the loop's variables are to stay in registers.
+    #[inline(never)]
     pub(crate) fn fill(&mut self, state: &mut State, room: Room<'_>) -> (usize, Option<Found>) {
-        // Not behind references, but in registers.
-        let (mut at, mut met, mut place) = (*state, self.met, self.place);
-        let (mut count, mut found) = (0, None);
+        let (mut at, mut place) = (*state, self.place);
+        let mut rest = self.last.get(self.met..).unwrap_or_default();
+        let mut next = first_stack(rest);
         let mut table = self.layouts.table();
-        let mut next = stack_at(self.last, met);
+        let mut link = table.link(place);
+        let (mut count, mut found) = (0, None);
         for (pair, number) in room.states.iter_mut().zip(room.numbers) {
             if next < at.stack {
-                met = first_at(self.last, met, at.stack);
-                next = stack_at(self.last, met);
+                // There is one, as `next` is its.
+                let [_, others @ ..] = rest else { break };
+                rest = others;
+                next = first_stack(rest);
+                if next < at.stack {
+                    rest = beyond(rest, at.stack);
+                    next = first_stack(rest);
+                }
             }
-            if next == at.stack && self.last.get(met).is_some_and(|pair| pair[1] == at.code) {
-                found = Some(Found::Met(met));
+            if next == at.stack && rest.first().is_some_and(|pair| pair[1] == at.code) {
+                found = Some(Found::Met(self.last.len() - rest.len()));
                 break;
             }
             let mut is_returned_to = IS_RETURNED_TO;
-            let layout = match table.find(place, at.code) {
-                Some(found) => found,
-                None => match look_up(self.stack, self.layouts, at) {
+            if let Some((next, its_link)) = table.next(link, at.code) {
+                (place, link) = (next, its_link);
+            } else if let Some(other) = table.find_other(place, at.code) {
+                (place, link) = (other, table.link(other));
+            } else {
+                match look_up(self.stack, self.layouts, at) {
                     Ok((state, layout)) => {
                         is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
                         at = state;
                         table = self.layouts.table();
-                        // So that it is known to come next.
-                        table.find(place, at.code).unwrap_or(layout)
+                        if table.next(link, at.code).is_none() {
+                            // So that it is known to come next.
+                            table.find_other(place, at.code);
+                        }
+                        (place, link) = (layout.number, table.link(layout.number));
                     }
                     Err(end) => {
                         found = Some(end);
                         break;
                     }
-                },
-            };
-            place = layout.number;
+                }
+            }
             *pair = [at.stack | is_returned_to, at.code];
-            *number = layout.number;
-            at = caller(self.stack, at, layout.size);
+            *number = place;
+            at = caller(self.stack, at, link.size());
             count += 1;
         }
-        (*state, self.met, self.place) = (at, met, place);
+        (*state, self.met, self.place) = (at, self.last.len() - rest.len(), place);
         (count, found)
     }
 }
@@ -131,33 +145,23 @@ pub(crate) fn state_of(&[stack, code]: &[u64; 2]) -> State {
     State { stack: stack & !IS_RETURNED_TO, code }
 }
 
-/// The stack pointer at an index; beyond the last one, of no state.
+/// The stack pointer of the first one; of none it is beyond all stacks.
 #[inline]
-fn stack_at(last: &[[u64; 2]], index: usize) -> u64 {
-    last.get(index).map_or(u64::MAX, |pair| pair[0] & !IS_RETURNED_TO)
+fn first_stack(pairs: &[[u64; 2]]) -> u64 {
+    pairs.first().map_or(u64::MAX, |pair| pair[0] & !IS_RETURNED_TO)
 }
 
-/// The first index beyond `from`, which is further in than `stack`, that is not. Mostly it is the next one.
-#[inline]
-fn first_at(last: &[[u64; 2]], from: usize, stack: u64) -> usize {
-    let next = from + 1;
-    if last.get(next).is_some_and(|pair| pair[0] < stack) {
-        return first_beyond(last, next + 1, stack);
-    }
-    next
-}
-
-/// Likewise, from `from` on, in steps that double: it is mostly near.
-#[inline(never)]
-fn first_beyond(last: &[[u64; 2]], mut from: usize, stack: u64) -> usize {
+/// From the first one on that is not further in than `stack`, in steps that double: it is mostly near.
+#[cold]
+fn beyond(pairs: &[[u64; 2]], stack: u64) -> &[[u64; 2]] {
     let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
-    let mut step = 1;
-    while last.get(from + step - 1).is_some_and(is_further_in) {
+    let (mut from, mut step) = (0, 1);
+    while pairs.get(from + step - 1).is_some_and(is_further_in) {
         from += step;
         step *= 2;
     }
-    let end = last.len().min(from + step - 1);
-    from + last[from..end].partition_point(is_further_in)
+    let end = pairs.len().min(from + step - 1);
+    &pairs[from + pairs[from..end].partition_point(is_further_in)..]
 }
 
 /// Where frames can be put, of either as many.
@@ -223,14 +227,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_index_that_is_not_further_in_is_found_however_far_it_is() {
-        for length in 1..40u64 {
-            let last: Vec<[u64; 2]> = (0..length).map(|at| [(16 * at) | (at & 1), 1]).collect();
-            for from in 0..length {
-                for stack in (16 * from + 8..=16 * length + 8).step_by(8) {
-                    let naive = (from..length).find(|at| 16 * at >= stack).unwrap_or(length);
-                    assert_eq!(first_at(&last, from as usize, stack), naive as usize);
-                }
+    fn the_first_one_that_is_not_further_in_is_found_however_far_it_is() {
+        for length in 0..40u64 {
+            let pairs: Vec<[u64; 2]> = (0..length).map(|at| [(16 * at) | (at & 1), 1]).collect();
+            for stack in (8..=16 * length + 8).step_by(8) {
+                let naive = (0..length).find(|at| 16 * at >= stack).unwrap_or(length);
+                assert_eq!(beyond(&pairs, stack), &pairs[naive as usize..]);
             }
         }
     }
