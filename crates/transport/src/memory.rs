@@ -18,6 +18,7 @@ pub type Cell = loom::cell::UnsafeCell<[u8; 8]>;
 /// # Safety
 /// `from` is readable for `count` bytes, and `data` the caller's to write from `at` on for so many.
 #[cfg(not(loom))]
+#[inline]
 pub unsafe fn copy_in(data: *mut u8, at: usize, from: *const u8, count: usize) {
     // SAFETY: by this function's contract.
     unsafe { core::ptr::copy_nonoverlapping(from, data.add(at), count) }

@@ -115,13 +115,21 @@ impl<'a> Ring<'a> {
         if used > self.capacity || record > self.capacity - used {
             return Err(Full);
         }
+        let length = payload.to_ne_bytes();
+        let (at, contiguous) = self.split(start, record);
         // SAFETY: the `record` bytes from `start` are free: the consumer is past them (acquire
         // load above) and, by this function's contract, there is no other producer.
         unsafe {
-            self.copy_in(start, payload.to_ne_bytes().as_ptr(), LENGTH_BYTES);
-            self.copy_in(start + LENGTH_BYTES, head.as_ptr(), head.len() as u64);
-            let rest = start + LENGTH_BYTES + head.len() as u64;
-            self.copy_in(rest, tail, tail_bytes);
+            if contiguous as u64 == record {
+                memory::copy_in(self.data, at, length.as_ptr(), length.len());
+                self.copy_head_in(at + length.len(), head);
+                if tail_bytes > 0 {
+                    let rest = at + length.len() + head.len();
+                    memory::copy_in(self.data, rest, tail, tail_bytes as usize);
+                }
+            } else {
+                self.push_around(start, &length, head, (tail, tail_bytes));
+            }
         }
         self.header.head.0.store(start + record, Ordering::Release);
         Ok(())
@@ -169,6 +177,41 @@ impl<'a> Ring<'a> {
         self.header.tail.0.load(Ordering::Relaxed)
     }
 
+    /// What each sample says (codec) is copied in place, not by a call of the C library, which would fetch its
+    /// code anew.
+    ///
+    /// # Safety
+    /// So many bytes at index `at` are the caller's to write.
+    #[inline]
+    unsafe fn copy_head_in(&self, at: usize, head: &[u8]) {
+        const DEATH: usize = 24;
+        const BIRTH: usize = 48;
+        // SAFETY: by this function's contract.
+        unsafe {
+            match head.len() {
+                DEATH => memory::copy_in(self.data, at, head.as_ptr(), DEATH),
+                BIRTH => memory::copy_in(self.data, at, head.as_ptr(), BIRTH),
+                other => memory::copy_in(self.data, at, head.as_ptr(), other),
+            }
+        }
+    }
+
+    /// Of a record that goes on at the beginning, the parts.
+    ///
+    /// # Safety
+    /// The tail is readable, and the record's bytes from `start` are the caller's to write.
+    #[cold]
+    unsafe fn push_around(&self, start: u64, length: &[u8], head: &[u8], tail: (*const u8, u64)) {
+        let mut position = start;
+        for (from, count) in
+            [(length.as_ptr(), length.len() as u64), (head.as_ptr(), head.len() as u64), tail]
+        {
+            // SAFETY: by this function's contract.
+            unsafe { self.copy_in(position, from, count) };
+            position += count;
+        }
+    }
+
     /// # Safety
     /// `from` is readable for `count` bytes, and the `count <= capacity` bytes at `position` are
     /// the caller's to write.
@@ -177,20 +220,8 @@ impl<'a> Ring<'a> {
         // SAFETY: both pieces lie inside `capacity` by construction of `split`.
         unsafe {
             memory::copy_in(self.data, at, from, first);
-            if first < count as usize {
-                self.copy_in_first(from.add(first), count as usize - first);
-            }
+            memory::copy_in(self.data, 0, from.add(first), count as usize - first);
         }
-    }
-
-    /// What does not fit in at the end.
-    ///
-    /// # Safety
-    /// `from` is readable for `count` bytes, and the first `count` bytes are the caller's to write.
-    #[cold]
-    unsafe fn copy_in_first(&self, from: *const u8, count: usize) {
-        // SAFETY: by this function's contract.
-        unsafe { memory::copy_in(self.data, 0, from, count) }
     }
 
     /// # Safety
