@@ -64,6 +64,12 @@ unsafe impl Sync for Ring<'_> {}
 
 const LENGTH_BYTES: u64 = 8;
 
+/// Bytes of the head of a release or a promotion.
+pub const RELEASE_HEAD: usize = 24;
+
+/// Bytes of the head of an allocation.
+pub const ALLOCATION_HEAD: usize = 48;
+
 impl<'a> Tail<'a> {
     /// None.
     pub const EMPTY: Tail<'static> = Tail::Words(&[]);
@@ -177,20 +183,18 @@ impl<'a> Ring<'a> {
         self.header.tail.0.load(Ordering::Relaxed)
     }
 
-    /// What each sample says (codec) is copied in place, not by a call of the C library, which would fetch its
-    /// code anew.
+    /// What each sample says is copied in place, not by a call of the C library, whose code would have to be fetched
+    /// anew.
     ///
     /// # Safety
     /// So many bytes at index `at` are the caller's to write.
     #[inline]
     unsafe fn copy_head_in(&self, at: usize, head: &[u8]) {
-        const DEATH: usize = 24;
-        const BIRTH: usize = 48;
         // SAFETY: by this function's contract.
         unsafe {
             match head.len() {
-                DEATH => memory::copy_in(self.data, at, head.as_ptr(), DEATH),
-                BIRTH => memory::copy_in(self.data, at, head.as_ptr(), BIRTH),
+                RELEASE_HEAD => memory::copy_in(self.data, at, head.as_ptr(), RELEASE_HEAD),
+                ALLOCATION_HEAD => memory::copy_in(self.data, at, head.as_ptr(), ALLOCATION_HEAD),
                 other => memory::copy_in(self.data, at, head.as_ptr(), other),
             }
         }

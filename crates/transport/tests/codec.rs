@@ -7,6 +7,7 @@ use lifetrace_transport::message::{
     BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, MemoryKind, Message, Module,
     MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
 };
+use lifetrace_transport::ring::{ALLOCATION_HEAD, RELEASE_HEAD};
 use proptest::prelude::*;
 
 /// A message that owns what it says.
@@ -296,6 +297,25 @@ proptest! {
         if let Ok(message) = decode(&bytes) {
             prop_assert!(bytes.len() >= 16, "{:?}", message);
         }
+    }
+}
+
+/// The ring writes those faster.
+#[test]
+fn what_each_sample_says_has_heads_of_the_lengths_that_the_ring_knows() {
+    let head = |body| {
+        let mut buffer = [0; MAX_HEAD];
+        let message = Message { time: MonotonicNanos(1), thread: ThreadId(1), body };
+        encode(&message, &mut buffer).head.len()
+    };
+    let id = SampleId(1);
+    assert_eq!(head(Body::Release { id }), RELEASE_HEAD);
+    assert_eq!(head(Body::Promotion { id }), RELEASE_HEAD);
+    for fresh in [Frames::Words(&[1, 2]), Frames::Numbers(&[1, 2])] {
+        let (source, manner) = (SourceKind::Minor, Manner::Plain);
+        let backtrace = BacktraceDelta { shared: 0, fresh, truncated: false };
+        let born = Body::Allocation { id, size: 8, samples: 1, source, manner, backtrace };
+        assert_eq!(head(born), ALLOCATION_HEAD);
     }
 }
 
