@@ -178,8 +178,7 @@ impl Table<'_> {
 /// variables in registers.
 #[cold]
 fn find_other(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
-    let Some(&[_, link]) = entries.get(callee as usize) else { return 0 };
-    let link = Link(link);
+    let Some(link) = entries.get(callee as usize).map(link) else { return 0 };
     let found = match entries.get(link.other() as usize) {
         Some(entry) if entry[0] == code => link.other(),
         _ => index.find(entries, code).number,
@@ -202,7 +201,7 @@ impl Layout {
 
 impl Link {
     /// Of nothing.
-    pub(crate) const NONE: Link = Link(0);
+    const NONE: Link = Link(0);
 
     const SIZE_BITS: u32 = 64 - 2 * PLACE_BITS;
 
@@ -216,7 +215,7 @@ impl Link {
     }
 
     #[inline]
-    pub(crate) fn next(self) -> Place {
+    fn next(self) -> Place {
         (self.0 >> (64 - PLACE_BITS)) as Place
     }
 
@@ -281,8 +280,8 @@ fn link(&[_, link]: &Entry) -> Link {
 }
 
 #[inline]
-fn layout(place: Place, &[_, link]: &Entry) -> Layout {
-    Layout { number: place, size: Link(link).size() }
+fn layout(place: Place, entry: &Entry) -> Layout {
+    Layout { number: place, size: link(entry).size() }
 }
 
 #[cfg(test)]

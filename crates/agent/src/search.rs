@@ -84,22 +84,21 @@ impl<'a, F: Frames> Search<'a, F> {
             } else if let Some(other) = table.find_other(place, at.code) {
                 (place, link) = (other, table.link(other));
             } else {
-                match look_up(self.stack, self.layouts, at) {
-                    Ok((state, layout)) => {
-                        is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
-                        at = state;
-                        table = self.layouts.table();
-                        if table.next(link, at.code).is_none() {
-                            // So that it is known to come next.
-                            table.find_other(place, at.code);
-                        }
-                        (place, link) = (layout.number, table.link(layout.number));
-                    }
+                let (state, layout) = match look_up(self.stack, self.layouts, at) {
+                    Ok(frame) => frame,
                     Err(end) => {
                         found = Some(end);
                         break;
                     }
+                };
+                is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
+                at = state;
+                table = self.layouts.table();
+                if table.next(link, at.code).is_none() {
+                    // So that it is known to come next.
+                    table.find_other(place, at.code);
                 }
+                (place, link) = (layout.number, table.link(layout.number));
             }
             *pair = [at.stack | is_returned_to, at.code];
             *number = place;

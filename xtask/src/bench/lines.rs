@@ -1,8 +1,7 @@
 //! What a sample of OCaml's heap touches: cache lines of code and of data, by whose they are.
 //!
-//! A sample comes so rarely that hardly anything of what it needs is in the caches any more, so it costs
-//! the more, the more lines it touches. They are counted from the moment at which OCaml code calls the
-//! runtime for a sample until it goes on. That is the same in each run, and needs no quiet machine.
+//! They are counted from the moment at which OCaml code calls the runtime for a sample until it goes on. That needs
+//! no quiet machine; but which of the lines a sample has to wait for is not seen.
 //! (Simulated caches, [`caches`](super::caches), also tell what the program has to fetch again.)
 
 use std::collections::HashSet;
