@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use lifetrace_transport::codec::{MAX_HEAD, MAX_LEN, decode, encode};
-use lifetrace_transport::message::{BacktraceDelta, Body, Frames, Message};
+use lifetrace_transport::message::{BacktraceDelta, Body, Frames, Message, Run};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(message) = decode(bytes) else { return };
@@ -15,9 +15,10 @@ fuzz_target!(|bytes: &[u8]| {
         _ => Frames::Words(&[]),
     };
     let words: Vec<u64> = frames.iter().collect();
-    let numbers: Vec<u32> = words.iter().map(|&word| word as u32).collect();
+    let runs = frames.runs().map(|(word, frames)| Run::new(word as u32, frames).0);
+    let runs: Vec<u32> = runs.collect();
     let frames = match frames {
-        Frames::NumberBytes(_) => Frames::Numbers(&numbers),
+        Frames::RunBytes(_) => Frames::Runs(&runs),
         _ => Frames::Words(&words),
     };
     let message = in_memory(message, frames);

@@ -15,13 +15,20 @@
 //! this walk     alloc ─ call ┘ eval ─ eval ─ run ─ main      one word compared for each of these
 //! ```
 //!
+//! Frames in a row that are of the same code are kept, compared and told as one ([`Run`]): a function that recurses
+//! a thousand times costs a look at a thousand words, and little else.
+//!
 //! Of a runtime that walks its stacks itself, the frames that it gives take the place of the states: they are
 //! compared with the last ones from the outermost inwards.
 
 use core::ops::Range;
 
+use lifetrace_transport::message::Run;
+
+use crate::ahead::Ahead;
+use crate::last::{IS_APART, Kept, Last, outermost};
 use crate::layouts::Layouts;
-use crate::search::{Found, Fresh, IS_RETURNED_TO, Search, is_over, look_up, pairs, state_of};
+use crate::search::{Found, Fresh, Search, is_over, look_up};
 use crate::stack::caller;
 pub use crate::stack::{Frame, Frames, State};
 use crate::tail::Tail;
@@ -29,15 +36,24 @@ use crate::tail::Tail;
 /// The last walk. All zero is none.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// Innermost frame first, as [pairs](crate::search), or as the runtime gave them.
+    /// Of [runs](crate::search), innermost first, or as the runtime gave them.
     states: Tail,
     are_given: bool,
-    /// The numbers by which the recorder knows the frames.
-    numbers: Tail<u32>,
+    /// How many frames each of them has, and the number by which the recorder knows these.
+    runs: Tail<u32>,
+    /// All frames.
+    frames: usize,
     fresh: Fresh,
-    agreed: usize,
+    agreed: Outer,
     /// To what the outermost frame returns, if it is the stack's.
     bottom: Option<State>,
+}
+
+/// So many outermost frames, which are so many runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outer {
+    pub(crate) runs: usize,
+    pub(crate) frames: usize,
 }
 
 /// How a walk has ended.
@@ -53,12 +69,12 @@ pub enum Walk {
 
 /// How frames have been found.
 struct End {
-    /// So many outermost frames stay where they are.
-    kept: usize,
+    /// What stays where it is.
+    kept: Outer,
     is_whole: bool,
 }
 
-const CUT_OFF: End = End { kept: 0, is_whole: false };
+const CUT_OFF: End = End { kept: Outer { runs: 0, frames: 0 }, is_whole: false };
 
 impl Chain {
     /// Walks from `state`, at most so many frames.
@@ -76,15 +92,16 @@ impl Chain {
             return Walk::Lost;
         };
         self.bottom = self.bottom.filter(|_| is_whole);
-        let Chain { states, numbers, fresh, agreed, .. } = self;
-        let length = fresh.length + kept;
-        if !states.reserve(2 * length) || !numbers.reserve(length) {
+        let Chain { states, runs, fresh, .. } = self;
+        let length = fresh.length + kept.runs;
+        if !states.reserve(2 * length) || !runs.reserve(length) {
             self.clear();
             return Walk::CutOff;
         }
-        states.replace_front(&fresh.states.words()[..2 * fresh.length], 2 * kept);
-        numbers.replace_front(&fresh.numbers.words()[..fresh.length], kept);
-        *agreed = kept.min(*agreed);
+        states.replace_front(&fresh.states.words()[..2 * fresh.length], 2 * kept.runs);
+        runs.replace_front(&fresh.runs.words()[..fresh.length], kept.runs);
+        self.frames = fresh.frames + kept.frames;
+        self.agreed = self.agreed.min(kept);
         if is_whole { Walk::Whole } else { Walk::CutOff }
     }
 
@@ -99,40 +116,64 @@ impl Chain {
         let last = if self.are_given { self.states.words() } else { &[] };
         let kept = common_suffix(slots, last);
         let new = slots.len() - kept;
-        let Chain { states, numbers, fresh, agreed, .. } = self;
-        let has_room = fresh.numbers.reserve(new)
-            && states.reserve(slots.len())
-            && numbers.reserve(slots.len());
-        if !has_room || !translate(&slots[..new], &mut fresh.numbers.words_mut()[..new]) {
+        let Chain { states, runs, fresh, .. } = self;
+        let has_room =
+            fresh.runs.reserve(new) && states.reserve(slots.len()) && runs.reserve(slots.len());
+        if !has_room || !translate(&slots[..new], &mut fresh.runs.words_mut()[..new]) {
             return false;
         }
         states.replace_front(&slots[..new], kept);
-        numbers.replace_front(&fresh.numbers.words()[..new], kept);
-        *agreed = kept.min(*agreed);
+        // A number is a run of one frame.
+        runs.replace_front(&fresh.runs.words()[..new], kept);
+        self.frames = slots.len();
+        self.agreed = self.agreed.min(Outer { runs: kept, frames: kept });
         self.are_given = true;
         true
     }
 
-    /// The numbers of the frames of the last walk, innermost first.
-    pub fn numbers(&self) -> &[u32] {
-        self.numbers.words()
+    /// The frames of the last walk, innermost first, as [`Run`]s.
+    pub fn runs(&self) -> &[u32] {
+        self.runs.words()
     }
 
-    /// So many outermost frames of the last walk are those of what [`agree`](Self::agree) was said of.
-    pub(crate) fn agreed(&self) -> usize {
+    /// How many frames it has.
+    pub(crate) fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Its outermost frames, as many as whole runs have that are no more than `most` together.
+    pub(crate) fn outer(&self, most: usize) -> Outer {
+        let mut outer = Outer::default();
+        for &run in self.runs().iter().rev() {
+            let frames = outer.frames + Run(run).frames();
+            if frames > most {
+                break;
+            }
+            outer = Outer { runs: outer.runs + 1, frames };
+        }
+        outer
+    }
+
+    /// All of it.
+    pub(crate) fn whole(&self) -> Outer {
+        Outer { runs: self.runs().len(), frames: self.frames }
+    }
+
+    /// Its outermost frames that are those of what [`agree`](Self::agree) was said of.
+    pub(crate) fn agreed(&self) -> Outer {
         self.agreed
     }
 
-    /// So many outermost frames of the last walk are those of another backtrace, which the caller has.
-    pub(crate) fn agree(&mut self, frames: usize) {
-        self.agreed = frames;
+    /// Its outermost frames are those of another backtrace, which the caller has.
+    pub(crate) fn agree(&mut self, outer: Outer) {
+        self.agreed = outer;
     }
 
     /// Forgets the last walk: it was of another thread, or the numbers are another recorder's.
     pub fn clear(&mut self) {
         self.states.clear();
-        self.numbers.clear();
-        (self.agreed, self.bottom) = (0, None);
+        self.runs.clear();
+        (self.frames, self.agreed, self.bottom) = (0, Outer::default(), None);
     }
 
     /// Finds the frames of a stack. Those of the last walk that are met are not looked up, and stay if all
@@ -144,26 +185,32 @@ impl Chain {
         mut state: State,
         most: usize,
     ) -> Option<End> {
-        self.fresh.length = 0;
+        (self.fresh.length, self.fresh.frames) = (0, 0);
         let bottom = self.bottom.take();
-        let mut met = 0;
+        let mut met = (0, 0);
         loop {
             let start = match self.search(stack, layouts, &mut state, met, most) {
                 Found::Met(index) => index,
                 Found::End => {
                     self.bottom = Some(state);
-                    return Some(End { kept: 0, is_whole: true });
+                    return Some(End { is_whole: true, ..CUT_OFF });
                 }
                 Found::CutOff => return Some(CUT_OFF),
                 Found::Lost => return None,
             };
-            let mut kept = start..self.end_of_run(start, stack);
-            if kept.end == self.numbers().len() && bottom.is_some_and(|it| is_bottom(stack, it)) {
+            let mut kept = match self.last().keep(start, state, stack, layouts) {
+                Ok(kept) => kept,
+                Err(end) => {
+                    met = (start, end);
+                    continue;
+                }
+            };
+            if kept.runs.end == self.runs().len() && bottom.is_some_and(|it| is_bottom(stack, it)) {
                 self.bottom = bottom;
-                return Some(self.end(kept, most));
+                return Some(self.end(kept, layouts, most));
             }
             loop {
-                let last = self.state(kept.end - 1);
+                let last = outermost(self.last().pair(kept.runs.end - 1));
                 let Ok((_, layout)) = look_up(stack, layouts, last) else { return Some(CUT_OFF) };
                 let arrived = caller(stack, last, layout.size);
                 let layout;
@@ -172,88 +219,90 @@ impl Chain {
                     Err(Found::Lost) => return None,
                     Err(_) => {
                         self.bottom = Some(arrived);
-                        return Some(self.end(kept, most));
+                        return Some(self.end(kept, layouts, most));
                     }
                 };
-                if state == arrived || !self.is_next(kept.end, state) {
-                    met = kept.end;
-                    let fits = self.freshen(kept, most);
-                    if !fits || !self.fresh.add(state, layout.number, state == arrived, most) {
-                        return Some(CUT_OFF);
-                    }
-                    state = caller(stack, state, layout.size);
-                    break;
+                // What was passed over before may have been passed over again.
+                let again = if state == arrived {
+                    None
+                } else {
+                    self.last().keep_next(kept.runs.end, state, stack, layouts)
+                };
+                if let Some(end) = again {
+                    kept.runs.end = end;
+                    continue;
                 }
-                // What was passed over before was passed over again.
-                kept.end = self.end_of_run(kept.end, stack);
+                met = (kept.runs.end, 0);
+                let fits = self.freshen(kept, layouts, most);
+                if !fits || !self.fresh.add(state, layout.number, state != arrived, most) {
+                    return Some(CUT_OFF);
+                }
+                state = caller(stack, state, layout.size);
+                break;
             }
         }
     }
 
-    /// Looks up frames until the last walk is met, at the index `met` or further out.
+    /// Looks up frames until the last walk is met, in the run and from the stack pointer `met` on or further out.
     fn search(
         &mut self,
         stack: &mut impl Frames,
         layouts: &mut Layouts,
         state: &mut State,
-        met: usize,
+        met: (usize, u64),
         most: usize,
     ) -> Found {
-        let Chain { states, fresh, .. } = self;
-        let mut search = Search::new(stack, pairs(states), met, layouts);
+        let Chain { states, runs, fresh, .. } = self;
+        let last = Last { states: states.words().as_chunks().0, runs: runs.words() };
+        let ahead = Ahead::new(last, met, layouts);
+        let mut search = Search::new(stack, ahead, layouts);
         loop {
-            let (count, found) = search.fill(state, fresh.room(most));
-            fresh.length += count;
-            if let Some(found) = found {
+            if let Some(found) = search.fill(state, fresh.room(most)) {
                 return found;
             }
-            if fresh.length >= most {
+            if fresh.frames >= most {
                 return if is_over(stack, *state) { Found::End } else { Found::CutOff };
             }
+            search.follow(state, fresh, most);
             if !fresh.reserve(fresh.length + 1) {
                 return Found::CutOff;
             }
         }
     }
 
-    /// Whether the last walk has this frame at that index.
-    fn is_next(&self, index: usize, state: State) -> bool {
-        pairs(&self.states).get(index).is_some_and(|pair| state_of(pair) == state)
-    }
-
     /// Ends where the stack does.
-    fn end(&mut self, kept: Range<usize>, most: usize) -> End {
-        let count = kept.len();
-        if kept.end < self.numbers().len() || count > most - self.fresh.length {
-            return End { kept: 0, is_whole: self.freshen(kept, most) };
+    fn end(&mut self, kept: Kept, layouts: &Layouts, most: usize) -> End {
+        let Kept { runs: Range { start, end }, first } = kept;
+        let innermost = Run(self.runs()[start]);
+        let are_single = self.frames == self.runs().len();
+        let gone = if are_single { start } else { Run::frames_of(&self.runs()[..start]) };
+        let frames = self.frames - gone - (innermost.frames() - first);
+        if end < self.runs().len() || frames > most - self.fresh.frames {
+            return End { is_whole: self.freshen(kept, layouts, most), ..CUT_OFF };
         }
-        self.states.words_mut()[2 * kept.start] |= IS_RETURNED_TO;
-        End { kept: count, is_whole: true }
+        self.states.words_mut()[2 * start] &= !IS_APART;
+        self.runs.words_mut()[start] = Run::new(innermost.number(), first).0;
+        End { kept: Outer { runs: end - start, frames }, is_whole: true }
     }
 
-    /// One past the last frame of the last walk that is this stack's too, if that at `from` is.
-    #[inline(never)]
-    fn end_of_run(&self, from: usize, stack: &impl Frames) -> usize {
-        let callers = &pairs(&self.states)[from + 1..];
-        let is_same = |&[stack_and_flag, code]: &[u64; 2]| {
-            stack_and_flag & IS_RETURNED_TO != 0
-                && stack.return_address(stack_and_flag - IS_RETURNED_TO) == code
-        };
-        let same = callers.iter().position(|pair| !is_same(pair));
-        from + 1 + same.unwrap_or(callers.len())
+    /// Has what is kept, to the first frame of which this walk has returned, among what is fresh;
+    /// false if there is enough then, or there is no memory.
+    fn freshen(&mut self, kept: Kept, layouts: &Layouts, most: usize) -> bool {
+        let Chain { states, runs, fresh, .. } = self;
+        let Kept { runs: Range { start, end }, first } = kept;
+        let states = &states.words()[2 * start..2 * end];
+        fresh.add_all((states, &runs.words()[start..end]), first, layouts, most)
     }
 
-    /// Has frames of the last walk, to the first of which this one has returned, among those that are fresh;
-    /// false if there are enough then, or there is no memory.
-    fn freshen(&mut self, run: Range<usize>, most: usize) -> bool {
-        let Chain { states, numbers, fresh, .. } = self;
-        let end = run.start + run.len().min(most - fresh.length);
-        let states = &states.words()[2 * run.start..2 * end];
-        fresh.add_all(states, &numbers.words()[run.start..end]) && end == run.end
+    fn last(&self) -> Last<'_> {
+        Last { states: self.states.words().as_chunks().0, runs: self.runs.words() }
     }
+}
 
-    fn state(&self, index: usize) -> State {
-        state_of(&pairs(&self.states)[index])
+impl Outer {
+    /// Of two numbers of outermost frames of the same walk the lesser.
+    pub(crate) fn min(self, other: Outer) -> Outer {
+        if other.runs <= self.runs { other } else { self }
     }
 }
 
@@ -274,153 +323,4 @@ pub(crate) fn common_suffix<W: PartialEq>(new: &[W], old: &[W]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::collections::HashSet;
-    use std::vec::Vec;
-
-    use super::*;
-    use crate::fake::{CROSSING, Fake};
-    use crate::random::Random;
-
-    #[test]
-    fn a_walk_finds_what_is_there_and_looks_up_what_has_changed() {
-        let mut random = Random::new(3, 9);
-        let (mut fake, mut chain) = (Fake::default(), Chain::default());
-        let mut before: Vec<State> = Vec::new();
-        let (mut saved, mut was_whole) = (0, false);
-        let mut layouts = Layouts::new();
-        for round in 0..3_000 {
-            let gone = (random.word() % 20).min(fake.frames.len() as u64) as usize;
-            fake.frames.drain(..gone);
-            for _ in 0..random.word() % 20 {
-                fake.push(random.word() % 50 + 1);
-            }
-            if fake.frames.len() > 200 {
-                fake.frames.drain(..150);
-            }
-            let Some(&first) = fake.frames.first() else { continue };
-            if round % 40 == 0 {
-                // A new session.
-                layouts.clear();
-                fake.told.clear();
-                chain.clear();
-                before.clear();
-            }
-            (fake.looked_up, fake.read) = (Cell::new(0), Cell::new(0));
-            let most = if round % 10 == 0 { 5 } else { usize::MAX };
-            let agreed = chain.agreed();
-            let is_whole = chain.walk(&mut fake, &mut layouts, first, most) == Walk::Whole;
-            let walked = fake.frames.iter().take(most);
-            let expected: Vec<u32> = walked.map(|it| fake.number(it.code)).collect();
-            assert_eq!(chain.numbers(), expected);
-            assert_eq!(is_whole, fake.frames.len() <= most);
-            let callers = fake.frames.iter().rev().zip(before.iter().rev());
-            let same = callers.take_while(|(one, other)| one == other).count();
-            // A walk that was cut off has other outermost frames.
-            let kept = if is_whole && was_whole { same } else { 0 };
-            // Of those that stay the innermost may be taken for new if something was passed over to come to
-            // them.
-            let (found, expected) = (chain.agreed(), kept.min(agreed));
-            assert!(found <= expected);
-            let outermost_first = fake.frames.iter().rev();
-            let missed = outermost_first.take(expected).skip(found);
-            assert!(missed.clone().all(|it| it.code % CROSSING == 0), "{found} {expected}");
-            if round % 3 == 0 {
-                chain.agree(chain.numbers().len());
-            }
-            was_whole = is_whole;
-            if is_whole {
-                let known: HashSet<(u64, u64)> =
-                    before.iter().map(|it| (it.stack, it.code)).collect();
-                let new = fake.frames.iter().filter(|it| !known.contains(&(it.stack, it.code)));
-                let crossings = fake.frames.iter().filter(|it| it.code % CROSSING == 0).count();
-                // Of each part that stays the last frame may have to be looked up again.
-                let bound = new.count() + 3 * crossings + 3;
-                assert!(fake.looked_up.get() <= bound, "{} {bound}", fake.looked_up.get());
-                saved += fake.frames.len().saturating_sub(fake.looked_up.get());
-            }
-            before = fake.frames[..chain.numbers().len()].to_vec();
-        }
-        assert!(saved > 50_000, "{saved}");
-    }
-
-    fn walk(chain: &mut Chain, fake: &mut Fake, layouts: &mut Layouts) -> Walk {
-        let first = fake.frames[0];
-        chain.walk(fake, layouts, first, 100)
-    }
-
-    #[test]
-    fn what_the_recorder_could_not_be_told_of_is_no_walk() {
-        let (mut fake, mut chain) = (Fake::default(), Chain::default());
-        let mut layouts = Layouts::new();
-        (1..6).for_each(|code| fake.push(code));
-        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        chain.agree(5);
-        fake.is_deaf = true;
-        fake.push(2);
-        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        let numbers = fake.numbers();
-        fake.push(9);
-        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Lost);
-        assert_eq!(chain.numbers(), numbers);
-        fake.is_deaf = false;
-        assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-        assert_eq!((chain.numbers(), chain.agreed()), (&fake.numbers()[..], 5));
-    }
-
-    /// By which the recorder knows a slot.
-    fn number(slot: u64) -> u32 {
-        slot as u32 + 1_000
-    }
-
-    #[test]
-    fn of_frames_that_are_given_the_new_ones_are_translated() {
-        let mut random = Random::new(2, 8);
-        let mut chain = Chain::default();
-        let mut slots: Vec<u64> = Vec::new();
-        for round in 0..5_000u64 {
-            let last = slots.clone();
-            slots.drain(..random.word() as usize % (slots.len() + 1).min(30));
-            slots.splice(..0, (0..random.word() % 30).map(|_| random.word() % 8));
-            let kept = common_suffix(&slots, &last);
-            let agreed = chain.agreed();
-            let is_translated = round % 7 > 0;
-            let is_taken = chain.take(&slots, |new, numbers| {
-                assert_eq!(new, &slots[..slots.len() - kept]);
-                new.iter().zip(numbers).for_each(|(&slot, to)| *to = number(slot));
-                is_translated
-            });
-            assert_eq!(is_taken, is_translated);
-            if !is_taken {
-                slots = last;
-                continue;
-            }
-            let numbers: Vec<u32> = slots.iter().map(|&slot| number(slot)).collect();
-            assert_eq!(chain.numbers(), numbers);
-            assert_eq!(chain.agreed(), kept.min(agreed));
-            if round % 3 == 0 {
-                chain.agree(slots.len());
-            }
-        }
-    }
-
-    #[test]
-    fn walks_and_given_frames_have_nothing_in_common() {
-        let (mut fake, mut chain) = (Fake::default(), Chain::default());
-        let mut layouts = Layouts::new();
-        (1..6).for_each(|code| fake.push(code));
-        for _ in 0..3 {
-            assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
-            assert_eq!((chain.numbers(), chain.agreed()), (&fake.numbers()[..], 0));
-            chain.agree(5);
-            let is_taken = chain.take(&[6, 5], |_, numbers| {
-                numbers.copy_from_slice(&[6, 5]);
-                true
-            });
-            assert!(is_taken);
-            assert_eq!((chain.numbers(), chain.agreed()), (&[6, 5][..], 0));
-            chain.agree(2);
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,11 @@
 //! A stack for tests of walks.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::iter::repeat_n;
 use std::vec::Vec;
+
+use lifetrace_transport::message::Run;
 
 use crate::stack::{Frame, Frames, State};
 
@@ -52,6 +55,11 @@ impl Fake {
     }
 }
 
+/// Of each frame of these runs its number.
+pub(crate) fn numbers_of(runs: &[u32]) -> Vec<u32> {
+    runs.iter().flat_map(|&run| repeat_n(Run(run).number(), Run(run).frames())).collect()
+}
+
 impl Frames for Fake {
     fn frame(&self, state: &mut State) -> Option<Frame> {
         self.looked_up.set(self.looked_up.get() + 1);
@@ -73,13 +81,9 @@ impl Frames for Fake {
 
     fn return_address(&self, stack: u64) -> u64 {
         self.read.set(self.read.get() + 1);
-        let starts: HashSet<u64> = self
-            .frames
-            .iter()
-            .map(|it| it.stack + size(it.code))
-            .chain(self.frames.first().map(|it| it.stack))
-            .collect();
-        assert!(starts.contains(&stack), "a word that is no return address");
+        let is_first = self.frames.first().is_some_and(|it| it.stack == stack);
+        let is_end = |it: &State| it.stack + size(it.code) == stack;
+        assert!(is_first || self.frames.iter().any(is_end), "a word that is no return address");
         self.frames.iter().find(|it| it.stack == stack).map_or(0, |it| it.code)
     }
 }

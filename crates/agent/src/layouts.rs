@@ -12,6 +12,8 @@
 //! a fingerprint, so that others are hardly ever looked at, and code that is near other code is near it in the
 //! index. Other names of the runtime's for frames, which are no addresses of code, are keys as well.
 
+use lifetrace_transport::message::Run;
+
 use crate::buffer::Buffer;
 
 const FIRST_BUCKETS: usize = 1024;
@@ -63,6 +65,7 @@ struct Index {
 
 const PLACE_BITS: u32 = 20;
 const LAST_PLACE: u32 = (1 << PLACE_BITS) - 1;
+const _: () = assert!(LAST_PLACE <= Run::LAST_NUMBER);
 
 impl Layouts {
     /// An empty one, without memory.
@@ -94,6 +97,11 @@ impl Layouts {
         self.index.put(key, number);
         self.count += 1;
         Some(Layout { number, size })
+    }
+
+    /// Of frames with that number.
+    pub(crate) fn size(&self, number: u32) -> u32 {
+        self.entries().get(number as usize).map_or(0, |entry| link(entry).size())
     }
 
     /// Forgets all.

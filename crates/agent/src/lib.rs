@@ -35,6 +35,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod ahead;
 pub mod announcer;
 pub mod backtrace;
 pub mod buffer;
@@ -43,6 +44,7 @@ pub mod chain;
 mod fake;
 pub mod frames;
 pub mod guard;
+mod last;
 pub mod layouts;
 pub mod lock;
 pub mod managed;

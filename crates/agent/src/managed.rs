@@ -12,10 +12,12 @@
 //! Of a stack deeper than the limit both ends are told, half of the limit each: what allocates, and who
 //! asked for it. [`FRAMES_LEFT_OUT`] is between them.
 
-use lifetrace_transport::message::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME};
+use core::ops::Range;
+
+use lifetrace_transport::message::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, Run};
 
 use crate::buffer::Buffer;
-use crate::chain::{Chain, common_suffix};
+use crate::chain::{Chain, Outer, common_suffix};
 
 const LEFT_OUT: u32 = (FRAMES_LEFT_OUT & !MANAGED_FRAME) as u32;
 
@@ -25,19 +27,21 @@ pub struct Managed {
     /// The last walk, and how much of it the recorder has.
     pub chain: Chain,
     next: Next,
-    /// Its fresh frames, if they are not the walk's.
+    /// Its fresh runs, if they are not the walk's.
     copied: Buffer<u32>,
 }
 
 /// What is to be told.
 #[derive(Clone, Copy, Debug, Default)]
 struct Next {
+    /// Frames.
     shared: usize,
+    /// Runs.
     fresh: usize,
     is_copied: bool,
     is_truncated: bool,
-    /// So many outermost frames of the walk are also its own.
-    agrees: usize,
+    /// What of the walk is also its own.
+    agrees: Outer,
 }
 
 impl Managed {
@@ -45,39 +49,40 @@ impl Managed {
     /// greatest number of frames, at least 3. False if there is no memory.
     pub fn tell_walk(&mut self, limit: usize, is_truncated: bool) -> bool {
         let Managed { chain, next, copied } = self;
-        let (numbers, shared) = (chain.numbers(), chain.agreed());
-        let agrees = numbers.len();
-        if numbers.len() <= limit {
-            let fresh = numbers.len() - shared;
-            *next = Next { shared, fresh, is_copied: false, is_truncated, agrees };
+        let (runs, agreed) = (chain.runs(), chain.agreed());
+        if chain.frames() <= limit {
+            let (shared, fresh) = (agreed.frames, runs.len() - agreed.runs);
+            *next = Next { shared, fresh, is_copied: false, is_truncated, agrees: chain.whole() };
             return true;
         }
-        *next = Next { is_truncated, ..copy_ends(copied, numbers, shared, limit) };
-        next.agrees = next.agrees.min(agrees);
+        *next = copy_ends(copied, runs, agreed.frames, limit);
+        (next.is_truncated, next.agrees) = (is_truncated, chain.outer(outer_of(limit)));
         next.is_copied
     }
 
-    /// A backtrace that waited is to be told, by its numbers.
-    pub fn tell_other(&mut self, numbers: &[u32], limit: usize, is_truncated: bool) -> bool {
+    /// A backtrace that waited is to be told, as [`Run`]s.
+    pub fn tell_other(&mut self, runs: &[u32], limit: usize, is_truncated: bool) -> bool {
         let Managed { chain, next, copied } = self;
-        let common = common_suffix(numbers, chain.numbers());
+        let common = common_suffix(runs, chain.runs());
+        let common = Outer { runs: common, frames: Run::frames_of(&runs[runs.len() - common..]) };
         let shared = common.min(chain.agreed());
-        if numbers.len() > limit {
-            *next = Next { is_truncated, ..copy_ends(copied, numbers, shared, limit) };
+        if Run::frames_of(runs) > limit {
+            *next = copy_ends(copied, runs, shared.frames, limit);
+            next.agrees = common.min(chain.outer(outer_of(limit)));
         } else {
-            let fresh = numbers.len() - shared;
-            let is_copied = copy(copied, 0, &numbers[..fresh]);
-            *next = Next { shared, fresh, is_copied, is_truncated, agrees: numbers.len() };
+            let fresh = runs.len() - shared.runs;
+            let is_copied = copy(copied, &runs[..fresh]);
+            *next = Next { shared: shared.frames, fresh, is_copied, is_truncated, agrees: common };
         }
-        next.agrees = next.agrees.min(common);
+        next.is_truncated = is_truncated;
         next.is_copied
     }
 
     /// The backtrace as a difference to the one that the recorder has.
     pub fn delta(&self) -> BacktraceDelta<'_> {
         let Next { shared, fresh, is_copied, is_truncated: truncated, .. } = self.next;
-        let numbers = if is_copied { self.copied.words() } else { self.chain.numbers() };
-        let fresh = Frames::Numbers(&numbers[..fresh]);
+        let runs = if is_copied { self.copied.words() } else { self.chain.runs() };
+        let fresh = Frames::Runs(&runs[..fresh]);
         BacktraceDelta { shared: shared as u32, truncated, fresh }
     }
 
@@ -88,7 +93,7 @@ impl Managed {
 
     /// The recorder has none (any more): the next one is whole.
     pub fn forget(&mut self) {
-        self.chain.agree(0);
+        self.chain.agree(Outer::default());
     }
 
     /// Forgets the last walk: it is another thread's, or was told to another recorder.
@@ -98,24 +103,48 @@ impl Managed {
     }
 }
 
+/// How many outermost frames are told of a stack that is too deep.
+fn outer_of(limit: usize) -> usize {
+    limit - limit / 2 - 1
+}
+
 /// Both ends of a stack that is too deep, of whose outermost frames so many are shared.
-fn copy_ends(to: &mut Buffer<u32>, numbers: &[u32], shared: usize, limit: usize) -> Next {
-    let inner = limit / 2;
-    let outer = limit - inner - 1;
+fn copy_ends(to: &mut Buffer<u32>, runs: &[u32], shared: usize, limit: usize) -> Next {
+    let (frames, outer) = (Run::frames_of(runs), outer_of(limit));
     let shared = shared.min(outer);
-    let (end, fresh) = (numbers.len(), inner + 1 + outer - shared);
-    let is_copied = copy(to, inner + 1, &numbers[end - outer..end - shared])
-        && copy(to, inner, &[LEFT_OUT])
-        && copy(to, 0, &numbers[..inner]);
-    Next { shared, fresh, is_copied, is_truncated: false, agrees: outer }
+    let ends = [0..limit / 2, frames - outer..frames - shared];
+    let has_room = to.reserve(runs.len() + 2);
+    let mut fresh = 0;
+    if has_room {
+        let to = to.words_mut();
+        let [inner, outer] = ends;
+        fresh = copy_frames(to, 0, runs, inner);
+        to[fresh] = LEFT_OUT;
+        fresh = copy_frames(to, fresh + 1, runs, outer);
+    }
+    Next { shared, fresh, is_copied: has_room, ..Next::default() }
+}
+
+/// Puts the frames that are wanted at `at`, and says where they end.
+fn copy_frames(to: &mut [u32], mut at: usize, runs: &[u32], wanted: Range<usize>) -> usize {
+    let mut start = 0;
+    for &run in runs {
+        let end = start + Run(run).frames();
+        let taken = start.max(wanted.start)..end.min(wanted.end);
+        if !taken.is_empty() {
+            to[at] = Run::new(Run(run).number(), taken.len()).0;
+            at += 1;
+        }
+        start = end;
+    }
+    at
 }
 
 /// False if there is no memory.
-fn copy(to: &mut Buffer<u32>, at: usize, numbers: &[u32]) -> bool {
-    let end = at + numbers.len();
-    let has_room = to.reserve(end);
+fn copy(to: &mut Buffer<u32>, runs: &[u32]) -> bool {
+    let has_room = to.reserve(runs.len());
     if has_room {
-        to.words_mut()[at..end].copy_from_slice(numbers);
+        to.words_mut()[..runs.len()].copy_from_slice(runs);
     }
     has_room
 }
@@ -126,7 +155,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::fake::Fake;
+    use crate::fake::{Fake, numbers_of};
     use crate::layouts::Layouts;
     use crate::random::Random;
 
@@ -174,11 +203,14 @@ mod tests {
             let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
             let (mut fake, mut layouts) = (Fake::default(), Layouts::new());
             let mut waiting: Vec<Vec<u32>> = Vec::new();
-            let mut saved = 0;
+            let (mut saved, mut frames_in_runs) = (0, 0);
             for round in 0..2_000u64 {
                 let gone = (random.word() % 12).min(fake.frames.len() as u64) as usize;
                 fake.frames.drain(..gone);
                 (0..random.word() % 12).for_each(|_| fake.push(random.word() % 9 + 1));
+                if round % 8 == 0 {
+                    (0..random.word() % 60).for_each(|_| fake.push(round % 3 + 1));
+                }
                 if fake.frames.len() > 100 {
                     fake.frames.drain(..70);
                 }
@@ -188,12 +220,13 @@ mod tests {
                 match random.word() % 8 {
                     0 => continue,
                     1 => {
-                        waiting.push(numbers);
+                        waiting.push(managed.chain.runs().to_vec());
                         continue;
                     }
                     2 if !waiting.is_empty() => {
-                        numbers = waiting.swap_remove(random.word() as usize % waiting.len());
-                        assert!(managed.tell_other(&numbers, limit, false));
+                        let runs = waiting.swap_remove(random.word() as usize % waiting.len());
+                        assert!(managed.tell_other(&runs, limit, false));
+                        numbers = numbers_of(&runs);
                     }
                     _ => assert!(managed.tell_walk(limit, false)),
                 }
@@ -203,9 +236,14 @@ mod tests {
                     continue;
                 }
                 saved += managed.delta().shared as usize;
+                let fresh = managed.delta().fresh;
+                frames_in_runs += fresh.len() - fresh.runs().len();
                 assert_eq!(is_told(&mut managed, &mut recorder), at_most(limit, &numbers));
             }
-            assert!(saved > 500, "{saved}");
+            assert!(
+                saved > 500 && (limit < 60 || frames_in_runs > 500),
+                "{saved} {frames_in_runs}"
+            );
         }
     }
 

@@ -1,24 +1,36 @@
 //! The frames of a walk that are new, up to where the last walk is met.
 //!
-//! States are kept as pairs: the stack pointer, and in its lowest bit whether the frame before has returned
-//! right to this state, with nothing passed over in between; and the address.
+//! They are put down as the last walk is kept: by [runs](crate::last).
 
+use lifetrace_transport::message::Run;
+
+use crate::ahead::Ahead;
 use crate::buffer::Buffer;
+use crate::last::{IS_APART, IS_RUN, outermost};
 use crate::layouts::{Layout, Layouts, Place};
 use crate::stack::{Frame, Frames, State, caller};
-use crate::tail::Tail;
 
 /// What a walk has found so far and does not leave where it is, in the same terms.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     pub(crate) states: Buffer,
-    pub(crate) numbers: Buffer<u32>,
+    pub(crate) runs: Buffer<u32>,
+    /// Of either.
     pub(crate) length: usize,
+    /// In all runs together.
+    pub(crate) frames: usize,
 }
+
+/// So many frames are looked up before a run is looked for: most recursions end sooner, and a run is dearer than a few
+/// frames.
+pub(crate) const STRETCH: usize = 32;
+
+/// So many frames at a stretch's end are alike if a run is to be looked for.
+const ALIKE: usize = 8;
 
 /// How looking up ends.
 pub(crate) enum Found {
-    /// At a state of the last walk, the one with this index.
+    /// In this run of the last walk.
     Met(usize),
     /// With the stack.
     End,
@@ -28,85 +40,102 @@ pub(crate) enum Found {
     Lost,
 }
 
-pub(crate) const IS_RETURNED_TO: u64 = 1;
-
 /// For frames, from the innermost outwards.
 pub(crate) struct Search<'a, F> {
     stack: &'a mut F,
-    /// The states of the last walk, and the index to which this one has come.
-    last: &'a [[u64; 2]],
-    met: usize,
+    ahead: Ahead<'a>,
     layouts: &'a mut Layouts,
     /// Of the layout of the frame before.
     place: Place,
 }
 
 impl<'a, F: Frames> Search<'a, F> {
-    /// In a stack of which the last walk found `last`, from its index `met` on.
-    pub(crate) fn new(
-        stack: &'a mut F,
-        last: &'a [[u64; 2]],
-        met: usize,
-        layouts: &'a mut Layouts,
-    ) -> Self {
-        Search { stack, last, met, layouts, place: Place::default() }
+    /// In a stack of which the last walk is `ahead`.
+    pub(crate) fn new(stack: &'a mut F, ahead: Ahead<'a>, layouts: &'a mut Layouts) -> Self {
+        Search { stack, ahead, layouts, place: Place::default() }
     }
 
-    /// Puts frames where there is room for them. How many, and how it ended if not with that.
+    /// Puts frames where there is room for them, and says how it ended if not with that.
     ///
     /// Each frame of a walk that is new comes along here, so the loop's variables are to stay in registers.
     #[inline(never)]
-    pub(crate) fn fill(&mut self, state: &mut State, room: Room<'_>) -> (usize, Option<Found>) {
+    pub(crate) fn fill(&mut self, state: &mut State, room: Room<'_>) -> Option<Found> {
         let (mut at, mut place) = (*state, self.place);
-        let mut rest = self.last.get(self.met..).unwrap_or_default();
-        let mut next = first_stack(rest);
+        let mut ahead = self.ahead;
         let mut table = self.layouts.table();
         let mut link = table.link(place);
         let (mut count, mut found) = (0, None);
-        for (pair, number) in room.states.iter_mut().zip(room.numbers) {
-            if next < at.stack {
-                // There is one, as `next` is its.
-                let [_, others @ ..] = rest else { break };
-                rest = others;
-                next = first_stack(rest);
-                if next < at.stack {
-                    rest = beyond(rest, at.stack);
-                    next = first_stack(rest);
-                }
-            }
-            if next == at.stack && rest.first().is_some_and(|pair| pair[1] == at.code) {
-                found = Some(Found::Met(self.last.len() - rest.len()));
+        for (pair, run) in room.states.iter_mut().zip(room.runs) {
+            if at.stack >= ahead.start() && ahead.is_met(at, &table) {
+                found = Some(Found::Met(ahead.index()));
                 break;
             }
-            let mut is_returned_to = IS_RETURNED_TO;
+            let mut flags = 0;
             if let Some((next, its_link)) = table.next(link, at.code) {
                 (place, link) = (next, its_link);
             } else if let Some(other) = table.find_other(place, at.code) {
                 (place, link) = (other, table.link(other));
             } else {
-                let (state, layout) = match look_up(self.stack, self.layouts, at) {
+                let (state, number) = match self.look_up_after(place, at) {
                     Ok(frame) => frame,
                     Err(end) => {
                         found = Some(end);
                         break;
                     }
                 };
-                is_returned_to = if state == at { IS_RETURNED_TO } else { 0 };
-                at = state;
+                flags = if state == at { 0 } else { IS_APART };
                 table = self.layouts.table();
-                if table.next(link, at.code).is_none() {
-                    // So that it is known to come next.
-                    table.find_other(place, at.code);
-                }
-                (place, link) = (layout.number, table.link(layout.number));
+                (at, place, link) = (state, number, table.link(number));
             }
-            *pair = [at.stack | is_returned_to, at.code];
-            *number = place;
-            at = caller(self.stack, at, link.size());
+            *pair = [at.stack | flags, at.code];
+            *run = place;
             count += 1;
+            at = caller(self.stack, at, link.size());
         }
-        (*state, self.met, self.place) = (at, self.last.len() - rest.len(), place);
-        (count, found)
+        (*state, self.ahead, self.place) = (at, ahead, place);
+        *room.length += count;
+        *room.frames += count;
+        found
+    }
+
+    /// If what was found last recurses, takes what goes on like that for a run, of no more than `most` frames in all.
+    #[inline(never)]
+    pub(crate) fn follow(&mut self, state: &mut State, fresh: &mut Fresh, most: usize) {
+        let Some(last) = fresh.length.checked_sub(1) else { return };
+        let pairs = &mut fresh.states.words_mut().as_chunks_mut::<2>().0[..=last];
+        let alike = pairs.iter().rev().take(ALIKE).take_while(|pair| pair[1] == state.code);
+        let run = &mut fresh.runs.words_mut()[last];
+        if alike.count() < ALIKE || Run(*run).frames() > 1 {
+            return;
+        }
+        let (code, size) = (state.code, self.layouts.size(*run));
+        let mut frames = 1;
+        while state.code == code && !self.is_met(*state) {
+            let most = (most - fresh.frames).min(Run::MOST - frames);
+            let again = self.ahead.like(self.stack, outermost(&pairs[last]), size, most);
+            if again == 0 {
+                break;
+            }
+            pairs[last][0] = (pairs[last][0] | IS_RUN) + again as u64 * u64::from(size);
+            frames += again;
+            fresh.frames += again;
+            *state = caller(self.stack, outermost(&pairs[last]), size);
+        }
+        *run = Run::new(*run, frames).0;
+    }
+
+    fn is_met(&mut self, state: State) -> bool {
+        state.stack >= self.ahead.start() && self.ahead.is_met(state, &self.layouts.table())
+    }
+
+    /// The frame of a state, and the number of its layout, which is known to come next after `callee` from now on.
+    fn look_up_after(&mut self, callee: Place, at: State) -> Result<(State, Place), Found> {
+        let (state, layout) = look_up(self.stack, self.layouts, at)?;
+        let mut table = self.layouts.table();
+        if table.next(table.link(callee), state.code).is_none() {
+            table.find_other(callee, state.code);
+        }
+        Ok((state, layout.number))
     }
 }
 
@@ -134,105 +163,86 @@ pub(crate) fn look_up(
     Ok((state, layout.ok_or(Found::Lost)?))
 }
 
-#[inline]
-pub(crate) fn pairs(states: &Tail) -> &[[u64; 2]] {
-    states.words().as_chunks().0
-}
-
-#[inline]
-pub(crate) fn state_of(&[stack, code]: &[u64; 2]) -> State {
-    State { stack: stack & !IS_RETURNED_TO, code }
-}
-
-/// The stack pointer of the first one; of none it is beyond all stacks.
-#[inline]
-fn first_stack(pairs: &[[u64; 2]]) -> u64 {
-    pairs.first().map_or(u64::MAX, |pair| pair[0] & !IS_RETURNED_TO)
-}
-
-/// From the first one on that is not further in than `stack`, in steps that double: it is mostly near.
-#[cold]
-fn beyond(pairs: &[[u64; 2]], stack: u64) -> &[[u64; 2]] {
-    let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
-    let (mut from, mut step) = (0, 1);
-    while pairs.get(from + step - 1).is_some_and(is_further_in) {
-        from += step;
-        step *= 2;
-    }
-    let end = pairs.len().min(from + step - 1);
-    &pairs[from + pairs[from..end].partition_point(is_further_in)..]
-}
-
-/// Where frames can be put, of either as many.
+/// Where runs can be put, and the counts of what is there.
 pub(crate) struct Room<'a> {
     states: &'a mut [[u64; 2]],
-    numbers: &'a mut [u32],
+    runs: &'a mut [u32],
+    length: &'a mut usize,
+    frames: &'a mut usize,
 }
 
 impl Fresh {
-    /// For no more than `most` in all.
+    /// For a stretch of frames, and no more than `most` in all.
     pub(crate) fn room(&mut self, most: usize) -> Room<'_> {
-        let states = self.states.words_mut().as_chunks_mut().0;
-        let numbers = self.numbers.words_mut();
-        let end = most.min(states.len()).min(numbers.len()).max(self.length);
-        Room { states: &mut states[self.length..end], numbers: &mut numbers[self.length..end] }
+        let Fresh { states, runs, length, frames } = self;
+        let wanted = STRETCH.min(most - *frames);
+        let states = &mut states.words_mut().as_chunks_mut().0[*length..];
+        let runs = &mut runs.words_mut()[*length..];
+        let count = wanted.min(states.len()).min(runs.len());
+        let (states, runs) = (&mut states[..count], &mut runs[..count]);
+        Room { states, runs, length, frames }
     }
 
     /// Adds a frame; false if there are enough, or there is no memory.
     #[inline]
-    pub(crate) fn add(
-        &mut self,
-        state: State,
-        number: u32,
-        is_returned_to: bool,
-        most: usize,
-    ) -> bool {
+    pub(crate) fn add(&mut self, state: State, number: u32, is_apart: bool, most: usize) -> bool {
         let at = self.length;
-        if at >= most || !self.reserve(at + 1) {
+        if self.frames >= most || !self.reserve(at + 1) {
             return false;
         }
+        let flags = if is_apart { IS_APART } else { 0 };
         self.states.words_mut()[2 * at..2 * at + 2]
-            .copy_from_slice(&[state.stack | u64::from(is_returned_to), state.code]);
-        self.numbers.words_mut()[at] = number;
+            .copy_from_slice(&[state.stack | flags, state.code]);
+        self.runs.words_mut()[at] = number;
         self.length = at + 1;
+        self.frames += 1;
         true
     }
 
-    /// Adds frames of another walk, to the first of which this one has returned.
-    pub(crate) fn add_all(&mut self, states: &[u64], numbers: &[u32]) -> bool {
-        let (at, end) = (self.length, self.length + numbers.len());
+    /// Adds runs of another walk, to the first of which this one has returned, and of that the outermost `first`
+    /// frames; false if there are enough then, or there is no memory.
+    pub(crate) fn add_all(
+        &mut self,
+        (states, runs): (&[u64], &[u32]),
+        first: usize,
+        layouts: &Layouts,
+        most: usize,
+    ) -> bool {
+        let (at, end) = (self.length, self.length + runs.len());
+        let [innermost, others @ ..] = runs else { return true };
+        let frames = first + Run::frames_of(others);
         if !self.reserve(end) {
             return false;
         }
         self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
-        self.numbers.words_mut()[at..end].copy_from_slice(numbers);
-        if at < end {
-            self.states.words_mut()[2 * at] |= IS_RETURNED_TO;
+        self.states.words_mut()[2 * at] &= !IS_APART;
+        self.runs.words_mut()[at..end].copy_from_slice(runs);
+        self.runs.words_mut()[at] = Run::new(Run(*innermost).number(), first).0;
+        (self.length, self.frames) = (end, self.frames + frames);
+        self.frames <= most || self.cut(layouts, most)
+    }
+
+    /// Leaves out frames beyond so many; false.
+    #[cold]
+    fn cut(&mut self, layouts: &Layouts, most: usize) -> bool {
+        while self.frames > most {
+            let last = self.length - 1;
+            let run = Run(self.runs.words()[last]);
+            let gone = run.frames().min(self.frames - most);
+            self.frames -= gone;
+            if gone == run.frames() {
+                self.length = last;
+                continue;
+            }
+            let bytes = gone as u64 * u64::from(layouts.size(run.number()));
+            self.states.words_mut()[2 * last] -= bytes;
+            self.runs.words_mut()[last] = Run::new(run.number(), run.frames() - gone).0;
         }
-        self.length = end;
-        true
+        false
     }
 
     #[inline]
     pub(crate) fn reserve(&mut self, length: usize) -> bool {
-        self.states.reserve(2 * length) && self.numbers.reserve(length)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::vec::Vec;
-
-    use super::*;
-
-    #[test]
-    fn the_first_one_that_is_not_further_in_is_found_however_far_it_is() {
-        for length in 0..40u64 {
-            let pairs: Vec<[u64; 2]> = (0..length).map(|at| [(16 * at) | (at & 1), 1]).collect();
-            for stack in (8..=16 * length + 8).step_by(8) {
-                let naive = (0..length).find(|at| 16 * at >= stack).unwrap_or(length);
-                assert_eq!(beyond(&pairs, stack), &pairs[naive as usize..]);
-            }
-        }
+        self.states.reserve(2 * length) && self.runs.reserve(length)
     }
 }

@@ -189,9 +189,9 @@ fn postpone(runtime: &'static Runtime, first: State) -> Option<Ticket> {
     if walk == Walk::Lost {
         return Some(Ticket::Lost);
     }
-    let numbers = entered.managed.chain.numbers();
+    let runs = entered.managed.chain.runs();
     // SAFETY: under the runtime's lock, and nobody keeps a reference.
-    unsafe { &mut *WAITING.0.get() }.keep(numbers, walk == Walk::Whole).map(Ticket::Waiting)
+    unsafe { &mut *WAITING.0.get() }.keep(runs, walk == Walk::Whole).map(Ticket::Waiting)
 }
 
 /// Walks the stack. Of the blocks that the innermost frame allocates together it is `block`.
@@ -240,9 +240,9 @@ pub(crate) fn redeem(entered: &mut Entered, runtime: &'static Runtime, frames: &
 fn tell_waiting(entered: &mut Entered, place: Place) -> bool {
     // SAFETY: under the runtime's lock, and nobody keeps a reference.
     let waiting = unsafe { &mut *WAITING.0.get() };
-    let Some((numbers, is_whole)) = waiting.at(place) else { return false };
+    let Some((runs, is_whole)) = waiting.at(place) else { return false };
     let limit = limit(entered);
-    let is_told = entered.managed.tell_other(numbers, limit, !is_whole);
+    let is_told = entered.managed.tell_other(runs, limit, !is_whole);
     waiting.done(place);
     is_told
 }

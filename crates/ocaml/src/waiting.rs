@@ -12,8 +12,8 @@ use lifetrace_agent::buffer::Buffer;
 
 const PLACES: usize = 64;
 
-/// A backtrace of more is not kept.
-const MOST_FRAMES: usize = 1 << 13;
+/// A backtrace of more runs is not kept.
+const MOST_RUNS: usize = 1 << 13;
 
 /// Uses of a place that are told from one another.
 const USES: u64 = 128;
@@ -35,7 +35,7 @@ pub(crate) struct Place {
 
 #[derive(Debug)]
 struct Kept {
-    frames: Buffer<u32>,
+    runs: Buffer<u32>,
     length: usize,
     is_whole: bool,
     uses: u64,
@@ -60,25 +60,25 @@ impl Waiting {
     /// None.
     pub(crate) const fn new() -> Waiting {
         const FREE: Kept =
-            Kept { frames: Buffer::new(), length: 0, is_whole: false, uses: 0, callbacks: 0 };
+            Kept { runs: Buffer::new(), length: 0, is_whole: false, uses: 0, callbacks: 0 };
         Waiting { places: [FREE; PLACES], last: 0 }
     }
 
-    /// Keeps a backtrace, by its numbers, for one callback at least; `None` if there is no place for it.
-    pub(crate) fn keep(&mut self, frames: &[u32], is_whole: bool) -> Option<Place> {
+    /// Keeps a backtrace, as its runs, for one callback at least; `None` if there is no place for it.
+    pub(crate) fn keep(&mut self, runs: &[u32], is_whole: bool) -> Option<Place> {
         let last = &mut self.places[self.last];
-        if last.callbacks > 0 && last.frames() == frames {
+        if last.callbacks > 0 && last.runs() == runs {
             last.callbacks = last.callbacks.checked_add(1)?;
             return Some(self.place(self.last));
         }
         let mut turns = (1..=PLACES).map(|step| (self.last + step) % PLACES);
         let index = turns.find(|&index| self.places[index].callbacks == 0)?;
         let kept = &mut self.places[index];
-        if frames.len() > MOST_FRAMES || !kept.frames.reserve(frames.len()) {
+        if runs.len() > MOST_RUNS || !kept.runs.reserve(runs.len()) {
             return None;
         }
-        kept.frames.words_mut()[..frames.len()].copy_from_slice(frames);
-        (kept.length, kept.is_whole, kept.callbacks) = (frames.len(), is_whole, 1);
+        kept.runs.words_mut()[..runs.len()].copy_from_slice(runs);
+        (kept.length, kept.is_whole, kept.callbacks) = (runs.len(), is_whole, 1);
         kept.uses = (kept.uses + 1) % USES;
         self.last = index;
         Some(self.place(index))
@@ -87,7 +87,7 @@ impl Waiting {
     /// The one that waits there, or did last, and whether it is whole.
     pub(crate) fn at(&self, place: Place) -> Option<(&[u32], bool)> {
         let kept = &self.places[place.index];
-        (kept.uses == place.uses).then(|| (kept.frames(), kept.is_whole))
+        (kept.uses == place.uses).then(|| (kept.runs(), kept.is_whole))
     }
 
     /// One of its callbacks has come.
@@ -111,8 +111,8 @@ impl Waiting {
 }
 
 impl Kept {
-    fn frames(&self) -> &[u32] {
-        &self.frames.words()[..self.length]
+    fn runs(&self) -> &[u32] {
+        &self.runs.words()[..self.length]
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
         let again = waiting.keep(&[99], true).unwrap();
         assert_eq!((again.index, waiting.at(places[7])), (places[7].index, None));
         waiting.clear();
-        assert_eq!(waiting.keep(&std::vec![0; MOST_FRAMES + 1], true), None);
-        assert!(waiting.keep(&std::vec![0; MOST_FRAMES], true).is_some());
+        assert_eq!(waiting.keep(&std::vec![0; MOST_RUNS + 1], true), None);
+        assert!(waiting.keep(&std::vec![0; MOST_RUNS], true).is_some());
     }
 }

@@ -6,6 +6,8 @@
 //! are forgotten. What such a thread shares with a backtrace that is forgotten (or was never
 //! received) is *missing*: the backtrace is shown as truncated, until the thread sends a whole one.
 
+use std::iter;
+
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::{BacktraceDelta, ThreadId};
 use rustc_hash::FxHashMap;
@@ -119,7 +121,9 @@ impl Stack {
         self.missing = self.missing.min(shared);
         self.codes.truncate(1 + shared - self.missing);
         let kept = self.codes.len() - 1;
-        self.codes.extend(delta.fresh.iter().rev().map(|address| places.code(address)));
+        for (address, frames) in delta.fresh.runs().rev() {
+            self.codes.extend(iter::repeat_n(places.code(address), frames));
+        }
         let marker = usize::from(self.is_cut());
         if was_cut == self.is_cut() { marker + kept } else { 0 }
     }

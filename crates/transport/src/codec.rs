@@ -6,7 +6,7 @@
 //! word 0   tag:8  detail:8  flags:16  thread:32
 //! word 1   time
 //! Allocation      id  size  samples  shared:32|fresh:32  fresh × frame      (detail = source)
-//!  of numbers     likewise, with frames of 4 bytes
+//!  of runs        likewise, with runs of frames, of 4 bytes each
 //! Release         id
 //! Promotion       id
 //! ModuleLoaded    bias  start  end  build-id bytes:32|path bytes:32  bytes…
@@ -74,7 +74,7 @@ const RUNTIME: u8 = 12;
 const COLLECTOR_TOTALS: u8 = 13;
 const RATE: u8 = 14;
 const CONTEXT: u8 = 15;
-const ALLOCATION_OF_NUMBERS: u8 = 16;
+const ALLOCATION_OF_RUNS: u8 = 16;
 const FRAME_ADDRESS: u8 = 17;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
@@ -89,7 +89,7 @@ pub struct Encoded<'a> {
 /// Why bytes are not a message. Only a broken agent or a damaged segment produces these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// Shorter or longer than its own fields say.
+    /// Shorter or longer than its own fields say, or runs of more frames than a backtrace can have.
     Length,
     /// A tag, source or kind that does not exist.
     Tag(u8),
@@ -200,7 +200,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
     let (tag, detail, flags) = (first as u8, (first >> 8) as u8, (first >> 16) as u16);
     let time = MonotonicNanos(fields.word()?);
     let body = match tag {
-        ALLOCATION | ALLOCATION_OF_NUMBERS => {
+        ALLOCATION | ALLOCATION_OF_RUNS => {
             let id = SampleId(fields.word()?);
             let size = fields.word()?;
             let samples = fields.word()?;
@@ -299,9 +299,19 @@ impl<'a> Fields<'a> {
     /// As a message with that tag has them.
     fn frames(&mut self, tag: u8, count: usize) -> Result<Frames<'a>, DecodeError> {
         Ok(match tag {
-            ALLOCATION_OF_NUMBERS => Frames::NumberBytes(self.take(count.saturating_mul(4))?),
+            ALLOCATION_OF_RUNS => self.runs(count)?,
             _ => Frames::WordBytes(self.take(count.saturating_mul(8))?),
         })
+    }
+
+    /// A few bytes can say a great many: there are no more than a backtrace can have.
+    fn runs(&mut self, count: usize) -> Result<Frames<'a>, DecodeError> {
+        let frames = Frames::RunBytes(self.take(count.saturating_mul(4))?);
+        if count <= MAX_FRAMES && frames.len() <= MAX_FRAMES {
+            Ok(frames)
+        } else {
+            Err(DecodeError::Length)
+        }
     }
 
     fn word(&mut self) -> Result<u64, DecodeError> {
@@ -396,12 +406,12 @@ fn manner(flags: u16) -> Result<Manner, DecodeError> {
     }
 }
 
-/// An allocation's tag, the number of its frames, and these.
+/// An allocation's tag, the number of its frames or runs, and these.
 fn frames_to_send(frames: Frames<'_>) -> (u8, usize, Tail<'_>) {
     match frames {
-        Frames::Numbers(numbers) => {
-            let numbers = &numbers[..numbers.len().min(MAX_FRAMES)];
-            (ALLOCATION_OF_NUMBERS, numbers.len(), Tail::Halves(numbers))
+        Frames::Runs(runs) => {
+            let runs = &runs[..runs.len().min(MAX_FRAMES)];
+            (ALLOCATION_OF_RUNS, runs.len(), Tail::Halves(runs))
         }
         words => {
             let words = words_to_send(words);
@@ -413,6 +423,6 @@ fn frames_to_send(frames: Frames<'_>) -> (u8, usize, Tail<'_>) {
 fn words_to_send(frames: Frames<'_>) -> &[u64] {
     match frames {
         Frames::Words(words) => &words[..words.len().min(MAX_FRAMES)],
-        Frames::Numbers(_) | Frames::WordBytes(_) | Frames::NumberBytes(_) => &[],
+        Frames::Runs(_) | Frames::WordBytes(_) | Frames::RunBytes(_) => &[],
     }
 }

@@ -35,6 +35,7 @@
 #![no_std]
 
 pub mod codec;
+mod frames;
 pub mod handshake;
 #[cfg(not(loom))]
 mod memory;

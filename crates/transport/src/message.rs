@@ -3,6 +3,8 @@
 //! Both sides are always of the same build (the command carries the preload library inside), so
 //! there is one version, checked at the handshake, and no compatibility within it.
 
+pub use crate::frames::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, Run, SAID_FRAME};
+
 /// A sampled block, unique within a session, in the order in which agents handed them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SampleId(pub u64);
@@ -111,83 +113,6 @@ impl NoticeKind {
         NoticeKind::DomainsMisreported,
     ];
 }
-
-/// What distinguishes a managed frame from a return address, in a backtrace: this bit is set, and the
-/// others are the number of a [`FrameName`] or [`Body::FrameAddress`] that was sent before.
-pub const MANAGED_FRAME: u64 = 1 << 63;
-
-/// Among the numbers of managed frames, those of frames that stand for something that a program has said of
-/// itself, and are no code of a managed runtime's: [`MemoryKind`]s have the first of these, the rest are free.
-pub const SAID_FRAME: u64 = 1 << 62;
-
-/// In a backtrace, the place of frames that were left out of its middle.
-pub const FRAMES_LEFT_OUT: u64 = MANAGED_FRAME;
-
-/// A backtrace as a difference to the same thread's previous one (of managed backtraces, to its previous
-/// managed one).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BacktraceDelta<'a> {
-    /// How many outermost frames are those of the previous backtrace.
-    pub shared: u32,
-    /// All other frames, **innermost first**: return addresses (the address after the call) as found on
-    /// the stack, or [`MANAGED_FRAME`]s.
-    pub fresh: Frames<'a>,
-    /// The unwinder gave up before the outermost frame, or the depth limit was reached.
-    pub truncated: bool,
-}
-
-/// Frames in wire form or in memory; see [`Frames::iter`].
-#[derive(Clone, Copy, Debug)]
-pub enum Frames<'a> {
-    /// As an agent holds them.
-    Words(&'a [u64]),
-    /// Likewise, if all are [`MANAGED_FRAME`]s: by their numbers.
-    Numbers(&'a [u32]),
-    /// Words as they arrive: 8 little-endian bytes each; the length is a multiple of 8.
-    WordBytes(&'a [u8]),
-    /// Numbers as they arrive: 4 little-endian bytes each; the length is a multiple of 4.
-    NumberBytes(&'a [u8]),
-}
-
-impl<'a> Frames<'a> {
-    /// Number of frames.
-    pub fn len(&self) -> usize {
-        match self {
-            Frames::Words(words) => words.len(),
-            Frames::Numbers(numbers) => numbers.len(),
-            Frames::WordBytes(bytes) => bytes.len() / 8,
-            Frames::NumberBytes(bytes) => bytes.len() / 4,
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The words, innermost first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + 'a {
-        let frames = *self;
-        (0..frames.len()).map(move |index| match frames {
-            Frames::Words(words) => words[index],
-            Frames::Numbers(numbers) => of_number(numbers[index]),
-            Frames::WordBytes(bytes) => u64::from_le_bytes(bytes.as_chunks().0[index]),
-            Frames::NumberBytes(bytes) => of_number(u32::from_le_bytes(bytes.as_chunks().0[index])),
-        })
-    }
-}
-
-fn of_number(number: u32) -> u64 {
-    MANAGED_FRAME | u64::from(number)
-}
-
-impl PartialEq for Frames<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for Frames<'_> {}
 
 /// What happened, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

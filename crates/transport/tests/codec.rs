@@ -4,8 +4,8 @@ use lifetrace_transport::codec::{
     DecodeError, MAX_BUILD_ID, MAX_FRAMES, MAX_HEAD, MAX_LEN, MAX_PATH, decode, encode,
 };
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, MemoryKind, Message, Module,
-    MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, MANAGED_FRAME, Manner, MemoryKind,
+    Message, Module, MonotonicNanos, NoticeKind, Run, SampleId, SourceKind, ThreadId,
 };
 use lifetrace_transport::ring::{ALLOCATION_HEAD, RELEASE_HEAD};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ struct Owned {
 #[derive(Clone, Debug)]
 enum OwnedFrames {
     Words(Vec<u64>),
-    Numbers(Vec<u32>),
+    Runs(Vec<u32>),
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Owned {
             } => {
                 let fresh = match frames {
                     OwnedFrames::Words(words) => Frames::Words(words),
-                    OwnedFrames::Numbers(numbers) => Frames::Numbers(numbers),
+                    OwnedFrames::Runs(runs) => Frames::Runs(runs),
                 };
                 Body::Allocation {
                     id: SampleId(*id),
@@ -151,9 +151,9 @@ impl Owned {
                         OwnedFrames::Words(words) => {
                             (1, words.len(), words.iter().flat_map(|it| it.to_le_bytes()).collect())
                         }
-                        OwnedFrames::Numbers(numbers) => {
-                            let bytes = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
-                            (16, numbers.len(), bytes)
+                        OwnedFrames::Runs(runs) => {
+                            let bytes = runs.iter().flat_map(|it| it.to_le_bytes()).collect();
+                            (16, runs.len(), bytes)
                         }
                     };
                     let words = [&words[..], &[(count as u64) << 32 | u64::from(*shared)]].concat();
@@ -213,9 +213,10 @@ fn kind() -> impl Strategy<Value = Kind> {
     let notice = prop::sample::select(NoticeKind::ALL.to_vec());
     let frames = prop::collection::vec(any::<u64>(), 0..200);
     let context = frames.clone();
-    let numbers = prop::collection::vec(any::<u32>(), 0..200);
-    let frames =
-        prop_oneof![frames.prop_map(OwnedFrames::Words), numbers.prop_map(OwnedFrames::Numbers)];
+    let run = (0..=Run::LAST_NUMBER, 1..60usize)
+        .prop_map(|(number, frames)| ((frames - 1) << 20) as u32 | number);
+    let runs = prop::collection::vec(run, 0..200);
+    let frames = prop_oneof![frames.prop_map(OwnedFrames::Words), runs.prop_map(OwnedFrames::Runs)];
     let allocation = (any::<[u64; 3]>(), source, manner, any::<u32>(), frames, any::<bool>());
     let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID).boxed();
     let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH).boxed();
@@ -311,7 +312,7 @@ fn what_each_sample_says_has_heads_of_the_lengths_that_the_ring_knows() {
     let id = SampleId(1);
     assert_eq!(head(Body::Release { id }), RELEASE_HEAD);
     assert_eq!(head(Body::Promotion { id }), RELEASE_HEAD);
-    for fresh in [Frames::Words(&[1, 2]), Frames::Numbers(&[1, 2])] {
+    for fresh in [Frames::Words(&[1, 2]), Frames::Runs(&[1, 2])] {
         let (source, manner) = (SourceKind::Minor, Manner::Plain);
         let backtrace = BacktraceDelta { shared: 0, fresh, truncated: false };
         let born = Body::Allocation { id, size: 8, samples: 1, source, manner, backtrace };
@@ -332,6 +333,31 @@ fn the_largest_messages_fit() {
         let bytes = encoded(&message.message());
         assert!(bytes.len() <= MAX_LEN);
         assert_eq!(decode(&bytes), Ok(message.message()));
+    }
+}
+
+#[test]
+fn runs_are_as_many_frames() {
+    let fresh = Frames::Runs(&[7, 2 << 20 | 9, 0xfff << 20]);
+    let frames: Vec<u64> = fresh.iter().map(|word| word ^ MANAGED_FRAME).collect();
+    assert_eq!((&frames[..5], frames.len(), fresh.len()), (&[7, 9, 9, 9, 0][..], 4100, 4100));
+    assert!(frames[5..].iter().all(|&frame| frame == 0));
+    assert!(fresh.iter().rev().eq(frames.iter().rev().map(|frame| frame ^ MANAGED_FRAME)));
+    assert_eq!(Run::new(9, 3), Run(2 << 20 | 9));
+    assert_eq!((Run(2 << 20 | 9).number(), Run::frames_of(&[7, 2 << 20 | 9])), (9, 4));
+}
+
+#[test]
+fn no_runs_have_more_frames_than_a_backtrace() {
+    for (runs, is_too_long) in [(vec![0xfff << 20; 3], false), (vec![0xfff << 20; 4], true)] {
+        let (source, manner) = (SourceKind::Minor, Manner::Plain);
+        let frames = OwnedFrames::Runs(runs);
+        let words = [0; 3];
+        let kind = Kind::Allocation { words, source, manner, shared: 0, frames, truncated: false };
+        let message = Owned { time: 0, thread: 0, kind };
+        let bytes = encoded(&message.message());
+        let decoded = if is_too_long { Err(DecodeError::Length) } else { Ok(message.message()) };
+        assert_eq!(decode(&bytes), decoded);
     }
 }
 

@@ -58,6 +58,7 @@ pub const PLANS: &[Plan] = &[
         make: |at, share| written(at, "listmap", share.word(250_000)),
     },
     Plan { name: "json", needs: OCAML, make: |at, share| written(at, "json", share.word(5_000)) },
+    Plan { name: "deep", needs: OCAML, make: |at, share| written(at, "deep", share.word(5_000)) },
 ];
 
 impl Plan {

@@ -1,0 +1,134 @@
+//! Backtraces, as differences, and their frames.
+//!
+//! A function that recurses has its frame on the stack many times in a row. Of managed frames such a [`Run`] takes
+//! as much as one frame.
+
+/// What distinguishes a managed frame from a return address, in a backtrace: this bit is set, and the
+/// others are the number of a [`FrameName`] or [`FrameAddress`] that was sent before.
+///
+/// [`FrameName`]: crate::message::FrameName
+/// [`FrameAddress`]: crate::message::Body::FrameAddress
+pub const MANAGED_FRAME: u64 = 1 << 63;
+
+/// Among the numbers of managed frames, those of frames that stand for something that a program has said of
+/// itself, and are no code of a managed runtime's: [`MemoryKind`]s have the first of these, the rest are free.
+///
+/// [`MemoryKind`]: crate::message::MemoryKind
+pub const SAID_FRAME: u64 = 1 << 62;
+
+/// In a backtrace, the place of frames that were left out of its middle.
+pub const FRAMES_LEFT_OUT: u64 = MANAGED_FRAME;
+
+/// A backtrace as a difference to the same thread's previous one (of managed backtraces, to its previous
+/// managed one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BacktraceDelta<'a> {
+    /// How many outermost frames are those of the previous backtrace.
+    pub shared: u32,
+    /// All other frames, **innermost first**: return addresses (the address after the call) as found on
+    /// the stack, or [`MANAGED_FRAME`]s.
+    pub fresh: Frames<'a>,
+    /// The unwinder gave up before the outermost frame, or the depth limit was reached.
+    pub truncated: bool,
+}
+
+/// Frames in wire form or in memory; see [`Frames::iter`].
+#[derive(Clone, Copy, Debug)]
+pub enum Frames<'a> {
+    /// As an agent holds them.
+    Words(&'a [u64]),
+    /// Likewise, if all are [`MANAGED_FRAME`]s: as [`Run`]s.
+    Runs(&'a [u32]),
+    /// Words as they arrive: 8 little-endian bytes each; the length is a multiple of 8.
+    WordBytes(&'a [u8]),
+    /// Runs as they arrive: 4 little-endian bytes each; the length is a multiple of 4.
+    RunBytes(&'a [u8]),
+}
+
+/// Managed frames of one number in a row: `more:12 number:20`, where there are `more` besides the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run(pub u32);
+
+impl Run {
+    /// The greatest number.
+    pub const LAST_NUMBER: u32 = (1 << Self::NUMBER_BITS) - 1;
+
+    /// The most frames.
+    pub const MOST: usize = 1 << (32 - Self::NUMBER_BITS);
+
+    const NUMBER_BITS: u32 = 20;
+
+    /// Of `frames` with a number that is not greater than the greatest, from one to the most.
+    #[inline]
+    pub const fn new(number: u32, frames: usize) -> Run {
+        Run(number | ((frames - 1) as u32) << Self::NUMBER_BITS)
+    }
+
+    /// Of each frame.
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.0 & Self::LAST_NUMBER
+    }
+
+    /// How many there are.
+    #[inline]
+    pub const fn frames(self) -> usize {
+        (self.0 >> Self::NUMBER_BITS) as usize + 1
+    }
+
+    /// How many there are in several.
+    #[inline]
+    pub fn frames_of(runs: &[u32]) -> usize {
+        runs.iter().map(|&run| Run(run).frames()).sum()
+    }
+}
+
+impl<'a> Frames<'a> {
+    /// Number of frames.
+    pub fn len(&self) -> usize {
+        self.runs().map(|(_, frames)| frames).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The words, innermost first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + 'a {
+        self.runs().flat_map(|(word, frames)| core::iter::repeat_n(word, frames))
+    }
+
+    /// Likewise, and of each how many there are in a row at least.
+    pub fn runs(&self) -> impl DoubleEndedIterator<Item = (u64, usize)> + ExactSizeIterator + 'a {
+        let frames = *self;
+        (0..frames.count()).map(move |index| match frames {
+            Frames::Words(words) => (words[index], 1),
+            Frames::Runs(runs) => managed(runs[index]),
+            Frames::WordBytes(bytes) => (u64::from_le_bytes(bytes.as_chunks().0[index]), 1),
+            Frames::RunBytes(bytes) => managed(u32::from_le_bytes(bytes.as_chunks().0[index])),
+        })
+    }
+
+    /// Of words or runs.
+    fn count(&self) -> usize {
+        match self {
+            Frames::Words(words) => words.len(),
+            Frames::Runs(runs) => runs.len(),
+            Frames::WordBytes(bytes) => bytes.len() / 8,
+            Frames::RunBytes(bytes) => bytes.len() / 4,
+        }
+    }
+}
+
+fn managed(run: u32) -> (u64, usize) {
+    (MANAGED_FRAME | u64::from(Run(run).number()), Run(run).frames())
+}
+
+impl PartialEq for Frames<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Frames<'_> {}
