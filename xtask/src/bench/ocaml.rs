@@ -35,6 +35,8 @@ const VARIANTS: &[Variant] = &[
     plain("bare-again", BARE, &[], &[]),
     lifetrace("1e-5", &["--rate", "1e-5"]),
     lifetrace("1e-4", &["--rate", "1e-4"]),
+    lifetrace("delayed-1e-5", &["--rate", "1e-5", "--delay", "1h"]),
+    lifetrace("delayed-1e-4", &["--rate", "1e-4", "--delay", "1h"]),
     built(SAMPLER_OFF, BARE, SAMPLER, &[]),
     built("sampler-1e-5", SAMPLER_OFF, SAMPLER, &["SAMPLING_RATE=1e-5"]),
     built("sampler-1e-4", SAMPLER_OFF, SAMPLER, &["SAMPLING_RATE=1e-4"]),
