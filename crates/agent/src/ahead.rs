@@ -31,7 +31,7 @@ impl<'a> Ahead<'a> {
         let rest = states.get(index..).unwrap_or_default();
         let start = match rest {
             [pair, ..] if pair[0] & IS_RUN == 0 => outermost(pair).stack,
-            [pair, ..] => start(pair, runs[index], layouts.size(Run(runs[index]).number())),
+            [_, ..] => last.innermost(index, layouts).stack,
             [] => BEYOND,
         };
         Ahead { rest, runs, start: start.max(floor), floor }
@@ -70,7 +70,7 @@ impl<'a> Ahead<'a> {
             self.start = self.start.max(self.floor);
             return pair[1] == at.code
                 && self.start <= at.stack
-                && is_whole(outermost(pair).stack - at.stack, size);
+                && (outermost(pair).stack - at.stack).is_multiple_of(size.into());
         }
         self.start = outermost(pair).stack;
         self.start == at.stack && pair[1] == at.code
@@ -93,15 +93,12 @@ impl<'a> Ahead<'a> {
     fn limit(self, frame: State, size: u32) -> u64 {
         let Some(pair) = self.rest.first() else { return BEYOND };
         let end = outermost(pair).stack;
-        if pair[1] == frame.code && is_whole(end.wrapping_sub(frame.stack), size) {
+        let is_in_line = end.wrapping_sub(frame.stack).is_multiple_of(size.into());
+        if pair[1] == frame.code && is_in_line {
             return self.start.wrapping_sub(1);
         }
         end
     }
-}
-
-fn is_whole(distance: u64, size: u32) -> bool {
-    distance.checked_rem(u64::from(size)) == Some(0)
 }
 
 #[cold]

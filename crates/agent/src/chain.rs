@@ -36,7 +36,7 @@ use crate::tail::Tail;
 /// The last walk. All zero is none.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// Of [runs](crate::search), innermost first, or as the runtime gave them.
+    /// Of [runs](crate::last), innermost first, or as the runtime gave them.
     states: Tail,
     are_given: bool,
     /// How many frames each of them has, and the number by which the recorder knows these.

@@ -63,10 +63,7 @@ impl<'a> Last<'a> {
         stack: &impl Frames,
         layouts: &Layouts,
     ) -> Option<usize> {
-        let run = *self.runs.get(index)?;
-        let pair = self.pair(index);
-        let first = start(pair, run, layouts.size(Run(run).number()));
-        if (State { stack: first, code: pair[1] }) != state {
+        if index == self.runs.len() || self.innermost(index, layouts) != state {
             return None;
         }
         Some(self.keep(index, state, stack, layouts).ok()?.runs.end)
@@ -97,7 +94,7 @@ impl<'a> Last<'a> {
         Ok(frames)
     }
 
-    /// One past the last run of the last walk that is this stack's too, if those before `from` are.
+    /// One past the last run that is this stack's too, if those before `from` are.
     #[inline(never)]
     fn end_of_same(self, from: usize, stack: &impl Frames, layouts: &Layouts) -> usize {
         let callers = self.states;
@@ -117,14 +114,19 @@ impl<'a> Last<'a> {
 
     /// Whether all of a run is this stack's, if the frame before it has stayed; false of a single frame.
     fn is_same_run(self, index: usize, stack: &impl Frames, layouts: &Layouts) -> bool {
-        let (run, pair) = (self.runs[index], self.pair(index));
-        if pair[0] & FLAGS != IS_RUN {
+        if self.pair(index)[0] & FLAGS != IS_RUN {
             return false;
         }
-        let first =
-            State { stack: start(pair, run, layouts.size(Run(run).number())), code: pair[1] };
+        let first = self.innermost(index, layouts);
         stack.return_address(first.stack) == first.code
             && self.frames_from(index, first, stack, layouts).is_ok()
+    }
+
+    /// The state of a run's innermost frame.
+    pub(crate) fn innermost(self, index: usize, layouts: &Layouts) -> State {
+        let (pair, run) = (self.pair(index), self.runs[index]);
+        let stack = start(pair, run, layouts.size(Run(run).number()));
+        State { stack, code: pair[1] }
     }
 
     /// Of a run.

@@ -307,11 +307,7 @@ impl<'a> Fields<'a> {
     /// A few bytes can say a great many: there are no more than a backtrace can have.
     fn runs(&mut self, count: usize) -> Result<Frames<'a>, DecodeError> {
         let frames = Frames::RunBytes(self.take(count.saturating_mul(4))?);
-        if count <= MAX_FRAMES && frames.len() <= MAX_FRAMES {
-            Ok(frames)
-        } else {
-            Err(DecodeError::Length)
-        }
+        if frames.len() <= MAX_FRAMES { Ok(frames) } else { Err(DecodeError::Length) }
     }
 
     fn word(&mut self) -> Result<u64, DecodeError> {
