@@ -15,6 +15,7 @@
 
 use super::candidates::{Candidates, KEPT, NONE, hash};
 use super::coder::Coder;
+use super::contexts::{self, END, ORDERS, Symbol, last_three};
 use super::error::Fault;
 use super::kept::Kept;
 use super::mixer::Mixer;
@@ -25,20 +26,16 @@ use super::runs::{Place, Runs};
 /// Deepest backtrace; what is deeper is cut at its inner end.
 pub(super) const MAX_DEPTH: usize = 1 << 19;
 
-/// A frame's number plus one, or the end of a backtrace.
-pub(super) type Symbol = u32;
-pub(super) const END: Symbol = 0;
-
-/// Contexts whose candidates are asked about, in this order.
-const ORDERS: usize = 4;
-
-/// Seeds of the hashes.
-const SIZED: u32 = 0x51;
-const ORDER_1: u32 = 0x11;
+/// Seed of a hash.
 const KNOWN: u32 = 0x91;
+
+const TOO_DEEP: Fault = Fault::Unexpected("a shallower backtrace");
 
 /// After so many symbols as foreseen, a run is expected.
 const TRUST: usize = 8;
+
+/// So many frames' contexts are fetched together.
+const FETCHED: usize = 16;
 
 /// What both sides know.
 pub(super) struct Backtraces {
@@ -73,34 +70,6 @@ struct Foresight {
     place: Option<Place>,
     /// How often it was so, one after the other.
     streak: usize,
-}
-
-/// Contexts of the next frame.
-struct Contexts {
-    orders: [u32; ORDERS],
-}
-
-impl Contexts {
-    /// Sized order 2, orders 3, 2 and 1.
-    #[inline]
-    fn of(stack: &[Symbol], size: u32) -> Self {
-        let [first, second, third] = hashes(stack);
-        Self { orders: [hash(second ^ SIZED, size), third, second, first] }
-    }
-}
-
-/// Of the last symbol, the last two, the last three.
-#[inline]
-fn hashes(stack: &[Symbol]) -> [u32; 3] {
-    let frame = |back: usize| stack.len().checked_sub(back).map_or(END, |at| stack[at]);
-    let first = hash(ORDER_1, frame(1));
-    let second = hash(first, frame(2));
-    [first, second, hash(second, frame(3))]
-}
-
-#[inline]
-fn third(stack: &[Symbol]) -> u32 {
-    hashes(stack)[2]
 }
 
 impl Backtraces {
@@ -165,9 +134,13 @@ impl Backtraces {
     ) -> Result<usize, Fault> {
         let size = size.min(u32::MAX.into()) as u32;
         let Models { kept, opinions, .. } = &mut *models;
+        if C::KNOWS_ANSWERS {
+            Kept::fetch(opinions, &self.stack, size, common);
+        }
         let common = kept.code(opinions, coder, &self.stack, size, common)?;
         let mut excluded = self.stack.get(common).copied().unwrap_or(NONE);
         self.stack.truncate(common);
+        models.fetch(&self.stack, size, frames);
         let (mut frames, mut foresight) = (frames, Foresight::default());
         models.foresee(&self.stack, &mut foresight, None);
         loop {
@@ -203,23 +176,25 @@ impl Backtraces {
     ) -> Result<Option<usize>, Fault> {
         let Some(runs) = &mut models.runs else { return Ok(Some(0)) };
         let count = runs.code(coder, from, frames);
-        for step in 0..count {
-            let symbol = runs.at(from.after(step));
-            runs.add(symbol);
-            if symbol == END {
-                let is_last = step + 1 == count;
-                return is_last.then_some(None).ok_or(Fault::Unexpected("a shorter run"));
-            }
-            self.push(symbol, limit)?;
-            runs.look(third(&self.stack));
+        let room = limit.saturating_sub(self.pushed).min(MAX_DEPTH - self.stack.len());
+        let most = count.min(room);
+        let copied = runs.copy(from, most, &mut self.stack);
+        self.pushed += copied;
+        if copied == count {
+            return Ok(Some(count));
         }
-        Ok(Some(count))
+        if runs.at(from.after(copied)) != END {
+            return Err(TOO_DEEP);
+        }
+        runs.add(END);
+        let is_last = copied + 1 == count;
+        is_last.then_some(None).ok_or(Fault::Unexpected("a shorter run"))
     }
 
     #[inline]
     fn push(&mut self, symbol: Symbol, limit: usize) -> Result<(), Fault> {
         if self.stack.len() == MAX_DEPTH || self.pushed == limit {
-            return Err(Fault::Unexpected("a shallower backtrace"));
+            return Err(TOO_DEEP);
         }
         self.stack.push(symbol);
         self.pushed += 1;
@@ -236,7 +211,7 @@ impl Backtraces {
         wanted: Symbol,
         excluded: Symbol,
     ) -> Result<Symbol, Fault> {
-        let Contexts { orders } = Contexts::of(&self.stack, size);
+        let orders = contexts::orders(last_three(&self.stack), size);
         let circumstance = usize::from(excluded != NONE) * ORDERS * KEPT;
         let first = models.candidates.newest(Candidates::place(orders[0]));
         if first != NONE
@@ -297,11 +272,30 @@ impl Models {
         }
     }
 
+    /// Has the processor fetch what these frames will be looked for in, all at once: later it could only be fetched
+    /// piece by piece, as one answer leads to the next question.
+    fn fetch(&self, stack: &[Symbol], size: u32, frames: &[u32]) {
+        let mut last = last_three(stack);
+        let mut fetched = 0;
+        for frame in frames.iter().take(FETCHED) {
+            let (orders, symbol) = (contexts::orders(last, size), frame + 1);
+            for order in orders {
+                fetched ^= self.candidates.newest(Candidates::place(order));
+            }
+            for context in contexts::of_candidate(&orders, symbol) {
+                fetched ^= u32::from(self.opinions.value(context));
+            }
+            fetched ^= self.runs.as_ref().map_or(0, |runs| runs.fetch(contexts::third(last)));
+            last = [last[1], last[2], symbol];
+        }
+        std::hint::black_box(fetched);
+    }
+
     /// What comes after this stack, whose last symbol came now if there is one.
     #[inline]
     fn foresee(&mut self, stack: &[Symbol], foresight: &mut Foresight, now: Option<Symbol>) {
         let Some(runs) = &mut self.runs else { return };
-        let found = runs.look(third(stack));
+        let found = runs.look(contexts::third(last_three(stack)));
         *foresight = match foresight.place.filter(|&place| now == Some(runs.at(place))) {
             Some(place) => Foresight { place: Some(place.after(1)), streak: foresight.streak + 1 },
             None => Foresight { place: found, streak: 0 },
@@ -376,8 +370,7 @@ impl Models {
         candidate: Symbol,
         wanted: Symbol,
     ) -> bool {
-        let [sized, third, _, first] = *orders;
-        let contexts = [sized, third, first].map(|context| hash(context, candidate));
+        let contexts = contexts::of_candidate(orders, candidate);
         let Models { opinions, followed, .. } = self;
         opinions.code(followed, circumstance, coder, contexts, candidate == wanted)
     }

@@ -15,6 +15,9 @@
 
 /// Takes or gives decisions.
 pub(super) trait Coder {
+    /// Whether answers are known before they are asked for.
+    const KNOWS_ANSWERS: bool;
+
     /// One decision; `probability` of *yes* is in 1/65536ths and neither 0 nor 1.
     fn bit(&mut self, probability: u16, bit: bool) -> bool;
 
@@ -106,6 +109,8 @@ impl Encoder {
 }
 
 impl Coder for Encoder {
+    const KNOWS_ANSWERS: bool = true;
+
     #[inline]
     fn bit(&mut self, probability: u16, bit: bool) -> bool {
         let bound = (self.range >> 16) * u64::from(probability);
@@ -193,6 +198,8 @@ impl Decoder<'_> {
 }
 
 impl Coder for Decoder<'_> {
+    const KNOWS_ANSWERS: bool = false;
+
     #[inline]
     fn bit(&mut self, probability: u16, _: bool) -> bool {
         let bound = (self.range >> 16) * u64::from(probability);

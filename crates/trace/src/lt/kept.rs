@@ -4,9 +4,9 @@
 //! are left are too many to ask: mostly then the stack is cut where it was cut not long ago, below a
 //! recursion that has returned; else a number tells how many more go.
 
-use super::backtraces::{END, Symbol};
 use super::candidates::hash;
 use super::coder::Coder;
+use super::contexts::{END, Symbol};
 use super::error::Fault;
 use super::mixer::Mixer;
 use super::number::Number;
@@ -56,25 +56,38 @@ impl Kept {
         size: u32,
         kept: usize,
     ) -> Result<usize, Fault> {
-        let innermost = stack.last().copied().unwrap_or(END);
-        let mut inner = END;
-        for (asked, &frame) in stack.iter().rev().enumerate() {
+        for (asked, contexts) in contexts(stack, size).enumerate() {
             let depth = stack.len() - asked;
             if asked == PATIENCE
                 && let Some(cuts) = &mut self.cuts
             {
                 return cuts.code(coder, depth, kept);
             }
-            let place = hash(hash(PLACE, frame), inner);
-            let sized = hash(hash(place ^ SIZED, innermost), size);
-            let contexts = [place, sized];
             if opinions.code(&mut self.stays, asked.min(2), coder, contexts, depth == kept) {
                 return Ok(depth);
             }
-            inner = frame;
         }
         Ok(0)
     }
+
+    /// Has the processor fetch the opinions that will be asked.
+    pub(super) fn fetch(opinions: &Opinions, stack: &[Symbol], size: u32, kept: usize) {
+        let asked = stack.len().saturating_sub(kept) + 1;
+        let asked = asked.min(PATIENCE);
+        let fetched = contexts(stack, size).take(asked).flatten();
+        std::hint::black_box(fetched.fold(0, |all, context| all ^ opinions.value(context)));
+    }
+}
+
+/// Of each frame, from the innermost outwards: by itself and the one inside of it, and by the block as well.
+#[inline]
+fn contexts(stack: &[Symbol], size: u32) -> impl Iterator<Item = [u32; 2]> {
+    let innermost = stack.last().copied().unwrap_or(END);
+    let insides = std::iter::once(END).chain(stack.iter().rev().copied());
+    stack.iter().rev().zip(insides).map(move |(&frame, inside)| {
+        let place = hash(hash(PLACE, frame), inside);
+        [place, hash(hash(place ^ SIZED, innermost), size)]
+    })
 }
 
 impl Cuts {

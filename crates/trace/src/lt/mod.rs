@@ -32,6 +32,7 @@ mod checkpoint;
 mod class;
 mod closing;
 mod coder;
+mod contexts;
 mod current;
 mod damages;
 mod data;

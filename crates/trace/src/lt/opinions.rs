@@ -21,6 +21,12 @@ impl Opinions {
         &mut self.0[index(context)]
     }
 
+    /// The opinion of one context, in 1/65536ths.
+    #[inline]
+    pub(super) fn value(&self, context: u32) -> u16 {
+        self.0[index(context)].value()
+    }
+
     /// Codes a decision as `contexts` see it, whose opinions `mixer` weighs. All of them learn.
     #[inline]
     pub(super) fn code<C: Coder, const N: usize>(

@@ -10,8 +10,8 @@
 //!                                                        └ as before ─┘ └ run of 3 ─┘ └ coded one by one
 //! ```
 
-use super::backtraces::{END, Symbol};
 use super::coder::Coder;
+use super::contexts::{self, END, Symbol, last_three};
 use super::number::Number;
 
 /// Symbols that are kept.
@@ -39,6 +39,11 @@ impl Place {
     pub(super) fn after(self, symbols: usize) -> Place {
         Place(self.0.wrapping_add(symbols as u32))
     }
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize % LENGTH
+    }
 }
 
 impl Runs {
@@ -49,22 +54,50 @@ impl Runs {
     /// The place of what is foreseen after the symbols with this hash, and the next symbol's from here on.
     #[inline]
     pub(super) fn look(&mut self, context: u32) -> Option<Place> {
-        let place = &mut self.places[(context >> (32 - CONTEXT_BITS)) as usize];
+        let place = &mut self.places[index(context)];
         let found = Place(std::mem::replace(place, self.next.0));
         (found.0 != 0 && self.distance(found) < LENGTH).then_some(found)
+    }
+
+    /// Of one context; not to be used, but to have been read.
+    #[inline]
+    pub(super) fn fetch(&self, context: u32) -> u32 {
+        self.places[index(context)]
     }
 
     /// A symbol of the history.
     #[inline]
     pub(super) fn at(&self, place: Place) -> Symbol {
-        self.symbols[place.0 as usize % LENGTH]
+        self.symbols[place.index()]
     }
 
     /// The next symbol.
     #[inline]
     pub(super) fn add(&mut self, symbol: Symbol) {
-        self.symbols[self.next.0 as usize % LENGTH] = symbol;
+        self.symbols[self.next.index()] = symbol;
         self.next = self.next.after(1);
+    }
+
+    /// Copies symbols from that place on to the end of the history and of `stack`, `count` of them or those before the
+    /// next [`END`]; how many is returned. What [`add`](Self::add) and [`look`](Self::look) would do one by one.
+    pub(super) fn copy(&mut self, from: Place, count: usize, stack: &mut Vec<Symbol>) -> usize {
+        let Runs { symbols, next, places, .. } = self;
+        let [_, mut second, mut first] = last_three(stack);
+        let (mut from, mut to) = (from, *next);
+        let before = stack.len();
+        for _ in 0..count {
+            let symbol = symbols[from.index()];
+            if symbol == END {
+                break;
+            }
+            symbols[to.index()] = symbol;
+            (from, to) = (from.after(1), to.after(1));
+            places[index(contexts::third([second, first, symbol]))] = to.0;
+            stack.push(symbol);
+            (second, first) = (first, symbol);
+        }
+        *next = to;
+        stack.len() - before
     }
 
     /// Codes how many of the symbols from that place on come next: all of `frames` and the end at most.
@@ -90,6 +123,10 @@ impl Runs {
     fn distance(&self, place: Place) -> usize {
         self.next.0.wrapping_sub(place.0) as usize
     }
+}
+
+fn index(context: u32) -> usize {
+    (context >> (32 - CONTEXT_BITS)) as usize
 }
 
 fn zeros<const N: usize>() -> Box<[u32; N]> {
@@ -124,6 +161,28 @@ mod tests {
     fn a_recursion_follows_itself() {
         let runs = history(&[1, 5, 6]);
         assert_eq!(runs.count(Place(2), &[4, 5, 4, 5, 4, 4]), 5);
+    }
+
+    #[test]
+    fn what_is_copied_is_as_if_it_had_come_one_by_one() {
+        for (count, from) in [(0, 1), (1, 3), (4, 1), (9, 1), (300, 2), (300, 5), (300, 6)] {
+            let mut copying = history(&[1, END, 5, 6, 5, 6]);
+            let mut adding = history(&[1, END, 5, 6, 5, 6]);
+            let (mut copies, mut added) = (vec![5, 6], vec![5, 6]);
+            let copied = copying.copy(Place(from), count, &mut copies);
+            for step in 0..count {
+                let symbol = adding.at(Place(from).after(step));
+                if symbol == END {
+                    break;
+                }
+                adding.add(symbol);
+                added.push(symbol);
+                adding.look(contexts::third(last_three(&added)));
+            }
+            assert_eq!((copied, &copies), (added.len() - 2, &added));
+            assert_eq!((copying.symbols, copying.next), (adding.symbols, adding.next));
+            assert!(copying.places == adding.places);
+        }
     }
 
     #[test]
