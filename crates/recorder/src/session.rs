@@ -32,10 +32,13 @@ const STUCK: Duration = Duration::from_secs(30);
 /// Room for any message.
 pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
 
+/// A ring holds so many times what a pass should find: a target may become that much faster before events are lost.
+const HEADROOM: u64 = 8;
+
 /// How much a pass over the rings has found, in growing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flow {
-    /// Nothing, or so little that a ring holds many times as much.
+    /// Nothing, or so little that twice as much would be no more than one would like to find.
     Trickle,
     /// As much as one would like to find; or the session's thread has no time for us.
     Steady,
@@ -150,10 +153,11 @@ impl Session {
             self.send(Work::End(ending));
             self.handed_over = true;
         }
+        let most = self.segment.ring_bytes() / HEADROOM;
         match drained.bytes {
             _ if drained.rest_from.is_some() => Flow::Torrent,
-            bytes if bytes < self.segment.ring_bytes() / 64 => Flow::Trickle,
-            bytes if bytes < self.segment.ring_bytes() / 8 => Flow::Steady,
+            bytes if bytes < most / 2 => Flow::Trickle,
+            bytes if bytes < most => Flow::Steady,
             _ => Flow::Torrent,
         }
     }
