@@ -78,6 +78,11 @@ impl Reorder {
         self.has_samples
     }
 
+    /// Of the messages that wait, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Takes out all messages older than `before`, or all there are.
     pub(crate) fn release(&mut self, before: Option<MonotonicNanos>) -> Batch {
         self.waiting.sort_by_key(|entry| entry.time);

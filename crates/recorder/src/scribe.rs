@@ -31,7 +31,7 @@ use crate::sink;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
 
-/// Events wait no longer than this before they are in the file. A packet has its price, some thirty
+/// Events wait no longer than this before they are in the file, once handed over. A packet has its price, some thirty
 /// bytes, which counts where there are few events.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 

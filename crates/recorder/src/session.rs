@@ -13,7 +13,7 @@ use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
 use crate::losses::Losses;
-use crate::notes::Notes;
+use crate::notes::{Note, Notes};
 use crate::observe::ObserverHandle;
 use crate::order::Reorder;
 use crate::outcome::SessionEnd;
@@ -35,6 +35,13 @@ pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
 /// A ring holds so many times what a pass should find: a target may become that much faster before events are lost.
 const HEADROOM: u64 = 8;
 
+/// Messages are gathered so long before they are handed over. To work on many at once is cheaper than on a few again
+/// and again: in between, what the trace is written by has left the processor's caches.
+const LONGEST_GATHERING: Duration = Duration::from_millis(100);
+
+/// So many bytes are handed over at once: about what a session's rings hold.
+const WORTHWHILE: usize = 1 << 20;
+
 /// How much a pass over the rings has found, in growing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flow {
@@ -55,6 +62,8 @@ pub(crate) struct Session {
     segment: Segment,
     reorder: Reorder,
     notes: Notes,
+    /// To be handed over.
+    noted: Vec<Note>,
     observer: Option<ObserverHandle>,
     /// While it is full, the rings are left alone.
     queue: WorkSender,
@@ -65,6 +74,8 @@ pub(crate) struct Session {
     end: Option<SessionEnd>,
     exit: Option<Exit>,
     handed_over: bool,
+    /// When messages were handed over last.
+    last_handover: Instant,
 }
 
 impl Session {
@@ -81,6 +92,7 @@ impl Session {
             segment,
             reorder: Reorder::new(),
             notes: Notes::default(),
+            noted: Vec::new(),
             observer: None,
             queue,
             taken: (0, Instant::now()),
@@ -88,6 +100,7 @@ impl Session {
             end: None,
             exit: None,
             handed_over: false,
+            last_handover: Instant::now(),
         }
     }
 
@@ -137,15 +150,15 @@ impl Session {
         if self.queue.is_full() {
             return Flow::Steady;
         }
-        let notes = self.notes.take();
+        // None of them is of a later time than what is handed over with them.
+        self.noted.append(&mut self.notes.take());
         let now = monotonic_now();
         let drained = self.drain(buffer);
         let is_last = self.end.is_some() && drained.rest_from.is_none();
-        let until = drained.rest_from.map_or(now, |rest| rest.min(now));
-        let mut batch = self.reorder.release((!is_last).then_some(until));
-        batch.notes = notes;
-        if !batch.is_empty() {
-            self.send(Work::Events { batch, lost: self.lost() });
+        let is_due = self.last_handover.elapsed() >= LONGEST_GATHERING;
+        if is_last || is_due || self.reorder.size() >= WORTHWHILE {
+            let until = drained.rest_from.map_or(now, |rest| rest.min(now));
+            self.hand_over((!is_last).then_some(until));
         }
         if let Some(end) = self.end.filter(|_| is_last) {
             let (lost, peak_resident) = (self.lost(), self.notes.peak(now));
@@ -159,6 +172,16 @@ impl Session {
             bytes if bytes < most / 2 => Flow::Trickle,
             bytes if bytes < most => Flow::Steady,
             _ => Flow::Torrent,
+        }
+    }
+
+    /// Messages older than `before`, or all there are, and what was noted.
+    fn hand_over(&mut self, before: Option<MonotonicNanos>) {
+        self.last_handover = Instant::now();
+        let mut batch = self.reorder.release(before);
+        batch.notes = std::mem::take(&mut self.noted);
+        if !batch.is_empty() {
+            self.send(Work::Events { batch, lost: self.lost() });
         }
     }
 
