@@ -105,12 +105,26 @@ fn tell(workload: &str, rounds: &Rounds, mut record: Option<&mut Record>) -> Res
         }
     }
     for (variant, ratios) in rounds.ratios()? {
-        let limit = LIMITS.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
-        if let Some((_, _, limit)) = limit {
-            println!("{workload} {variant}: {}", verdict(&ratios, *limit));
+        if let Some(limit) = limit(workload, variant) {
+            println!("{workload} {variant}: {}", verdict(&ratios, limit));
+        }
+    }
+    for (variant, shares) in rounds.recorder_shares(recorder_limit) {
+        if limit(workload, variant).is_some() {
+            println!("{workload} {variant}, recorder over 0.2 s + 2 %: {}", verdict(&shares, 1.0));
         }
     }
     Ok(())
+}
+
+fn limit(workload: &str, variant: &str) -> Option<f64> {
+    let found = LIMITS.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
+    found.map(|(_, _, limit)| *limit)
+}
+
+/// The most processor time that the recorder may take beside a program that takes so much, both in seconds.
+fn recorder_limit(cpu: f64) -> f64 {
+    0.2 + 0.02 * cpu
 }
 
 /// Says whether the middle of `ratios` is within its limit, as far as they are enough to say so.

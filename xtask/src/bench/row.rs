@@ -83,6 +83,14 @@ impl Rounds {
         self.variants.iter().map(ratio).collect()
     }
 
+    /// Of each variant, round by round: the recorder's processor time as a multiple of what `allowed` says for the
+    /// program's. Nothing where there is no recorder.
+    pub fn recorder_shares(&self, allowed: fn(f64) -> f64) -> Vec<(&'static str, Vec<f64>)> {
+        let share = |run: &Run| Some(run.recorder_cpu? / allowed(run.target.cpu));
+        let shares = |runs: &Runs| runs.iter().filter_map(|(_, run)| share(run)).collect();
+        self.variants.iter().map(|(variant, runs)| (variant.name, shares(runs))).collect()
+    }
+
     fn row(&self, workload: &str, variant: &Variant, runs: &Runs) -> Result<Row> {
         let (base, bare) = (self.of(variant.baseline)?, self.of(BARE)?);
         let cpu = spread(ratios(runs, base, |run| run.target.cpu)).context("no rounds")?;
@@ -175,6 +183,8 @@ mod tests {
         let row = rounds.rows("perl").unwrap()[1].to_string();
         let expected = "perl,64KiB,bare,2,2.250,1.5000,1.5000,1.5000,1.5000,0.250,1.500,2250,1.500,100,5,10,10.00,6";
         assert_eq!(row.split_once(',').unwrap().1, expected);
+        let shares = rounds.recorder_shares(|cpu| cpu / 6.0);
+        assert_eq!(shares, [(BARE, vec![]), ("64KiB", vec![1.0, 0.5])]);
         let cells = COLUMNS.split(',').count();
         assert_eq!(row.split(',').count(), cells);
     }
