@@ -185,7 +185,9 @@ mod tests {
         ) {
             let blocks = Blocks::of_bytes(block).unwrap();
             let precise = blocks.within(amount, interval, sure(0.95));
-            prop_assert!(precise < blocks.within(amount, interval * 1.5, sure(0.95)));
+            let less = blocks.within(amount, interval * 1.5, sure(0.95));
+            // Of large blocks next to none is missed at either interval: then both are exact, to the last bit.
+            prop_assert!(precise < less || (precise, less) == (0.0, 0.0));
         }
     }
 }
