@@ -133,7 +133,10 @@ impl Admission {
             failed: Arc::clone(&failed),
         };
         threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, seat))?;
-        let session = Session::new(pid, handle, segment, queue, failed);
+        let mut session = Session::new(pid, handle, segment, queue, failed);
+        if self.heap.is_none() {
+            session.gather();
+        }
         self.receiver.send(Arrival::Session(Box::new(session)));
         Ok((descriptor, segment_bytes(&settings) as u64))
     }

@@ -1,7 +1,7 @@
 //! The thread that drains all rings.
 //!
 //! It sleeps until there is something worth waking up for: not at all while a ring is filling, longer
-//! and longer, up to [`LONGEST_SLEEP`], while a ring could hold many times of what it would find then; the end of
+//! and longer, up to [`LONGEST_SLEEP`], while a ring could hold many times of what it finds; the end of
 //! a process and a new session wake it. A sleeping receiver costs nothing, and one that wakes often
 //! takes the processor from the target that it listens to, again and again. A ring holds what a target
 //! says meanwhile.

@@ -32,11 +32,8 @@ const STUCK: Duration = Duration::from_secs(30);
 /// Room for any message.
 pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
 
-/// A ring holds so many times what a pass should find: a target may become that much faster before events are lost.
-const HEADROOM: u64 = 8;
-
-/// Messages are gathered so long before they are handed over. To work on many at once is cheaper than on a few again
-/// and again: in between, what the trace is written by has left the processor's caches.
+/// Messages may be gathered so long before they are handed over. To work on many at once is cheaper than on a few
+/// again and again: in between, what the trace is written by has left the processor's caches.
 const LONGEST_GATHERING: Duration = Duration::from_millis(100);
 
 /// So many bytes are handed over at once: about what a session's rings hold.
@@ -45,7 +42,7 @@ const WORTHWHILE: usize = 1 << 20;
 /// How much a pass over the rings has found, in growing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flow {
-    /// Nothing, or so little that twice as much would be no more than one would like to find.
+    /// Nothing, or so little that a ring holds many times as much.
     Trickle,
     /// As much as one would like to find; or the session's thread has no time for us.
     Steady,
@@ -76,6 +73,8 @@ pub(crate) struct Session {
     handed_over: bool,
     /// When messages were handed over last.
     last_handover: Instant,
+    /// From then on they are gathered for no longer than this.
+    gathering: Duration,
 }
 
 impl Session {
@@ -101,6 +100,7 @@ impl Session {
             exit: None,
             handed_over: false,
             last_handover: Instant::now(),
+            gathering: Duration::ZERO,
         }
     }
 
@@ -108,6 +108,11 @@ impl Session {
     pub(crate) fn have_observed(&mut self, observer: ObserverHandle) {
         observer.watch(self.pid, self.notes.clone());
         self.observer = Some(observer);
+    }
+
+    /// Nobody looks at what is told before it is in a file: it is not handed over message by message.
+    pub(crate) fn gather(&mut self) {
+        self.gathering = LONGEST_GATHERING;
     }
 
     /// Tells the agent whether to sample.
@@ -155,7 +160,7 @@ impl Session {
         let now = monotonic_now();
         let drained = self.drain(buffer);
         let is_last = self.end.is_some() && drained.rest_from.is_none();
-        let is_due = self.last_handover.elapsed() >= LONGEST_GATHERING;
+        let is_due = self.last_handover.elapsed() >= self.gathering;
         if is_last || is_due || self.reorder.size() >= WORTHWHILE {
             let until = drained.rest_from.map_or(now, |rest| rest.min(now));
             self.hand_over((!is_last).then_some(until));
@@ -166,11 +171,10 @@ impl Session {
             self.send(Work::End(ending));
             self.handed_over = true;
         }
-        let most = self.segment.ring_bytes() / HEADROOM;
         match drained.bytes {
             _ if drained.rest_from.is_some() => Flow::Torrent,
-            bytes if bytes < most / 2 => Flow::Trickle,
-            bytes if bytes < most => Flow::Steady,
+            bytes if bytes < self.segment.ring_bytes() / 64 => Flow::Trickle,
+            bytes if bytes < self.segment.ring_bytes() / 8 => Flow::Steady,
             _ => Flow::Torrent,
         }
     }
