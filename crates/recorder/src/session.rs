@@ -110,7 +110,7 @@ impl Session {
         self.observer = Some(observer);
     }
 
-    /// Nobody looks at what is told before it is in a file: it is not handed over message by message.
+    /// Nobody looks at what is told before it is in a file, so it need not be handed over with each pass.
     pub(crate) fn gather(&mut self) {
         self.gathering = LONGEST_GATHERING;
     }
