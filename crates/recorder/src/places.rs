@@ -139,6 +139,7 @@ impl Places {
     }
 
     /// The code of a backtrace's word: a managed frame, or the call before a return address.
+    #[inline]
     pub(crate) fn code(&mut self, word: u64) -> LocationCode {
         if word & MANAGED_FRAME == 0 {
             return self.code_of_address(word);

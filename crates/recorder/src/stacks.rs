@@ -121,9 +121,13 @@ impl Stack {
         self.missing = self.missing.min(shared);
         self.codes.truncate(1 + shared - self.missing);
         let kept = self.codes.len() - 1;
-        for (address, frames) in delta.fresh.runs().rev() {
-            self.codes.extend(iter::repeat_n(places.code(address), frames));
-        }
+        delta.fresh.for_each_run_outward(|address, frames| {
+            let code = places.code(address);
+            self.codes.push(code);
+            if frames > 1 {
+                self.codes.extend(iter::repeat_n(code, frames - 1));
+            }
+        });
         let marker = usize::from(self.is_cut());
         if was_cut == self.is_cut() { marker + kept } else { 0 }
     }

@@ -86,7 +86,14 @@ impl Run {
 impl<'a> Frames<'a> {
     /// Number of frames.
     pub fn len(&self) -> usize {
-        self.runs().map(|(_, frames)| frames).sum()
+        match *self {
+            Frames::Words(_) | Frames::WordBytes(_) => self.count(),
+            Frames::Runs(runs) => Run::frames_of(runs),
+            Frames::RunBytes(bytes) => {
+                let runs = bytes.as_chunks().0.iter();
+                runs.map(|&run| Run(u32::from_le_bytes(run)).frames()).sum()
+            }
+        }
     }
 
     /// Whether there are none.
@@ -108,6 +115,25 @@ impl<'a> Frames<'a> {
             Frames::WordBytes(bytes) => (u64::from_le_bytes(bytes.as_chunks().0[index]), 1),
             Frames::RunBytes(bytes) => managed(u32::from_le_bytes(bytes.as_chunks().0[index])),
         })
+    }
+
+    /// The same, outermost first, to `take`: a loop of its own for each form.
+    #[inline]
+    pub fn for_each_run_outward(&self, mut take: impl FnMut(u64, usize)) {
+        let mut take_run = |run| {
+            let (word, frames) = managed(run);
+            take(word, frames);
+        };
+        match *self {
+            Frames::Runs(runs) => runs.iter().rev().for_each(|&run| take_run(run)),
+            Frames::RunBytes(bytes) => {
+                let runs = bytes.as_chunks().0.iter().rev();
+                runs.for_each(|&run| take_run(u32::from_le_bytes(run)));
+            }
+            Frames::Words(_) | Frames::WordBytes(_) => {
+                self.runs().rev().for_each(|(word, frames)| take(word, frames));
+            }
+        }
     }
 
     /// Of words or runs.

@@ -301,6 +301,29 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn frames_are_the_same_in_each_form(runs in prop::collection::vec((0..3u32, 1..4usize), 0..40)) {
+        let runs: Vec<u32> = runs.into_iter().map(|(number, frames)| Run::new(number, frames).0).collect();
+        let run_bytes: Vec<u8> = runs.iter().flat_map(|run| run.to_le_bytes()).collect();
+        let words: Vec<u64> = Frames::Runs(&runs).iter().collect();
+        let word_bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let forms = [
+            Frames::Words(&words),
+            Frames::Runs(&runs),
+            Frames::WordBytes(&word_bytes),
+            Frames::RunBytes(&run_bytes),
+        ];
+        for frames in forms {
+            let mut outward = Vec::new();
+            frames.for_each_run_outward(|word, count| outward.extend(std::iter::repeat_n(word, count)));
+            prop_assert!(outward.iter().rev().eq(&words));
+            prop_assert!(frames.iter().eq(words.iter().copied()));
+            prop_assert_eq!(frames.len(), words.len());
+        }
+    }
+}
+
 /// The ring writes those faster.
 #[test]
 fn what_each_sample_says_has_heads_of_the_lengths_that_the_ring_knows() {

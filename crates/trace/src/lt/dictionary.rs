@@ -16,31 +16,38 @@ const RECENT: usize = 512;
 pub(super) struct Dictionary {
     numbers: FxHashMap<LocationCode, u32>,
     codes: Vec<LocationCode>,
-    /// By the last digits of their codes.
-    recent: Box<[Option<(LocationCode, u32)>; RECENT]>,
+    /// By the last digits of their codes; at first a code with other ones.
+    recent: Box<[(LocationCode, u32); RECENT]>,
 }
 
 impl Dictionary {
     pub(super) fn new() -> Self {
         let (numbers, codes) = (FxHashMap::default(), Vec::new());
-        Self { numbers, codes, recent: Box::new([None; RECENT]) }
+        let recent = std::array::from_fn(|digits| (LocationCode(digits as u64 ^ 1), 0));
+        Self { numbers, codes, recent: Box::new(recent) }
     }
 
     pub(super) fn len(&self) -> usize {
         self.codes.len()
     }
 
+    /// The numbers of those of `codes` that come before the first that was not asked for lately; how many these are.
     #[inline]
+    pub(super) fn recent(&self, codes: &[LocationCode], numbers: &mut [u32]) -> usize {
+        let asked = numbers.iter_mut().zip(codes);
+        let found = asked.map_while(|(number, code)| {
+            let (known, its_number) = self.recent[code.0 as usize % RECENT];
+            *number = its_number;
+            (known == *code).then_some(())
+        });
+        found.count()
+    }
+
+    /// Of one that was told.
     pub(super) fn number(&mut self, code: LocationCode) -> Option<u32> {
-        let recent = &mut self.recent[code.0 as usize % RECENT];
-        match *recent {
-            Some((known, number)) if known == code => Some(number),
-            _ => {
-                let number = self.numbers.get(&code).copied()?;
-                *recent = Some((code, number));
-                Some(number)
-            }
-        }
+        let number = self.numbers.get(&code).copied()?;
+        self.recent[code.0 as usize % RECENT] = (code, number);
+        Some(number)
     }
 
     pub(super) fn code(&self, number: u32) -> LocationCode {

@@ -107,15 +107,26 @@ impl Runs {
         self.lengths.code(coder, count as u64) as usize
     }
 
+    /// What is further than the history's end will be what was written by then.
     fn count(&self, from: Place, frames: &[u32]) -> usize {
         let distance = self.distance(from);
-        let wanted = |at: usize| frames.get(at).map_or(END, |frame| frame + 1);
-        // What is further than the history's end will be what was written by then.
-        let foreseen = |at: usize| match at.checked_sub(distance) {
-            None => self.at(from.after(at)),
-            Some(written) => wanted(written),
-        };
-        (0..=frames.len()).take_while(|&at| foreseen(at) == wanted(at)).count()
+        let (asked, repeated) = frames.split_at(distance.min(frames.len()));
+        let count = self.agreeing(from, asked);
+        if count < asked.len() {
+            count
+        } else if count < distance {
+            count + usize::from(self.at(from.after(count)) == END)
+        } else {
+            count + agreeing(repeated, frames, 0)
+        }
+    }
+
+    /// How many of `frames` are the symbols from that place on.
+    fn agreeing(&self, from: Place, frames: &[u32]) -> usize {
+        let start = from.index();
+        let (here, around) = frames.split_at(frames.len().min(LENGTH - start));
+        let count = agreeing(&self.symbols[start..], here, 1);
+        if count < here.len() { count } else { count + agreeing(&self.symbols[..], around, 1) }
     }
 
     /// How far back that is.
@@ -129,6 +140,18 @@ fn index(context: u32) -> usize {
     (context >> (32 - CONTEXT_BITS)) as usize
 }
 
+/// How many of `seconds` in a row are, with `more` added, the `firsts`.
+fn agreeing(firsts: &[u32], seconds: &[u32], more: u32) -> usize {
+    const AT_ONCE: usize = 8;
+    let ((first_groups, _), (second_groups, _)) =
+        (firsts.as_chunks::<AT_ONCE>(), seconds.as_chunks());
+    let groups = first_groups.iter().zip(second_groups);
+    let same = groups.take_while(|&(first, second)| *first == second.map(|it| it + more));
+    let start = same.count() * AT_ONCE;
+    let rest = firsts[start..].iter().zip(&seconds[start..]);
+    start + rest.take_while(|&(first, second)| *first == second + more).count()
+}
+
 fn zeros<const N: usize>() -> Box<[u32; N]> {
     let zeros = vec![0; N].into_boxed_slice();
     zeros.try_into().unwrap_or_else(|_| unreachable!("it has so many"))
@@ -136,6 +159,8 @@ fn zeros<const N: usize>() -> Box<[u32; N]> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::coder::{Encoder, Paused};
     use super::*;
 
@@ -161,6 +186,37 @@ mod tests {
     fn a_recursion_follows_itself() {
         let runs = history(&[1, 5, 6]);
         assert_eq!(runs.count(Place(2), &[4, 5, 4, 5, 4, 4]), 5);
+    }
+
+    /// One symbol after the other, as the copy will be made.
+    fn naive_count(runs: &Runs, from: Place, frames: &[u32]) -> usize {
+        let distance = runs.distance(from);
+        let wanted = |at: usize| frames.get(at).map_or(END, |frame| frame + 1);
+        let foreseen = |at: usize| match at.checked_sub(distance) {
+            None => runs.at(from.after(at)),
+            Some(written) => wanted(written),
+        };
+        (0..=frames.len()).take_while(|&at| foreseen(at) == wanted(at)).count()
+    }
+
+    proptest! {
+        /// Across the end of the history's room, too: `more` symbols are added before those that count.
+        #[test]
+        fn runs_are_counted_as_one_by_one(
+            more in prop_oneof![Just(0), LENGTH - 60..LENGTH],
+            symbols in prop::collection::vec(0..3u32, 1..60),
+            back in 1usize..60,
+            follows in 0usize..100,
+            others in prop::collection::vec(0..2u32, 0..30),
+        ) {
+            let mut runs = history(&vec![7; more]);
+            symbols.iter().for_each(|&symbol| runs.add(symbol));
+            let from = Place(runs.next.0 - back.min(symbols.len()) as u32);
+            let foreseen = symbols.iter().skip(symbols.len().saturating_sub(back)).cycle();
+            let mut frames: Vec<u32> = foreseen.take(follows).map_while(|it| it.checked_sub(1)).collect();
+            frames.extend(others);
+            prop_assert_eq!(runs.count(from, &frames), naive_count(&runs, from, &frames));
+        }
     }
 
     #[test]

@@ -394,15 +394,17 @@ impl<W: Write> Writer<W> {
         frames: &[LocationCode],
         locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<()> {
-        self.numbers.clear();
-        for &code in frames {
-            let number = match self.dictionary.number(code) {
+        self.numbers.resize(frames.len(), 0);
+        let mut done = 0;
+        loop {
+            done += self.dictionary.recent(&frames[done..], &mut self.numbers[done..]);
+            let Some(&code) = frames.get(done) else { return Ok(()) };
+            self.numbers[done] = match self.dictionary.number(code) {
                 Some(number) => number,
                 None => self.tell(code, &fitted(locate(code)))?,
             };
-            self.numbers.push(number);
+            done += 1;
         }
-        Ok(())
     }
 
     #[cold]
