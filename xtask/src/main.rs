@@ -31,7 +31,8 @@ usage: cargo xtask COMMAND
   aarch64         lint for aarch64, and test there what depends on the processor, under emulation; where
                   that target's standard library is, or rustup can fetch it
   ocaml-versions [VERSION]...
-                  the hazards of OCaml by its versions 4.11, 4.14 and 5.3, which are fetched
+                  the hazards of OCaml by its versions 4.11, 4.14, 5.3 and 5.4, which are
+                  fetched
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to

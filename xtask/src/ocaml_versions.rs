@@ -16,6 +16,7 @@ const VERSIONS: &[(&str, Packages<'_>)] = &[
     ("4.11", packages(DEBIAN, "bullseye", &["ocaml-nox", "ocaml-base-nox"])),
     ("4.14", packages(UBUNTU, "noble", LATER)),
     (ALWAYS, packages(DEBIAN, "trixie", LATER)),
+    ("5.4", packages(UBUNTU, "resolute", LATER)),
 ];
 
 const fn packages(
@@ -33,7 +34,7 @@ const fn packages(
 pub fn test(wanted: &[&str]) -> Result<()> {
     tools::ensure()?;
     for name in wanted {
-        VERSIONS.iter().find(|(version, _)| version == name).context("4.11, 4.14 or 5.3")?;
+        VERSIONS.iter().find(|(version, _)| version == name).context("4.11, 4.14, 5.3 or 5.4")?;
     }
     let is_wanted = |version: &str| wanted.is_empty() || wanted.contains(&version);
     VERSIONS.iter().filter(|(version, _)| is_wanted(version)).try_for_each(test_one)
