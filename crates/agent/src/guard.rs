@@ -256,10 +256,11 @@ impl Entered {
     }
 
     fn with(session: &'static Session, space: impl FnOnce(&mut Room) -> Space) -> Option<Self> {
-        let errno = sys::errno();
         let known = thread::current();
         let thread = known.or_else(|| Self::acquire(session))?;
-        // SAFETY: this thread's own, and not busy: nobody else refers to it.
+        // SAFETY: this thread's own, and not busy: nobody else refers to it; so is its `errno`.
+        let errno = unsafe { *(*thread).errno };
+        // SAFETY: as above.
         let space = space(unsafe { &mut (*thread).room });
         if space == Space::None {
             session.header.count_lost(LostReason::NoStack);
@@ -278,8 +279,10 @@ impl Entered {
         Some(entered)
     }
 
+    /// Gives this thread its record; `errno` stays.
     #[cold]
     fn acquire(session: &'static Session) -> Option<*mut Thread> {
+        let errno = sys::errno();
         if tls::state() == 0 {
             // It is here before it has allocated: to free, or for a managed runtime.
             tls::set_countdown(first_gap(session) * WORD as i64);
@@ -288,6 +291,7 @@ impl Entered {
         if thread.is_none() {
             session.header.count_lost(LostReason::NoThreadRecord);
         }
+        sys::set_errno(errno);
         thread
     }
 
@@ -379,6 +383,7 @@ impl DerefMut for Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         self.busy = false;
-        sys::set_errno(self.errno);
+        // SAFETY: this thread's own.
+        unsafe { *(*self.thread).errno = self.errno };
     }
 }

@@ -45,16 +45,22 @@ pub fn sleep_micros(micros: u32) {
     unsafe { libc::syscall(libc::SYS_nanosleep, &time, ptr::null::<c_void>()) };
 }
 
+/// Where this thread's `errno` is, as long as the thread lives.
+pub fn errno_address() -> *mut c_int {
+    // SAFETY: tells an address.
+    unsafe { libc::__errno_location() }
+}
+
 /// This thread's `errno`.
 pub fn errno() -> c_int {
     // SAFETY: libc's own thread-local, valid for the thread's life.
-    unsafe { *libc::__errno_location() }
+    unsafe { *errno_address() }
 }
 
 /// Puts `errno` back as the program knew it.
 pub fn set_errno(value: c_int) {
     // SAFETY: as above.
-    unsafe { *libc::__errno_location() = value }
+    unsafe { *errno_address() = value }
 }
 
 /// Fresh zeroed private memory, whole pages; `None` when there is none to be had.

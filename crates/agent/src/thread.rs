@@ -5,6 +5,7 @@
 //! past counting. A `Thread` is a mapping of its own. When a thread ends, its `Thread` goes to a free
 //! list for the next one.
 
+use core::ffi::c_int;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -35,6 +36,8 @@ pub struct Thread {
     pub(crate) introduced_to: u32,
     /// Inside the agent now.
     pub(crate) busy: bool,
+    /// Where its `errno` is: libc's code that tells is in no cache when a sample comes.
+    pub(crate) errno: *mut c_int,
     /// Room for what a managed runtime's callback returns, which has to outlive the callback.
     pub answer: [u64; 2],
     /// What is known of its stack below.
@@ -82,6 +85,7 @@ pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
     // is a `Thread` that nobody else refers to.
     let state = unsafe { &mut *thread };
     state.id = ThreadId(id);
+    state.errno = sys::errno_address();
     state.random = Random::new(seed, u64::from(id));
     state.backtraces.clear();
     state.managed.clear();

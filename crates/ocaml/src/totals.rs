@@ -1,10 +1,11 @@
 //! The collector's exact counters. \[UNSAFE\]
 //!
 //! Read at the end of a collection of the minor heap, when they are settled, if the last time was a while
-//! ago; and once more at the program's end.
+//! ago; and once more at the program's end. Between two collections the code of the clock leaves the caches,
+//! so while collections come fast only each eighth asks what time it is.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use lifetrace_agent::sys;
 use lifetrace_transport::message::{Body, CollectorTotals};
@@ -14,8 +15,24 @@ use crate::{callbacks, state};
 
 const PERIOD_NANOS: u64 = 20_000_000;
 
+/// Collections from one look at the clock to the next, if that many take no longer than the period.
+const STRIDE: u32 = 8;
+
 /// When they were told last.
 static TOLD: AtomicU64 = AtomicU64::new(0);
+
+static PACE: Pace =
+    Pace { looked: AtomicU64::new(0), stride: AtomicU32::new(1), left: AtomicU32::new(1) };
+
+/// When to look at the clock. The runtime's lock is held wherever this is asked.
+struct Pace {
+    /// When that was last.
+    looked: AtomicU64,
+    /// Collections from then to the next time.
+    stride: AtomicU32,
+    /// How many of them are yet to come.
+    left: AtomicU32,
+}
 
 /// What was in the hook's place.
 static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -35,8 +52,30 @@ unsafe extern "C" fn minor_collection_ended() {
         // SAFETY: a hook of this type, which the runtime would have called.
         unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(previous)() };
     }
-    if sys::now().0.wrapping_sub(TOLD.load(Ordering::Relaxed)) >= PERIOD_NANOS {
-        tell();
+    if PACE.looks() {
+        let now = sys::now().0;
+        PACE.looked_at(now);
+        if now.wrapping_sub(TOLD.load(Ordering::Relaxed)) >= PERIOD_NANOS {
+            tell();
+        }
+    }
+}
+
+impl Pace {
+    /// One more collection; whether to look now.
+    fn looks(&self) -> bool {
+        let left = self.left.load(Ordering::Relaxed) - 1;
+        self.left.store(left, Ordering::Relaxed);
+        left == 0
+    }
+
+    fn looked_at(&self, now: u64) {
+        let passed = now.wrapping_sub(self.looked.swap(now, Ordering::Relaxed));
+        let stride = u64::from(self.stride.load(Ordering::Relaxed));
+        let is_fast = passed.saturating_mul(u64::from(STRIDE)) <= stride * PERIOD_NANOS;
+        let stride = if is_fast { STRIDE } else { 1 };
+        self.stride.store(stride, Ordering::Relaxed);
+        self.left.store(stride, Ordering::Relaxed);
     }
 }
 
@@ -71,4 +110,35 @@ fn read(runtime: &Runtime) -> Option<CollectorTotals> {
         top_heap_words: word(6)?,
         compactions: word(7)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often the clock is asked while `collections` pass, each after as many nanoseconds.
+    fn looks(pace: &Pace, now: &mut u64, nanos: u64, collections: u32) -> u32 {
+        let mut looks = 0;
+        for _ in 0..collections {
+            *now += nanos;
+            if pace.looks() {
+                pace.looked_at(*now);
+                looks += 1;
+            }
+        }
+        looks
+    }
+
+    #[test]
+    fn fast_collections_rarely_look_at_the_clock_and_slow_ones_do_each_time() {
+        let pace =
+            Pace { looked: AtomicU64::new(0), stride: AtomicU32::new(1), left: AtomicU32::new(1) };
+        // The first look has no other to compare with, or one of long ago.
+        let mut now = 1 << 40;
+        assert_eq!(looks(&pace, &mut now, PERIOD_NANOS / 8, 2), 2);
+        assert_eq!(looks(&pace, &mut now, PERIOD_NANOS / 8, 80), 10);
+        assert_eq!(looks(&pace, &mut now, PERIOD_NANOS, 8), 1);
+        assert_eq!(looks(&pace, &mut now, PERIOD_NANOS, 10), 10);
+        assert_eq!(looks(&pace, &mut now, PERIOD_NANOS / 4, 10), 10);
+    }
 }
