@@ -53,6 +53,7 @@ mod runtime;
 mod stack;
 pub mod start;
 mod state;
+mod sums;
 mod thunks;
 mod tickets;
 mod totals;

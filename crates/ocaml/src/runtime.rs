@@ -14,13 +14,14 @@ use crate::blocks::{NONE, Value};
 use crate::callstacks::Collecting;
 use crate::debug_info::{Extract, Locate, Next};
 use crate::descriptors::Descriptors;
+use crate::sums::Sums;
 use crate::version::Version;
 
 /// `caml_memprof_start(rate, callstack size, tracker)`.
 pub(crate) type StartMemprof = unsafe extern "C" fn(Value, Value, Value) -> Value;
 /// `caml_memprof_stop(unit)`.
 pub(crate) type StopMemprof = unsafe extern "C" fn(Value) -> Value;
-type Hook = unsafe extern "C" fn();
+pub(crate) type Hook = unsafe extern "C" fn();
 
 /// The address of what has a name.
 pub(crate) type Symbols<'a> = dyn Fn(&CStr) -> Option<NonNull<c_void>> + 'a;
@@ -47,6 +48,8 @@ pub(crate) struct Runtime {
     minor_end_hook: Option<&'static AtomicPtr<c_void>>,
     /// The number of this thread's domain, in OCaml 5.
     domain: Option<unsafe extern "C" fn(Value) -> Value>,
+    /// The collector's counters, in OCaml 5.
+    pub(crate) sums: Option<Sums>,
     cleanup_on_exit: *const i32,
 }
 
@@ -121,6 +124,7 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
             minor_words: typed(symbol, c"caml_gc_minor_words_unboxed").ok(),
             domain: typed(symbol, c"caml_ml_domain_id").ok(),
             minor_end_hook: typed(symbol, c"caml_minor_gc_end_hook").ok(),
+            sums: sums(symbol).ok(),
             cleanup_on_exit: typed(symbol, c"caml_cleanup_on_exit").unwrap_or(null).cast(),
             collecting: collecting(symbol).ok(),
         }
@@ -142,6 +146,18 @@ fn collecting(symbol: &Symbols<'_>) -> Result<Collecting, Absent> {
             descriptors: Descriptors { table: table?, mask: mask? },
             allocate: allocate?,
             resize: resize?,
+        })
+    }
+}
+
+fn sums(symbol: &Symbols<'_>) -> Result<Sums, Absent> {
+    // SAFETY: of these types since OCaml 5.1, or words that nobody needs to write at once.
+    unsafe {
+        Ok(Sums {
+            add_up: typed(symbol, c"caml_compute_gc_stats")?,
+            minor_collections: typed(symbol, c"caml_minor_collections_count")?,
+            major_cycles: typed(symbol, c"caml_major_cycles_completed")?,
+            compactions: typed(symbol, c"caml_compactions_count")?,
         })
     }
 }

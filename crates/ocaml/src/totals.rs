@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use lifetrace_agent::sys;
 use lifetrace_transport::message::{Body, CollectorTotals};
 
-use crate::runtime::{self, Runtime};
+use crate::runtime::{self, Hook, Runtime};
 use crate::{callbacks, state};
 
 const PERIOD_NANOS: u64 = 20_000_000;
@@ -24,7 +24,7 @@ static TOLD: AtomicU64 = AtomicU64::new(0);
 static PACE: Pace =
     Pace { looked: AtomicU64::new(0), stride: AtomicU32::new(1), left: AtomicU32::new(1) };
 
-/// When to look at the clock. The runtime's lock is held wherever this is asked.
+/// When to look at the clock. Asked by whoever holds OCaml 4's lock, or for the first domain of OCaml 5.
 struct Pace {
     /// When that was last.
     looked: AtomicU64,
@@ -41,17 +41,41 @@ static FOLLOWED: AtomicBool = AtomicBool::new(false);
 
 /// From now on; the hook, once in place, stays.
 pub(crate) fn follow(runtime: &Runtime) {
-    if runtime.version.counters().is_some() && !FOLLOWED.swap(true, Ordering::Relaxed) {
-        runtime.hear_minor_collections(minor_collection_ended, &PREVIOUS);
+    let hook: Hook = match (runtime.version.counters(), runtime.sums) {
+        (Some(_), _) => minor_collection_ended,
+        (None, Some(_)) => minor_collection_of_domain_ended,
+        (None, None) => return,
+    };
+    if !FOLLOWED.swap(true, Ordering::Relaxed) {
+        runtime.hear_minor_collections(hook, &PREVIOUS);
     }
 }
 
 unsafe extern "C" fn minor_collection_ended() {
+    call_previous();
+    tell_if_due();
+}
+
+/// The same, in OCaml 5: by all domains that take part.
+unsafe extern "C" fn minor_collection_of_domain_ended() {
+    call_previous();
+    let Some(runtime) = runtime::get() else { return };
+    if let (Some(sums), 0) = (runtime.sums, runtime.domain()) {
+        // SAFETY: called by the runtime at that time, for the first domain, of which there is one.
+        unsafe { sums.keep() };
+        tell_if_due();
+    }
+}
+
+fn call_previous() {
     let previous = PREVIOUS.load(Ordering::Relaxed);
     if !previous.is_null() {
         // SAFETY: a hook of this type, which the runtime would have called.
-        unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(previous)() };
+        unsafe { core::mem::transmute::<*mut c_void, Hook>(previous)() };
     }
+}
+
+fn tell_if_due() {
     if PACE.looks() {
         let now = sys::now().0;
         PACE.looked_at(now);
@@ -81,7 +105,7 @@ impl Pace {
 
 /// At the program's end.
 pub(crate) fn tell_last() {
-    if runtime::get().is_some_and(Runtime::outlives_exit) {
+    if runtime::get().is_some_and(|runtime| runtime.sums.is_some() || runtime.outlives_exit()) {
         tell();
     }
 }
@@ -95,9 +119,15 @@ fn tell() {
     entered.send(Body::CollectorTotals(totals));
 }
 
-/// `None` where the version does not have them in one place.
 fn read(runtime: &Runtime) -> Option<CollectorTotals> {
-    let first = runtime.version.counters()?.first;
+    match runtime.version.counters() {
+        Some(counters) => read_state(runtime, counters.first),
+        None => runtime.sums?.kept(),
+    }
+}
+
+/// Of the domain's state.
+fn read_state(runtime: &Runtime, first: usize) -> Option<CollectorTotals> {
     let word = |index| runtime.state_word(first + index);
     let double = |index| word(index).map(|bits| f64::from_bits(bits) as u64);
     Some(CollectorTotals {

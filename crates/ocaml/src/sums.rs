@@ -1,0 +1,59 @@
+//! The counters of OCaml 5: sums over all domains. \[UNSAFE\]
+//!
+//! A domain counts for itself. The runtime adds the others' counts, as they were at the last collection, to the
+//! caller's own, as `Gc.quick_stat` does. That takes a domain of the caller's, and a runtime that has not been
+//! shut down. So they are added up at the end of each collection of the minor heap, in which the first domain always
+//! takes part, and kept for the program's end.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use lifetrace_transport::message::CollectorTotals;
+
+/// Words of the runtime's `struct gc_stats`, with room for what later versions add.
+type Stats = [u64; 64];
+
+/// Where the runtime has its sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sums {
+    pub(crate) add_up: unsafe extern "C" fn(*mut Stats),
+    pub(crate) minor_collections: &'static AtomicU64,
+    pub(crate) major_cycles: &'static AtomicU64,
+    pub(crate) compactions: &'static AtomicU64,
+}
+
+/// Minor words, promoted words, major words, words of the heap, and the most of these.
+static KEPT: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
+
+impl Sums {
+    /// Adds up and keeps the words.
+    ///
+    /// # Safety
+    /// The caller's thread runs for a domain, at the end of a collection; no other does this meanwhile.
+    pub(crate) unsafe fn keep(&self) {
+        let mut stats: Stats = [0; 64];
+        // SAFETY: large enough, and by this function's contract.
+        unsafe { (self.add_up)(&mut stats) };
+        let [minor, promoted, major, _forced, pools, most_pools, _, _, _, large, most_large, ..] =
+            stats;
+        let words = [minor, promoted, major, pools + large, most_pools + most_large];
+        for (kept, words) in KEPT.iter().zip(words) {
+            kept.store(words, Ordering::Relaxed);
+        }
+    }
+
+    /// Words as they were at the last collection, and how many collections there have been; `None` before the first.
+    pub(crate) fn kept(&self) -> Option<CollectorTotals> {
+        let [minor_words, promoted_words, major_words, heap_words, top_heap_words] =
+            KEPT.each_ref().map(|kept| kept.load(Ordering::Relaxed));
+        (minor_words > 0).then(|| CollectorTotals {
+            minor_words,
+            promoted_words,
+            major_words,
+            minor_collections: self.minor_collections.load(Ordering::Relaxed),
+            major_collections: self.major_cycles.load(Ordering::Relaxed),
+            heap_words,
+            top_heap_words,
+            compactions: self.compactions.load(Ordering::Relaxed),
+        })
+    }
+}
