@@ -21,6 +21,7 @@ use crate::version::Version;
 pub(crate) type StartMemprof = unsafe extern "C" fn(Value, Value, Value) -> Value;
 /// `caml_memprof_stop(unit)`.
 pub(crate) type StopMemprof = unsafe extern "C" fn(Value) -> Value;
+type ChangeRoots = unsafe extern "C" fn(*mut Value);
 pub(crate) type Hook = unsafe extern "C" fn();
 
 /// The address of what has a name.
@@ -51,6 +52,10 @@ pub(crate) struct Runtime {
     /// The collector's counters, in OCaml 5.
     pub(crate) sums: Option<Sums>,
     cleanup_on_exit: *const i32,
+    add_root: ChangeRoots,
+    remove_root: ChangeRoots,
+    release_lock: unsafe extern "C" fn(),
+    take_lock: unsafe extern "C" fn(),
 }
 
 const _: () = assert!(core::mem::offset_of!(Runtime, version) < 64);
@@ -125,6 +130,10 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
             domain: typed(symbol, c"caml_ml_domain_id").ok(),
             minor_end_hook: typed(symbol, c"caml_minor_gc_end_hook").ok(),
             sums: sums(symbol).ok(),
+            add_root: typed(symbol, c"caml_register_generational_global_root")?,
+            remove_root: typed(symbol, c"caml_remove_generational_global_root")?,
+            release_lock: typed(symbol, c"caml_enter_blocking_section")?,
+            take_lock: typed(symbol, c"caml_leave_blocking_section")?,
             cleanup_on_exit: typed(symbol, c"caml_cleanup_on_exit").unwrap_or(null).cast(),
             collecting: collecting(symbol).ok(),
         }
@@ -219,6 +228,35 @@ impl Runtime {
         let cleans_up = unsafe { self.cleanup_on_exit.as_ref() }.is_some_and(|&it| it != 0);
         !cleans_up
             && self.domain_state().is_some_and(|state| sys::is_readable(state.as_ptr() as u64))
+    }
+
+    /// Runs something that may make the collector move these values; returns them as they are then. To be called
+    /// where the runtime's lock is held.
+    pub(crate) fn rooted<const N: usize>(
+        &self,
+        mut values: [Value; N],
+        run: impl FnOnce(),
+    ) -> [Value; N] {
+        let roots: [*mut Value; N] = core::array::from_fn(|index| &raw mut values[index]);
+        // SAFETY: values, which stay where they are until they are roots no more.
+        roots.iter().for_each(|&root| unsafe { (self.add_root)(root) });
+        run();
+        // SAFETY: as above.
+        roots.map(|root| unsafe {
+            (self.remove_root)(root);
+            root.read_volatile()
+        })
+    }
+
+    /// Runs something while others may collect and, in the domain's other threads, run OCaml code. To be called where
+    /// the runtime's lock is held, and no value is.
+    pub(crate) fn without_lock<T>(&self, run: impl FnOnce() -> T) -> T {
+        // SAFETY: by this function's contract.
+        unsafe { (self.release_lock)() };
+        let result = run();
+        // SAFETY: released above.
+        unsafe { (self.take_lock)() };
+        result
     }
 
     /// Puts `hook` where the runtime calls at the end of each collection of the minor heap; the one that

@@ -105,6 +105,7 @@ pub(crate) fn begin_session(start: Start) {
     if start.origin() == Origin::Fork {
         state::reset_after_fork();
         stack::reset_after_fork();
+        yielding::reset_after_fork();
         // What waits is of blocks that are the parent's.
         callstacks::forget_waiting();
     }

@@ -10,14 +10,20 @@
 //! caml_memprof_start ─▶ make_way_for_start ─ bytes back ─ stop ours ─▶ caml_memprof_start
 //! ```
 //!
+//! To stop may mean a last callback, which allocates, and so a collection: the program's arguments are kept as
+//! roots meanwhile.
+//!
 //! When recording has ended and the program goes on, sampling is stopped in the same way, so that it costs
 //! nothing any more.
 //!
-//! Whoever calls these functions holds the runtime's lock, so nobody is in them while they change. OCaml 5
-//! has a profile for each domain, and domains run at the same time: there nothing is changed.
+//! Whoever calls these functions of OCaml 4 holds the runtime's lock, so nobody is in them while they change. The
+//! domains of OCaml 5 have inherited our profile, and a stop by one of them ends it for all. They run at the same
+//! time: who finds another one at work here waits for it. That two make their first calls within the same few
+//! nanoseconds, and one reads bytes that are half changed, is left to chance.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use lifetrace_agent::lock::{Held, Lock, Patience};
 use lifetrace_transport::message::{Body, NoticeKind};
 
 use crate::blocks::{NONE, Value};
@@ -25,22 +31,24 @@ use crate::patch::Patch;
 use crate::runtime::{self, Runtime};
 use crate::{callbacks, callstacks};
 
+/// Places of both functions.
+const START: usize = 0;
+const STOP: usize = 1;
+
 static PATCHES: [Patch; 2] = [const { Patch::new() }; 2];
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
+static LOCK: Lock = Lock::new();
 
 /// To be called once sampling has started, before the program runs; false if the kernel does not let the
 /// program's code be changed.
 pub(crate) fn prepare(runtime: &Runtime) -> bool {
-    if runtime.version.has_fibers() {
-        return true;
-    }
     let places = functions(runtime);
     let ways = [make_way_for_start as *const () as usize, make_way_for_stop as *const () as usize];
     let patches = PATCHES.iter().zip(places).zip(ways).enumerate();
     for (done, ((patch, place), way)) in patches {
         // SAFETY: functions of the runtime, each longer than a patch; nobody runs them now.
         if !unsafe { patch.put(place, way) } {
-            put_back(runtime, done);
+            (0..done).for_each(|index| put_back(runtime, index));
             return false;
         }
     }
@@ -50,7 +58,7 @@ pub(crate) fn prepare(runtime: &Runtime) -> bool {
 
 unsafe extern "C" fn make_way_for_start(rate: Value, depth: Value, tracker: Value) -> Value {
     let Some(runtime) = runtime::get() else { return NONE };
-    make_way(runtime);
+    let [rate, tracker] = runtime.rooted([rate, tracker], || make_way(runtime));
     // SAFETY: the program's call, which may raise: nothing of ours is left to be dropped.
     unsafe { (runtime.start)(rate, depth, tracker) }
 }
@@ -62,34 +70,48 @@ unsafe extern "C" fn make_way_for_stop(unit: Value) -> Value {
     unsafe { (runtime.stop)(unit) }
 }
 
-/// Ends our sampling, for good; whether it had not ended before. To be called where the runtime's lock is
-/// held, in a callback too.
-pub(crate) fn end(runtime: &Runtime) -> bool {
+/// Ends our sampling, for good. To be called where the runtime's lock is held, in a callback too.
+pub(crate) fn end(runtime: &Runtime) {
+    // Whoever has the lock does it.
+    if let Some(held) = LOCK.acquire(Patience::None) {
+        end_under(&held, runtime);
+    }
+}
+
+/// Whether it had not ended before.
+fn end_under(_held: &Held<'_>, runtime: &Runtime) -> bool {
     let was_ours = IN_PLACE.swap(false, Ordering::AcqRel);
     if was_ours {
-        put_back(runtime, PATCHES.len());
+        put_back(runtime, STOP);
         callstacks::give_back(runtime);
         // SAFETY: it is started, so it raises nothing.
         unsafe { (runtime.stop)(NONE) };
+        // Only now: until here whoever starts has to wait.
+        put_back(runtime, START);
     }
     was_ours
 }
 
-/// Ends our sampling because the program wants to.
+/// Ends our sampling because the program wants to. A collection may be what another domain, who does so, waits for:
+/// it gets it without us.
 fn make_way(runtime: &Runtime) {
-    if end(runtime)
-        && let Some(mut entered) = callbacks::enter()
-    {
+    let wait = || runtime.without_lock(|| LOCK.acquire(Patience::Short));
+    let Some(held) = LOCK.acquire(Patience::None).or_else(wait) else { return };
+    let was_ours = end_under(&held, runtime);
+    drop(held);
+    if was_ours && let Some(mut entered) = callbacks::enter() {
         entered.send(Body::Notice { kind: NoticeKind::OwnMemprof });
     }
 }
 
-/// The first so many.
-fn put_back(runtime: &Runtime, count: usize) {
-    for (patch, place) in PATCHES.iter().zip(functions(runtime)).take(count) {
-        // SAFETY: in place; whoever is in the function has passed its first bytes, and holds the lock.
-        unsafe { patch.take_back(place) };
-    }
+/// In the only thread of a forked child: whoever held the lock is in the parent.
+pub(crate) fn reset_after_fork() {
+    LOCK.reset();
+}
+
+fn put_back(runtime: &Runtime, index: usize) {
+    // SAFETY: in place; whoever is in the function has passed its first bytes, and holds the lock.
+    unsafe { PATCHES[index].take_back(functions(runtime)[index]) };
 }
 
 fn functions(runtime: &Runtime) -> [*mut u8; 2] {

@@ -1,5 +1,7 @@
 //! OCaml programs whose heap cannot be sampled, or not all the time: they run as they do bare, and we say why.
 
+use std::path::Path;
+
 use crate::support::ocaml;
 use crate::support::profile::assert_complete;
 use crate::support::run::{Outcome, Target};
@@ -38,8 +40,12 @@ fn a_static_program() {
 /// It hears all that it would hear without us.
 #[test]
 fn a_program_that_samples_its_own_heap() {
+    check_own_memprof(&ocaml::native("own_memprof"));
+}
+
+pub fn check_own_memprof(program: &Path) {
     for how in ["stopped", "unstopped", "again", "twice", "late"] {
-        let target = Target::new(&[&ocaml::native("own_memprof")]).arguments(&[how]);
+        let target = Target::new(&[program]).arguments(&[how]);
         told(&target, &["Gc.Memprof"]);
         for trace in target.record(&["--rate", "1"]).traces() {
             assert_complete(&trace);

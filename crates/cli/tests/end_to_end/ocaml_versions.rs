@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::ocaml_facts::{check_counters, last_counters};
+use crate::ocaml_unheard::check_own_memprof;
 use crate::support::hazard::{EXACT, check, check_totals};
 use crate::support::profile::facts_of;
 use crate::support::run::{Target, lifetrace_verb};
@@ -74,6 +75,28 @@ fn kinds_of_blocks() {
     check(&native("ledger"), &[file.to_str().unwrap()], 1);
     for name in ["comballoc", "compact", "finalisers", "marshal", "weak_pointers", "gc_settings"] {
         check(&native(name), &[], 1);
+    }
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn a_program_that_samples_its_own_heap() {
+    check_own_memprof(&native("own_memprof"));
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn domains_that_sample_their_own_heaps() {
+    if version().starts_with('4') {
+        return;
+    }
+    let target = Target::new(&[&native("own_memprof_domains")]);
+    let bare = target.bare();
+    // They start at the same time, but don't meet each time.
+    for _ in 0..20 {
+        let outcome = target.record(EXACT).outcome;
+        assert_eq!((outcome.code, &outcome.stdout), (0, &bare.stdout), "{outcome:?}");
+        assert!(outcome.stderr_text().contains("Gc.Memprof"), "{outcome:?}");
     }
 }
 
