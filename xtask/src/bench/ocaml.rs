@@ -33,6 +33,8 @@ const SAMPLER_OFF: &str = "sampler-off";
 const VARIANTS: &[Variant] = &[
     plain(BARE, BARE, &[], &[]),
     plain("bare-again", BARE, &[], &[]),
+    Variant { means: Means::Floor, ..plain("floor", BARE, &[], &[]) },
+    lifetrace("1e-9", &["--rate", "1e-9"]),
     lifetrace("1e-5", &["--rate", "1e-5"]),
     lifetrace("1e-4", &["--rate", "1e-4"]),
     lifetrace("delayed-1e-5", &["--rate", "1e-5", "--delay", "1h"]),
