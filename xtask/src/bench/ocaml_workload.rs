@@ -19,14 +19,17 @@ use crate::shell;
 
 /// Lets the runtime print what its collector has counted, on standard error as the program ends.
 ///
-/// Samples shift where collections fall, and a few words more or less in the minor heap do, too: in the same way in
-/// each run, so that rounds do not average it out. So the minor heap has another size in each round,
-/// within 4 % of the usual one.
+/// Samples shift where collections fall, and a few words more or less in a heap do, too: in the same way in
+/// each run, so that rounds do not average it out. So the minor heap has another size in each round, within 4 %
+/// of the usual one, and the major one is collected somewhat sooner or later (`space_overhead`).
 fn parameters(round: usize) -> Option<(&'static str, String)> {
     const USUAL: usize = 1 << 18;
     const MOST: usize = USUAL / 25;
+    const USUAL_OVERHEAD: usize = 120;
+    const MOST_OVERHEAD: usize = USUAL_OVERHEAD / 24;
     let words = USUAL - MOST + round * 7_919 % (2 * MOST);
-    Some(("OCAMLRUNPARAM", format!("v=0x400,s={words}")))
+    let overhead = USUAL_OVERHEAD - MOST_OVERHEAD + round * 7 % (2 * MOST_OVERHEAD + 1);
+    Some(("OCAMLRUNPARAM", format!("v=0x400,s={words},o={overhead}")))
 }
 
 /// What the compiler compiles, and how often: a second of work.
