@@ -7,8 +7,8 @@
 //! other processors.
 //!
 //! Each run has a folder of its own, and a variant has another one in each round: what is in a folder can
-//! matter to a program. (OCaml's compiler reads the folder that it is called in, and 500 names more moved its
-//! collections so that it took 2 % less.)
+//! matter to a program. (By hand: OCaml's compiler reads the folder that it is called in, and 570 names more moved
+//! its collections so that it took 2 % less.)
 //!
 //! What it does not show: wall time; and what a recorder takes from its target by its use of caches and memory
 //! that all processors share, since that slows the bare program just as much.
