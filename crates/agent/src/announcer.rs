@@ -25,6 +25,7 @@ impl Tracker for Announcer {
     type Metadata = SampleId;
 
     /// `None` if the recorder could not be told.
+    #[inline]
     fn allocated(&self, at: &mut Entered, allocation: &Allocation) -> Option<SampleId> {
         let id = SampleId(phase::next_sample());
         let Allocation { size, samples, source, manner } = *allocation;

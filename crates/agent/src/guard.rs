@@ -70,10 +70,12 @@ pub fn enter() -> Entry {
 }
 
 /// Likewise, for a caller who runs on a stack of the agent's own.
+#[inline]
 pub fn enter_on_own_stack() -> Entry {
     enter_as(|session| Entered::with(session, |_| Space::Ample))
 }
 
+#[inline]
 fn enter_as(enter: impl FnOnce(&'static Session) -> Option<Entered>) -> Entry {
     if is_busy() {
         return Entry::Bypass;
@@ -177,6 +179,17 @@ pub fn enter_epoch(epoch: usize, words: u64) -> bool {
 pub fn count_lost_release(sample: u64) {
     if let Some(session) = phase::recording()
         && phase::of_this_session(sample)
+    {
+        session.header.count_lost(LostReason::Reentrant);
+    }
+}
+
+/// Counts a sample that could not be told of because this thread is inside the agent already.
+pub fn count_lost_birth() {
+    if is_busy()
+        && !is_excluded()
+        && let Some(session) = phase::recording()
+        && !session.header.paused()
     {
         session.header.count_lost(LostReason::Reentrant);
     }
@@ -330,6 +343,7 @@ impl Entered {
 
     /// Says an allocation of `source` with the thread's current backtrace there; whether it got
     /// through. If it did not, the next backtrace is sent whole.
+    #[inline]
     pub fn send_with_backtrace(
         &mut self,
         source: SourceKind,

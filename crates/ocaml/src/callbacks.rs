@@ -49,7 +49,10 @@ pub(crate) extern "C" fn freed(block: Value) -> Value {
 
 fn allocated(allocation: Value, generation: SourceKind) -> Value {
     let Some(runtime) = runtime::get() else { return NONE };
-    let Some(mut entered) = enter() else { return not_entered(runtime) };
+    let Some(mut entered) = enter() else {
+        not_entered(runtime);
+        return NONE;
+    };
     // SAFETY: the runtime's record { n_samples; size; source; callstack }; nothing runs that would move
     // or change its blocks before we return.
     let (samples, words, source, frames) = unsafe {
@@ -60,13 +63,12 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
         return NONE;
     }
     if entered.session().header.paused() {
-        callstacks::drop_ticket(frames);
         return NONE;
     }
     if runtime.version.misreports_domains() {
         watch_domains(&mut entered, runtime);
     }
-    if !callstacks::redeem(&mut entered, runtime, frames) {
+    if !callstacks::take(&mut entered, runtime, frames) {
         return NONE;
     }
     let allocation = Allocation {
@@ -81,12 +83,12 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
     }
 }
 
+/// A block is not told of, as nobody records any more: then nothing is to be sampled.
 #[cold]
-fn not_entered(runtime: &Runtime) -> Value {
+pub(crate) fn not_entered(runtime: &Runtime) {
     if phase::current() == Phase::Off {
         yielding::end(runtime);
     }
-    NONE
 }
 
 /// Says so once if there are several domains.

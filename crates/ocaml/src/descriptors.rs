@@ -72,6 +72,19 @@ impl Descriptors {
     }
 }
 
+impl Descriptors {
+    /// What the compiler has left of the blocks that the code allocates together which returns there: the number
+    /// of fields of each, less one, lowest address first. None, if it only asks what there is to do.
+    pub(crate) fn allocations(&self, code: u64) -> &'static [u8] {
+        let Some(descriptor) = self.find(code) else { return &[] };
+        // SAFETY: code that asks for memory has a descriptor which says so; it stays as long as the code.
+        unsafe {
+            let lengths = after_live(descriptor).cast::<u8>();
+            core::slice::from_raw_parts(lengths.add(1), (*lengths).into())
+        }
+    }
+}
+
 /// Frames are named as the runtime does in callstacks: a descriptor's address as an immediate.
 impl Descriptors {
     /// As [`Frames::frame`](lifetrace_agent::chain::Frames::frame).
@@ -118,12 +131,6 @@ impl Descriptors {
         Some(Frame { slot: unsafe { of_allocation(frame.slot, block) }, ..frame })
     }
 
-    /// The state to which a frame returns.
-    pub(crate) fn caller(state: State, frame: Frame) -> State {
-        let stack = state.stack + u64::from(frame.size);
-        State { stack, code: Self::return_address(stack) }
-    }
-
     /// The address to which a frame returns whose caller's stack pointer is `stack`.
     #[inline]
     pub(crate) fn return_address(stack: u64) -> u64 {
@@ -153,8 +160,7 @@ pub(crate) unsafe fn of_allocation(frame: u64, index: usize) -> u64 {
         if size & HAS_DEBUG_INFO == 0 {
             return frame;
         }
-        let live = descriptor.add(1).cast::<u16>().byte_sub(PADDING);
-        let mut info = live.add((*descriptor).live_count.into()) as u64;
+        let mut info = after_live(descriptor) as u64;
         let mut index = index as u64;
         if size & HAS_ALLOCATIONS != 0 {
             info += 1 + u64::from((info as *const u8).read());
@@ -169,6 +175,18 @@ pub(crate) unsafe fn of_allocation(frame: u64, index: usize) -> u64 {
     }
 }
 
+/// Where the offsets of live values end.
+///
+/// # Safety
+/// It is a descriptor of the runtime's.
+unsafe fn after_live(descriptor: *const Descriptor) -> *const u16 {
+    // SAFETY: as descriptors are laid out.
+    unsafe {
+        let live = descriptor.add(1).cast::<u16>().byte_sub(PADDING);
+        live.add((*descriptor).live_count.into())
+    }
+}
+
 /// Rust's descriptor is as long as its alignment wants; the runtime's offsets begin before that.
 const PADDING: usize = size_of::<Descriptor>() - 12;
 
@@ -177,6 +195,12 @@ mod tests {
     use core::mem::offset_of;
 
     use super::*;
+
+    /// The state to which a frame returns.
+    fn caller(state: State, frame: Frame) -> State {
+        let stack = state.stack + u64::from(frame.size);
+        State { stack, code: Descriptors::return_address(stack) }
+    }
 
     #[test]
     fn a_descriptor_is_laid_out_as_the_runtimes() {
@@ -213,6 +237,18 @@ mod tests {
         let at = &raw const bytes as u64;
         // SAFETY: as above.
         assert_eq!(unsafe { of_allocation(at | 1, 0) }, at | 1);
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_code_that_asks() {
+        let mut bytes = descriptor(HAS_ALLOCATIONS);
+        bytes.0[..8].copy_from_slice(&0x1008u64.to_le_bytes());
+        let mut table = [core::ptr::null::<Descriptor>(); 8];
+        table[1] = (&raw const bytes).cast();
+        let (table, mask) = (table.as_ptr(), 7u64);
+        let descriptors = Descriptors { table: &raw const table, mask: &raw const mask };
+        assert_eq!(descriptors.allocations(0x1008), [1, 3]);
+        assert_eq!(descriptors.allocations(0x1010), []);
     }
 
     #[test]
@@ -265,12 +301,12 @@ mod tests {
             let mut state = State { stack: base, code: 0x1008 };
             let frame = descriptors.frame(&mut state).unwrap();
             assert_eq!(frame, Frame { slot: &raw const plain as u64 | 1, size: 16 });
-            let mut state = Descriptors::caller(state, frame);
+            let mut state = caller(state, frame);
             assert_eq!(state, State { stack: base + 16, code: 0x2000 });
             let frame = descriptors.frame(&mut state).unwrap();
             assert_eq!(frame, Frame { slot: &raw const outer as u64 | 1, size: 32 });
             assert_eq!(state, State { stack: base + 64, code: 0x3010 });
-            let mut state = Descriptors::caller(state, frame);
+            let mut state = caller(state, frame);
             assert_eq!(state, State { stack: base + 96, code: 0x9999 });
             assert_eq!(descriptors.frame(&mut state), None);
         }

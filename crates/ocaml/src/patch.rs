@@ -3,6 +3,7 @@
 //! Calls between functions of an executable are bound when it is linked, so they cannot be heard by name.
 
 use core::cell::UnsafeCell;
+use core::ptr::NonNull;
 
 const PAGE: usize = 4096;
 
@@ -32,10 +33,10 @@ impl Patch {
     ///
     /// # Safety
     /// `function` is one, and longer than the jump; nobody runs it now, nor uses this patch.
-    pub(crate) unsafe fn put(&self, function: *mut u8, way: usize) -> bool {
+    pub(crate) unsafe fn put(&self, function: *mut u8, way: *const ()) -> bool {
         let mut code = [0; BYTES];
         code[..JUMP.len()].copy_from_slice(&JUMP);
-        code[JUMP.len()..].copy_from_slice(&way.to_ne_bytes());
+        code[JUMP.len()..].copy_from_slice(&(way as usize).to_ne_bytes());
         // SAFETY: by contract.
         unsafe {
             *self.0.get() = function.cast::<[u8; BYTES]>().read();
@@ -50,6 +51,41 @@ impl Patch {
     pub(crate) unsafe fn take_back(&self, function: *mut u8) {
         // SAFETY: by contract; it has been writable.
         unsafe { write(function, &*self.0.get()) };
+    }
+}
+
+/// Puts a jump to each of the `ways` at the beginning of each of the `functions` that are there; false if the
+/// kernel does not let the program's code be changed, which is then as it was.
+///
+/// # Safety
+/// As [`Patch::put`], of each.
+pub(crate) unsafe fn put_all(
+    patches: &[Patch],
+    functions: &[Option<NonNull<u8>>],
+    ways: &[*const ()],
+) -> bool {
+    for (done, ((patch, function), way)) in patches.iter().zip(functions).zip(ways).enumerate() {
+        let Some(function) = function else { continue };
+        // SAFETY: by contract.
+        if !unsafe { patch.put(function.as_ptr(), *way) } {
+            // SAFETY: those before it are in place.
+            unsafe { take_back_all(&patches[..done], functions) };
+            return false;
+        }
+    }
+    true
+}
+
+/// Puts back what was there.
+///
+/// # Safety
+/// As [`Patch::take_back`], of each.
+pub(crate) unsafe fn take_back_all(patches: &[Patch], functions: &[Option<NonNull<u8>>]) {
+    for (patch, function) in patches.iter().zip(functions) {
+        if let Some(function) = function {
+            // SAFETY: by contract.
+            unsafe { patch.take_back(function.as_ptr()) };
+        }
     }
 }
 

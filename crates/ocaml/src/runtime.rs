@@ -7,13 +7,11 @@ use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use lifetrace_agent::chain::State;
 use lifetrace_agent::sys;
 
 use crate::blocks::{NONE, Value};
-use crate::callstacks::Collecting;
 use crate::debug_info::{Extract, Locate, Next};
-use crate::descriptors::Descriptors;
+use crate::memprof::Memprof;
 use crate::sums::Sums;
 use crate::version::Version;
 
@@ -31,10 +29,10 @@ pub(crate) type Symbols<'a> = dyn Fn(&CStr) -> Option<NonNull<c_void>> + 'a;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Runtime {
+    /// What is needed to take Memprof's place, in OCaml 4.
+    pub(crate) memprof: Option<Memprof>,
     /// The variable that points to the domain's state, in OCaml 4.
     state: *const *const u64,
-    /// What is needed to walk stacks in its place, in OCaml 4.
-    pub(crate) collecting: Option<Collecting>,
     pub(crate) version: Version,
     pub(crate) start: StartMemprof,
     pub(crate) stop: StopMemprof,
@@ -58,7 +56,7 @@ pub(crate) struct Runtime {
     take_lock: unsafe extern "C" fn(),
 }
 
-const _: () = assert!(core::mem::offset_of!(Runtime, version) < 64);
+const _: () = assert!(core::mem::offset_of!(Runtime, memprof) == 0);
 
 /// Why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,19 +89,21 @@ fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
 ///
 /// # Safety
 /// `T` is a pointer or a function pointer of that type.
-unsafe fn typed<T: Copy>(symbol: &Symbols<'_>, name: &CStr) -> Result<T, Absent> {
+pub(crate) unsafe fn typed<T: Copy>(symbol: &Symbols<'_>, name: &CStr) -> Result<T, Absent> {
     const { assert!(size_of::<T>() == size_of::<NonNull<c_void>>()) };
     let found = symbol(name).ok_or(Absent::NotHere)?;
     // SAFETY: by contract; the sizes are equal.
     Ok(unsafe { core::mem::transmute_copy(&found) })
 }
 
-/// Finds the runtime of this process.
+/// Finds the runtime of this process, and in it, if it is OCaml 4's, Memprof.
 ///
 /// # Errors
 /// [`Absent`]. Bytecode has no frame tables; its callbacks would have to be bytecode.
 pub(crate) fn find() -> Result<Runtime, Absent> {
-    found_by(&symbol)
+    let mut runtime = found_by(&symbol)?;
+    runtime.memprof = Memprof::of(runtime.version, &symbol).ok();
+    Ok(runtime)
 }
 
 /// Finds the runtime among what `symbol` knows, which stays.
@@ -135,28 +135,11 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
             release_lock: typed(symbol, c"caml_enter_blocking_section")?,
             take_lock: typed(symbol, c"caml_leave_blocking_section")?,
             cleanup_on_exit: typed(symbol, c"caml_cleanup_on_exit").unwrap_or(null).cast(),
-            collecting: collecting(symbol).ok(),
+            memprof: None,
         }
     };
     let is_ready = runtime.version.has_fibers() || runtime.domain_state().is_some();
     if is_ready { Ok(runtime) } else { Err(Absent::NotHere) }
-}
-
-fn collecting(symbol: &Symbols<'_>) -> Result<Collecting, Absent> {
-    // SAFETY: of these types in OCaml 4.11 to 4.14.
-    unsafe {
-        let function = typed(symbol, c"caml_collect_current_callstack");
-        let table = typed(symbol, c"caml_frame_descriptors");
-        let mask = typed(symbol, c"caml_frame_descriptors_mask");
-        let allocate = typed(symbol, c"caml_stat_alloc_noexc");
-        let resize = typed(symbol, c"caml_stat_resize_noexc");
-        Ok(Collecting {
-            function: function?,
-            descriptors: Descriptors { table: table?, mask: mask? },
-            allocate: allocate?,
-            resize: resize?,
-        })
-    }
 }
 
 fn sums(symbol: &Symbols<'_>) -> Result<Sums, Absent> {
@@ -195,12 +178,6 @@ impl Runtime {
         let state = self.domain_state()?;
         // SAFETY: the version has so many words there (`Version::counters`).
         Some(unsafe { state.add(index).read_volatile() })
-    }
-
-    /// Where the OCaml code has come to that has called C, in OCaml 4.
-    pub(crate) fn stack_state(&self) -> Option<State> {
-        let index = self.version.stack_state()?;
-        Some(State { stack: self.state_word(index)?, code: self.state_word(index + 1)? })
     }
 
     /// The number of this thread's domain.

@@ -16,7 +16,7 @@ use lifetrace_transport::segment::{Settings, Sources};
 
 use crate::blocks::{Value, static_header};
 use crate::runtime::{self, Absent, Runtime};
-use crate::{callbacks, callstacks, stack, state, thunks, totals, yielding};
+use crate::{callbacks, memprof, stack, state, thunks, totals, yielding};
 
 /// What the agent asks of the library that it is part of.
 #[derive(Clone, Copy, Debug)]
@@ -106,8 +106,7 @@ pub(crate) fn begin_session(start: Start) {
         state::reset_after_fork();
         stack::reset_after_fork();
         yielding::reset_after_fork();
-        // What waits is of blocks that are the parent's.
-        callstacks::forget_waiting();
+        memprof::forget();
     }
     let function = BEGIN_SESSION.load(Ordering::Relaxed);
     if !function.is_null() {
@@ -178,10 +177,10 @@ fn sample(runtime: &'static Runtime, settings: &Settings) {
     if !prepare_callbacks(runtime, settings) {
         return;
     }
-    let depth = if callstacks::take_over(runtime) { callstacks::MARK } else { depth() };
+    memprof::take_over(runtime, settings.managed_rate_per_word);
     // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
     // it raises nothing; the blocks are static, and made as it expects them.
-    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth), tracker.tracker()) };
+    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth()), tracker.tracker()) };
     if !yielding::prepare(runtime) {
         notice(NoticeKind::MemprofUnguarded);
     }

@@ -19,7 +19,7 @@ use lifetrace_transport::segment::LostReason;
 
 use crate::debug_info::{self, MOST_PLACES, Place};
 use crate::runtime::Runtime;
-use crate::{callstacks, start};
+use crate::start;
 
 /// See the module.
 #[derive(Debug)]
@@ -69,7 +69,6 @@ pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
     if state.session != session {
         state.session = session;
         state.layouts.clear();
-        callstacks::forget_waiting();
         at.send(Body::Runtime { version: runtime.version.name().as_bytes() });
     }
     Some(Use { _held: held, state })

@@ -90,6 +90,16 @@ impl Version {
         const BEFORE_COUNTERS: usize = 11;
         self.counters().map(|counters| counters.first - BEFORE_COUNTERS)
     }
+
+    /// Where the domain's state has the pointer to the block of the minor heap that was placed last, as an
+    /// index of words. `None` where each domain has a heap of its own.
+    pub(crate) fn young_pointer(self) -> Option<usize> {
+        match self {
+            Version::V4_11 | Version::V4_12 => Some(0),
+            Version::V4_13 | Version::V4_14 => Some(1),
+            Version::V5_3 | Version::V5_4 => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -21,15 +21,16 @@
 //! time: who finds another one at work here waits for it. That two make their first calls within the same few
 //! nanoseconds, and one reads bytes that are half changed, is left to chance.
 
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::lock::{Held, Lock, Patience};
 use lifetrace_transport::message::{Body, NoticeKind};
 
 use crate::blocks::{NONE, Value};
-use crate::patch::Patch;
+use crate::patch::{self, Patch};
 use crate::runtime::{self, Runtime};
-use crate::{callbacks, callstacks};
+use crate::{callbacks, memprof};
 
 /// Places of both functions.
 const START: usize = 0;
@@ -42,18 +43,12 @@ static LOCK: Lock = Lock::new();
 /// To be called once sampling has started, before the program runs; false if the kernel does not let the
 /// program's code be changed.
 pub(crate) fn prepare(runtime: &Runtime) -> bool {
-    let places = functions(runtime);
-    let ways = [make_way_for_start as *const () as usize, make_way_for_stop as *const () as usize];
-    let patches = PATCHES.iter().zip(places).zip(ways).enumerate();
-    for (done, ((patch, place), way)) in patches {
-        // SAFETY: functions of the runtime, each longer than a patch; nobody runs them now.
-        if !unsafe { patch.put(place, way) } {
-            (0..done).for_each(|index| put_back(runtime, index));
-            return false;
-        }
-    }
-    IN_PLACE.store(true, Ordering::Release);
-    true
+    let places = functions(runtime).map(NonNull::new);
+    let ways = [make_way_for_start as *const (), make_way_for_stop as *const ()];
+    // SAFETY: functions of the runtime, each longer than a patch; nobody runs them now.
+    let is_put = unsafe { patch::put_all(&PATCHES, &places, &ways) };
+    IN_PLACE.store(is_put, Ordering::Release);
+    is_put
 }
 
 unsafe extern "C" fn make_way_for_start(rate: Value, depth: Value, tracker: Value) -> Value {
@@ -83,7 +78,7 @@ fn end_under(_held: &Held<'_>, runtime: &Runtime) -> bool {
     let was_ours = IN_PLACE.swap(false, Ordering::AcqRel);
     if was_ours {
         put_back(runtime, STOP);
-        callstacks::give_back(runtime);
+        memprof::give_back(runtime);
         // SAFETY: it is started, so it raises nothing.
         unsafe { (runtime.stop)(NONE) };
         // Only now: until here whoever starts has to wait.

@@ -9,7 +9,10 @@
 use core::sync::atomic::AtomicUsize;
 
 use crate::callbacks::{allocated_major, allocated_minor, freed, promoted};
-use crate::callstacks::collect;
+use crate::memprof::births::{
+    collect_garbage, renew_minor_sample, track_custom, track_interned, track_major, track_young,
+};
+use crate::memprof::fates::{inverted, marked, minor_collected};
 use crate::version::Version;
 
 #[cfg(target_arch = "aarch64")]
@@ -18,9 +21,9 @@ mod aarch64;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
-use aarch64::{thunk_4, thunk_5, thunk_collect};
+use aarch64::{thunk_4, thunk_5, thunk_memprof, thunk_onward};
 #[cfg(target_arch = "x86_64")]
-use x86_64::{thunk_4, thunk_5, thunk_collect};
+use x86_64::{thunk_4, thunk_5, thunk_memprof, thunk_onward};
 
 /// The address of `caml_c_call`, for OCaml 5.
 pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
@@ -33,14 +36,32 @@ thunk_4!(minor_4, allocated_minor);
 thunk_4!(major_4, allocated_major);
 thunk_4!(promoted_4, promoted);
 thunk_4!(freed_4, freed);
-thunk_collect!(collect_4, collect);
+thunk_onward!(collect_garbage_4, collect_garbage);
+thunk_memprof!(track_young_4, track_young);
+thunk_memprof!(renew_minor_sample_4, renew_minor_sample);
+thunk_memprof!(track_major_4, track_major);
+thunk_memprof!(track_custom_4, track_custom);
+thunk_memprof!(track_interned_4, track_interned);
+thunk_memprof!(minor_collected_4, minor_collected);
+thunk_memprof!(marked_4, marked);
+thunk_memprof!(inverted_4, inverted);
 thunk_5!(minor_5, allocated_minor);
 thunk_5!(major_5, allocated_major);
 thunk_5!(promoted_5, promoted);
 thunk_5!(freed_5, freed);
 
-/// The code in the place of the runtime's walk, under OCaml 4.
-pub(crate) const COLLECT: Code = collect_4;
+/// The code in the place of the runtime's functions, under OCaml 4, in [`memprof`](crate::memprof)'s order.
+pub(crate) const MEMPROF: [Code; 9] = [
+    collect_garbage_4,
+    track_young_4,
+    renew_minor_sample_4,
+    track_major_4,
+    track_custom_4,
+    track_interned_4,
+    minor_collected_4,
+    marked_4,
+    inverted_4,
+];
 
 /// The code for a tracker's callbacks, in its order: minor and major allocation, promotion, death in
 /// the minor and in the major heap. `None` where there is none yet.

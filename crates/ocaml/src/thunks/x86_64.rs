@@ -29,38 +29,17 @@ macro_rules! thunk_4 {
     };
 }
 
-/// In the place of `caml_collect_current_callstack`: puts a ticket into the array where Memprof asks for the
-/// stack of a block whose callback comes at once. For all else the function is called, with the stack pointer as its
-/// fifth argument; rbx is the caller's.
-macro_rules! thunk_collect {
+/// In the place of a function of C with up to four arguments and no result; rbx is the caller's.
+macro_rules! thunk_memprof {
     ($name:ident, $function:path) => {
         // SAFETY: nothing but assembly, which keeps what its caller's convention has kept, and returns on
-        // the caller's stack. Called by the runtime alone, whose array has room if it has a length.
+        // the caller's stack. Called by the runtime alone.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
-                "cmp rdx, {mark}",
-                "jne 2f",
-                // As a number without sign: of C's blocks, which have none, it is the greatest.
-                "cmp ecx, {last_block}",
-                "ja 2f",
-                "mov rax, rdi",
-                "sub rax, rsp",
-                "cmp rax, {near}",
-                "jbe 2f",
-                "cmp qword ptr [rsi], 0",
-                "jle 2f",
-                "mov rax, qword ptr [rdi]",
-                "mov ecx, ecx",
-                "lea rcx, [rcx + rcx + {first_wanted}]",
-                "mov qword ptr [rax], rcx",
-                "mov eax, 1",
-                "ret",
-                "2:",
                 "push rbp",
                 "mov rbp, rsp",
                 "push rbx",
-                "mov r8, rsp",
                 "mov rbx, qword ptr [rip + {top}]",
                 "mov qword ptr [rip + {top}], 0",
                 "test rbx, rbx",
@@ -72,10 +51,46 @@ macro_rules! thunk_collect {
                 "mov rsp, rbp",
                 "pop rbp",
                 "ret",
-                mark = const crate::callstacks::MARK,
-                near = const crate::callstacks::NEAR,
-                last_block = const crate::tickets::Ticket::LAST_BLOCK,
-                first_wanted = const crate::tickets::Ticket::FIRST_WANTED,
+                top = sym crate::stack::TOP,
+                function = sym $function,
+            )
+        }
+    };
+}
+
+/// In the place of `caml_garbage_collection`: the function writes into five words what the runtime is to go on with,
+/// if anything, which is then called as if by our caller.
+macro_rules! thunk_onward {
+    ($name:ident, $function:path) => {
+        // SAFETY: as above.
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "push rbx",
+                "sub rsp, 40",
+                "mov rdi, rsp",
+                "mov rbx, qword ptr [rip + {top}]",
+                "mov qword ptr [rip + {top}], 0",
+                "test rbx, rbx",
+                "cmovnz rsp, rbx",
+                "and rsp, -16",
+                "call {function}",
+                "mov qword ptr [rip + {top}], rbx",
+                "mov rax, qword ptr [rbp - 48]",
+                "mov rdi, qword ptr [rbp - 40]",
+                "mov rsi, qword ptr [rbp - 32]",
+                "mov rdx, qword ptr [rbp - 24]",
+                "mov rcx, qword ptr [rbp - 16]",
+                "mov rbx, qword ptr [rbp - 8]",
+                "mov rsp, rbp",
+                "pop rbp",
+                "test rax, rax",
+                "jnz 2f",
+                "ret",
+                "2:",
+                "jmp rax",
                 top = sym crate::stack::TOP,
                 function = sym $function,
             )
@@ -100,4 +115,4 @@ macro_rules! thunk_5 {
     };
 }
 
-pub(super) use {thunk_4, thunk_5, thunk_collect};
+pub(super) use {thunk_4, thunk_5, thunk_memprof, thunk_onward};

@@ -1,0 +1,259 @@
+//! Blocks that are hit. \[UNSAFE\]
+//!
+//! The thunks come here in place of the runtime's functions, with their arguments.
+
+use core::ffi::{c_int, c_void};
+
+use lifetrace_agent::guard::{self, Entered};
+use lifetrace_agent::tracker::{Allocation, Tracker, Word};
+use lifetrace_transport::message::{Manner, SourceKind};
+use lifetrace_transport::segment::LostReason;
+
+use super::descent::Descent;
+use super::heap::{WORD, words_of};
+use super::{Memprof, watch};
+use crate::callbacks::{self, TRACKER};
+use crate::callstacks;
+use crate::runtime::{self, Runtime};
+
+/// What the runtime is to do next, with these arguments.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Onward {
+    function: *const c_void,
+    arguments: [usize; 4],
+}
+
+/// Blocks that are placed in the minor heap together.
+#[derive(Clone, Copy)]
+enum Placed<'a> {
+    /// By OCaml code: the number of fields of each, less one, lowest address first.
+    Combined(&'a [u8]),
+    /// By C code, of so many words with its header.
+    Single(u64),
+}
+
+/// A block that is hit.
+struct Birth {
+    place: u64,
+    allocation: Allocation,
+    /// Which one it is of those that OCaml code allocates together.
+    index: Option<u32>,
+    is_young: bool,
+}
+
+/// `caml_garbage_collection`: OCaml code has placed blocks below the limit, or only asks what there is to do.
+///
+/// # Safety
+/// The runtime's contract; `onward` is written.
+pub(crate) unsafe extern "C" fn collect_garbage(onward: *mut Onward) {
+    let next = decide().unwrap_or(Onward::NOTHING);
+    // SAFETY: by contract.
+    unsafe { onward.write(next) };
+}
+
+#[inline(always)]
+fn decide() -> Option<Onward> {
+    let this @ (_, memprof) = this()?;
+    let lengths = memprof.descriptors.allocations(memprof.heap.stack_state().code);
+    if lengths.is_empty() {
+        return Some(Onward { function: memprof.poll, arguments: [0; 4] });
+    }
+    let placed = Placed::Combined(lengths);
+    if !memprof.heap.is_at_sample() {
+        return Some(Onward::allocate(memprof, placed.words() - 1, lengths));
+    }
+    sample(this, placed);
+    None
+}
+
+/// `caml_memprof_track_young`: blocks have been placed at the next sample, by OCaml code or by C code.
+///
+/// # Safety
+/// The runtime's contract.
+pub(crate) unsafe extern "C" fn track_young(
+    fields: usize,
+    from_caml: c_int,
+    count: c_int,
+    lengths: *const u8,
+) {
+    let Some(this) = this() else { return };
+    let placed = if from_caml == 0 || lengths.is_null() {
+        Placed::Single(fields as u64 + 1)
+    } else {
+        // SAFETY: by contract.
+        Placed::Combined(unsafe { core::slice::from_raw_parts(lengths, count as usize) })
+    };
+    sample(this, placed);
+}
+
+/// `caml_memprof_renew_minor_sample`: the minor heap was emptied, or blocks that are not to be sampled have been
+/// placed at the next sample.
+///
+/// # Safety
+/// The runtime's contract.
+pub(crate) unsafe extern "C" fn renew_minor_sample() {
+    if let Some((_, memprof)) = this() {
+        renew(memprof);
+    }
+}
+
+/// `caml_memprof_track_alloc_shr`: a block of the major heap.
+///
+/// # Safety
+/// The runtime's contract: it has its header.
+pub(crate) unsafe extern "C" fn track_major(block: u64) {
+    // SAFETY: by contract.
+    let words = unsafe { words_of(block) };
+    let samples = watch().draws.take(words);
+    if samples > 0
+        && let Some(this) = this()
+    {
+        let (source, manner) = (SourceKind::Major, Manner::Plain);
+        let allocation = Allocation { size: (words - 1) * WORD, samples, source, manner };
+        found(this, Birth { place: block, allocation, index: None, is_young: false });
+    }
+}
+
+/// `caml_memprof_track_custom`: a block, of either heap, stands for so many bytes elsewhere.
+///
+/// # Safety
+/// The runtime's contract.
+pub(crate) unsafe extern "C" fn track_custom(block: u64, bytes: u64) {
+    let words = bytes.div_ceil(WORD);
+    let samples = watch().draws.take(words);
+    if samples > 0
+        && let Some(this) = this()
+    {
+        let (source, manner) = (SourceKind::External, Manner::Plain);
+        let allocation = Allocation { size: words * WORD, samples, source, manner };
+        let is_young = this.1.heap.has(block);
+        found(this, Birth { place: block, allocation, index: None, is_young });
+    }
+}
+
+/// `caml_memprof_track_interned`: blocks that Marshal has built, one after the other.
+///
+/// # Safety
+/// The runtime's contract: they have their headers, and lie from `start` to `end`.
+pub(crate) unsafe extern "C" fn track_interned(start: u64, end: u64) {
+    let Some(this) = this() else { return };
+    if watch().draws.pass((end - start) / WORD) {
+        return;
+    }
+    let is_young = this.1.heap.has(start + WORD);
+    let source = if is_young { SourceKind::Minor } else { SourceKind::Major };
+    let mut block = start + WORD;
+    while block < end {
+        // SAFETY: by contract.
+        let words = unsafe { words_of(block) };
+        let samples = watch().draws.take(words);
+        if samples > 0 {
+            let size = (words - 1) * WORD;
+            let allocation = Allocation { size, samples, source, manner: Manner::Deserialised };
+            found(this, Birth { place: block, allocation, index: None, is_young });
+        }
+        block += words * WORD;
+    }
+}
+
+/// The runtime, and what of it is needed to take its place.
+type This = (&'static Runtime, &'static Memprof);
+
+fn this() -> Option<This> {
+    let runtime = runtime::get()?;
+    Some((runtime, runtime.memprof.as_ref()?))
+}
+
+/// Draws where the next sample of the minor heap is.
+fn renew(memprof: &Memprof) {
+    memprof.heap.hit_next(-(watch().draws.gap() as i64));
+}
+
+#[inline(never)]
+fn found(this: This, birth: Birth) {
+    if let Some(mut entered) = enter(this.0) {
+        announce(&mut entered, this, birth);
+    }
+}
+
+/// The next sample is among what was placed last in the minor heap.
+#[inline(always)]
+fn sample(this: This, placed: Placed<'_>) {
+    let (runtime, memprof) = this;
+    let Some(mut entered) = enter(runtime) else { return renew(memprof) };
+    let heap = memprof.heap;
+    let bottom = heap.pointer();
+    let mut descent = Descent { below: placed.words(), hit: heap.hit() };
+    for (index, words) in placed.downwards() {
+        let samples = descent.pass(words, &mut watch().draws);
+        if samples > 0 {
+            let (source, manner) = (SourceKind::Minor, Manner::Plain);
+            let allocation = Allocation { size: (words - 1) * WORD, samples, source, manner };
+            let place = bottom + (descent.below + 1) * WORD;
+            announce(&mut entered, this, Birth { place, allocation, index, is_young: true });
+        }
+    }
+    heap.hit_next(descent.hit);
+}
+
+/// Enters the agent to tell of a block; `None` if nobody is to be told.
+#[inline(always)]
+fn enter(runtime: &Runtime) -> Option<Entered> {
+    let entered = callbacks::enter();
+    if entered.is_none() {
+        guard::count_lost_birth();
+        callbacks::not_entered(runtime);
+    }
+    entered.filter(|entered| !entered.session().header.paused())
+}
+
+#[inline(always)]
+fn announce(entered: &mut Entered, (runtime, memprof): This, birth: Birth) {
+    let Birth { place, allocation, index, is_young } = birth;
+    if !watch().lives.reserve() {
+        return entered.session().header.count_lost(LostReason::NoFrameRecord);
+    }
+    if callstacks::walk_to_tell(entered, runtime, memprof, index)
+        && let Some(metadata) = TRACKER.allocated(entered, &allocation)
+    {
+        watch().lives.add(place, metadata.to_word(), is_young);
+    }
+}
+
+impl Onward {
+    const NOTHING: Onward = Onward { function: core::ptr::null(), arguments: [0; 4] };
+
+    /// `caml_alloc_small_dispatch(fields, CAML_DO_TRACK | CAML_FROM_CAML, count, lengths)`.
+    fn allocate(memprof: &Memprof, fields: u64, lengths: &[u8]) -> Onward {
+        const TRACKED_AND_FROM_CAML: usize = 1 | 2;
+        let arguments =
+            [fields as usize, TRACKED_AND_FROM_CAML, lengths.len(), lengths.as_ptr() as usize];
+        Onward { function: memprof.allocate, arguments }
+    }
+}
+
+impl<'a> Placed<'a> {
+    /// Words of a block, from what the compiler has left of it.
+    fn words_of(length: u8) -> u64 {
+        u64::from(length) + 2
+    }
+
+    /// Of all.
+    fn words(self) -> u64 {
+        match self {
+            Placed::Combined(lengths) => lengths.iter().copied().map(Self::words_of).sum(),
+            Placed::Single(words) => words,
+        }
+    }
+
+    /// The words of each, highest address first, and which one it is.
+    fn downwards(self) -> impl Iterator<Item = (Option<u32>, u64)> + use<'a> {
+        let (lengths, single) = match self {
+            Placed::Combined(lengths) => (lengths, None),
+            Placed::Single(words) => (&[][..], Some((None, words))),
+        };
+        let combined = lengths.iter().enumerate().rev();
+        combined.map(|(index, &length)| (Some(index as u32), Self::words_of(length))).chain(single)
+    }
+}

@@ -1,0 +1,171 @@
+//! Memprof in the runtime's place, under OCaml 4. \[UNSAFE\]
+//!
+//! The runtime's own makes, for each sample, a record and an array of frames in the program's heap, keeps 64
+//! bytes, and calls a closure by way of OCaml code, once more for a promotion and once for a death. That costs
+//! more than all that we do with the sample, and shifts the program's collections. So it is started, but
+//! whatever it would do when it hits a block is done here; the first bytes of its functions become jumps:
+//!
+//! ```text
+//! caml_garbage_collection       the minor heap's limit is passed: a sample, or the runtime is to go on
+//! caml_memprof_track_young      a sample that is found while something else was done
+//! caml_memprof_renew_minor_sample  the minor heap is empty: where is its first sample?
+//! caml_memprof_track_alloc_shr  a block of the major heap
+//! caml_memprof_track_custom     memory outside the heap, since 4.12
+//! caml_memprof_track_interned   blocks that Marshal has built
+//! caml_memprof_minor_update     blocks of the minor heap are promoted or dead
+//! caml_memprof_update_clean_phase  the major heap is marked: what is not is dead
+//! caml_memprof_invert_tracked   compaction: places are to be changed as pointers are
+//! ```
+//!
+//! Nothing is allocated in the program's heap, and its collections are those of a bare run, word for word.
+//!
+//! # What a sample costs
+//!
+//! The program's deep recursions return by what the processor has kept of the last 16 or 32 calls. Each call
+//! within a sample takes the place of one, which is then guessed wrongly, some 20 ns for each. So the way of a
+//! sample that is known already (`collect_garbage`) is as flat as can be: functions that are called once are a
+//! part of their caller.
+//!
+//! # Invariants
+//!
+//! - Whoever calls these functions holds the runtime's lock, so nobody else is in them, nor uses [`Watch`].
+//!   Threads that wait for the lock are in none of them.
+//! - They may be called where the program's stack has nearly ended, so they run on ours ([`thunks`]).
+//! - A block is announced where it is hit, before its header is written: nobody reads that before the next
+//!   collection.
+//! - No OCaml code runs and nothing is collected meanwhile; where the runtime has to do more than we, the thunk
+//!   jumps there with nothing of ours on the stack.
+
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use lifetrace_agent::sampler::Rate;
+
+use self::descent::Draws;
+use self::heap::Heap;
+use self::lives::Lives;
+use crate::descriptors::Descriptors;
+use crate::patch::{self, Patch};
+use crate::runtime::{Absent, Runtime, Symbols, typed};
+use crate::thunks;
+use crate::version::Version;
+
+pub(crate) mod births;
+mod descent;
+pub(crate) mod fates;
+mod heap;
+mod lives;
+
+const PLACES: usize = 9;
+
+/// What of the runtime is needed to take its place. What each sample needs stands at the front.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Memprof {
+    pub(crate) heap: Heap,
+    pub(crate) descriptors: Descriptors,
+    /// What `caml_garbage_collection` goes on with: an allocation, or, without one, what waits to be done.
+    allocate: *const c_void,
+    poll: *const c_void,
+    invert: unsafe extern "C" fn(u64, *mut u64),
+    /// The functions that become jumps; none where a version does not have it.
+    places: [Option<NonNull<u8>>; PLACES],
+}
+
+/// What is shared by all who hold the runtime's lock.
+struct Watch {
+    draws: Draws,
+    lives: Lives,
+}
+
+struct Shared(UnsafeCell<Watch>);
+
+// SAFETY: used under the runtime's lock.
+unsafe impl Sync for Shared {}
+
+static WATCH: Shared = Shared(UnsafeCell::new(Watch { draws: Draws::idle(), lives: Lives::new() }));
+
+static PATCHES: [Patch; PLACES] = [const { Patch::new() }; PLACES];
+static IN_PLACE: AtomicBool = AtomicBool::new(false);
+
+impl Memprof {
+    /// Finds what is needed.
+    ///
+    /// # Errors
+    /// If the runtime does not export all of it, or is another one than OCaml 4's.
+    pub(crate) fn of(version: Version, symbol: &Symbols<'_>) -> Result<Memprof, Absent> {
+        let (Some(pointer), Some(stack)) = (version.young_pointer(), version.stack_state()) else {
+            return Err(Absent::Unknown);
+        };
+        let place = |name| symbol(name).map(NonNull::cast).ok_or(Absent::NotHere);
+        // SAFETY: of these types in OCaml 4.11 to 4.14.
+        unsafe {
+            Ok(Memprof {
+                heap: Heap {
+                    state: typed(symbol, c"Caml_state")?,
+                    next_sample: typed(symbol, c"caml_memprof_young_trigger")?,
+                    is_pending: typed(symbol, c"caml_something_to_do")?,
+                    update_limit: typed(symbol, c"caml_update_young_limit")?,
+                    pointer: pointer as u32,
+                    stack: stack as u32,
+                },
+                descriptors: Descriptors {
+                    table: typed(symbol, c"caml_frame_descriptors")?,
+                    mask: typed(symbol, c"caml_frame_descriptors_mask")?,
+                },
+                allocate: typed(symbol, c"caml_alloc_small_dispatch")?,
+                poll: typed(symbol, c"caml_process_pending_actions")?,
+                invert: typed(symbol, c"caml_invert_root")?,
+                places: [
+                    Some(place(c"caml_garbage_collection")?),
+                    Some(place(c"caml_memprof_track_young")?),
+                    Some(place(c"caml_memprof_renew_minor_sample")?),
+                    Some(place(c"caml_memprof_track_alloc_shr")?),
+                    place(c"caml_memprof_track_custom").ok(),
+                    Some(place(c"caml_memprof_track_interned")?),
+                    Some(place(c"caml_memprof_minor_update")?),
+                    Some(place(c"caml_memprof_update_clean_phase")?),
+                    Some(place(c"caml_memprof_invert_tracked")?),
+                ],
+            })
+        }
+    }
+}
+
+/// Takes the runtime's place, if that can be: to be called before there is any OCaml code, and before Memprof is
+/// started at that rate.
+pub(crate) fn take_over(runtime: &Runtime, rate_per_word: f64) -> bool {
+    let Some(memprof) = runtime.memprof else { return false };
+    watch().draws.begin(Rate::per_word(rate_per_word));
+    let ways = thunks::MEMPROF.map(|code| code as *const ());
+    // SAFETY: functions of the runtime, each longer than a jump; nobody runs them now.
+    let is_put = unsafe { patch::put_all(&PATCHES, &memprof.places, &ways) };
+    IN_PLACE.store(is_put, Ordering::Release);
+    is_put
+}
+
+/// Gives it back: Memprof is to be stopped.
+pub(crate) fn give_back(runtime: &Runtime) {
+    if let Some(memprof) = runtime.memprof
+        && IN_PLACE.swap(false, Ordering::AcqRel)
+    {
+        // SAFETY: in place. The caller holds the lock: if it comes from such a function, its first bytes are passed.
+        unsafe { patch::take_back_all(&PATCHES, &memprof.places) };
+        forget();
+    }
+}
+
+/// Forgets all blocks: those that a forked child has inherited are its parent's.
+pub(crate) fn forget() {
+    watch().lives.clear();
+}
+
+/// To be asked for anew wherever it is used: no reference is kept while the agent is entered, for that may
+/// [`forget`].
+#[inline]
+fn watch<'a>() -> &'a mut Watch {
+    // SAFETY: under the runtime's lock, and by the rule above there is no other reference.
+    unsafe { &mut *WATCH.0.get() }
+}
