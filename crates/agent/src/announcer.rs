@@ -25,7 +25,7 @@ impl Tracker for Announcer {
     type Metadata = SampleId;
 
     /// `None` if the recorder could not be told.
-    #[inline]
+    #[inline(always)]
     fn allocated(&self, at: &mut Entered, allocation: &Allocation) -> Option<SampleId> {
         let id = SampleId(phase::next_sample());
         let Allocation { size, samples, source, manner } = *allocation;

@@ -78,6 +78,7 @@ const CUT_OFF: End = End { kept: Outer { runs: 0, frames: 0 }, is_whole: false }
 
 impl Chain {
     /// Walks from `state`, at most so many frames.
+    #[inline(always)]
     pub fn walk(
         &mut self,
         stack: &mut impl Frames,
@@ -178,6 +179,7 @@ impl Chain {
 
     /// Finds the frames of a stack. Those of the last walk that are met are not looked up, and stay if all
     /// that is outside of them does, too. `None`: the recorder could not be told of one.
+    #[inline(always)]
     fn go(
         &mut self,
         stack: &mut impl Frames,
@@ -244,6 +246,7 @@ impl Chain {
     }
 
     /// Looks up frames until the last walk is met, in the run and from the stack pointer `met` on or further out.
+    #[inline(always)]
     fn search(
         &mut self,
         stack: &mut impl Frames,

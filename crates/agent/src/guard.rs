@@ -75,6 +75,30 @@ pub fn enter_on_own_stack() -> Entry {
     enter_as(|session| Entered::with(session, |_| Space::Ample))
 }
 
+/// Enters, if all is as it mostly is: recording, the thread known, and stack enough. Otherwise nothing has happened,
+/// and [`enter_on_own_stack`] may do more. A part of its caller, as are others that each sample of a managed runtime
+/// passes.
+#[inline(always)]
+pub fn enter_at_ease() -> Option<Entered> {
+    if phase::current() != Phase::Recording {
+        return None;
+    }
+    let session = phase::recording()?;
+    let thread = thread::current()?;
+    // SAFETY: this thread's own; if it is not busy, nobody else refers to it.
+    let (state, errno) = unsafe { (&mut *thread, *(*thread).errno) };
+    if state.busy || state.introduced_to != session.number {
+        return None;
+    }
+    let space = state.room.below(sys::stack_pointer());
+    if space != Space::Ample {
+        sys::set_errno(errno);
+        return None;
+    }
+    state.busy = true;
+    Some(Entered { thread, session, errno, space })
+}
+
 #[inline]
 fn enter_as(enter: impl FnOnce(&'static Session) -> Option<Entered>) -> Entry {
     if is_busy() {
@@ -343,7 +367,7 @@ impl Entered {
 
     /// Says an allocation of `source` with the thread's current backtrace there; whether it got
     /// through. If it did not, the next backtrace is sent whole.
-    #[inline]
+    #[inline(always)]
     pub fn send_with_backtrace(
         &mut self,
         source: SourceKind,
@@ -351,7 +375,7 @@ impl Entered {
     ) -> bool {
         let (mut speaker, backtraces, managed) = self.speaker();
         if source.is_managed() {
-            let is_sent = speaker.send(body(managed.delta()));
+            let is_sent = speaker.send_here(body(managed.delta()));
             if is_sent {
                 managed.told()
             } else {

@@ -189,7 +189,7 @@ fn find_other(entries: &mut [Entry], index: &Index, callee: Place, code: u64) ->
     let Some(link) = entries.get(callee as usize).map(link) else { return 0 };
     let found = match entries.get(link.other() as usize) {
         Some(entry) if entry[0] == code => link.other(),
-        _ => index.find(entries, code).number,
+        _ => index.find_here(entries, code).number,
     };
     if found != 0 {
         entries[callee as usize][1] = link.followed_by(found).0;
@@ -243,6 +243,11 @@ impl Link {
 impl Index {
     #[inline(never)]
     fn find(&self, entries: &[Entry], key: u64) -> Layout {
+        self.find_here(entries, key)
+    }
+
+    #[inline(always)]
+    fn find_here(&self, entries: &[Entry], key: u64) -> Layout {
         let (mut at, fingerprint) = self.first(key);
         let (buckets, last) = (self.buckets.words(), self.count.wrapping_sub(1));
         while let Some(&bucket) = buckets.get(at)

@@ -40,16 +40,19 @@ pub struct Start {
 }
 
 /// The phase now.
-#[inline]
+#[inline(always)]
 pub fn current() -> Phase {
     let phase = LIFE.machine.phase();
-    if phase == Phase::Recording && forked_unnoticed() {
-        if LIFE.machine.claim_fork(forked_unnoticed) {
-            leave_parent();
-        }
-        return LIFE.machine.phase();
+    if phase == Phase::Recording && forked_unnoticed() { notice_fork() } else { phase }
+}
+
+#[cold]
+#[inline(never)]
+fn notice_fork() -> Phase {
+    if LIFE.machine.claim_fork(forked_unnoticed) {
+        leave_parent();
     }
-    phase
+    LIFE.machine.phase()
 }
 
 /// The open session, unless the recorder has ended it.

@@ -46,13 +46,23 @@ impl Speaker<'_> {
 
     /// Says `body` to the recorder; whether it got through. A loss is counted.
     pub fn send(&mut self, body: Body<'_>) -> bool {
-        match self.push(body) {
-            Ok(()) => true,
-            Err(reason) => {
-                self.session.header.count_lost(reason);
-                false
-            }
+        let pushed = self.push(body);
+        self.is_through(pushed)
+    }
+
+    /// Likewise, as a part of the caller.
+    #[inline(always)]
+    pub(crate) fn send_here(&mut self, body: Body<'_>) -> bool {
+        let pushed = self.push_here(body);
+        self.is_through(pushed)
+    }
+
+    #[inline]
+    fn is_through(&self, pushed: Result<(), LostReason>) -> bool {
+        if let Err(reason) = pushed {
+            self.session.header.count_lost(reason);
         }
+        pushed.is_ok()
     }
 
     /// Likewise, but what cannot be said is no loss: the caller says it again, or its own caller that it
@@ -60,7 +70,13 @@ impl Speaker<'_> {
     ///
     /// # Errors
     /// Why it did not get through.
+    #[inline(never)]
     pub(crate) fn push(&mut self, body: Body<'_>) -> Result<(), LostReason> {
+        self.push_here(body)
+    }
+
+    #[inline(always)]
+    fn push_here(&mut self, body: Body<'_>) -> Result<(), LostReason> {
         let Speaker { session, thread, head } = self;
         let index = thread.0 as usize % session.ring_count();
         let is_exact = session.header.settings().exact();

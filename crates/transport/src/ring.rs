@@ -112,6 +112,7 @@ impl<'a> Ring<'a> {
     ///
     /// # Safety
     /// No other `push` on this ring runs at the same time, in any process.
+    #[inline]
     pub unsafe fn push(&self, head: &[u8], tail: Tail<'_>) -> Result<(), Full> {
         let (tail, tail_bytes) = tail.parts();
         let payload = head.len() as u64 + tail_bytes;

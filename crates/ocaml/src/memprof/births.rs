@@ -15,6 +15,7 @@ use super::{Memprof, watch};
 use crate::callbacks::{self, TRACKER};
 use crate::callstacks;
 use crate::runtime::{self, Runtime};
+use crate::thunks;
 
 /// What the runtime is to do next, with these arguments.
 #[derive(Debug)]
@@ -42,29 +43,40 @@ struct Birth {
     is_young: bool,
 }
 
-/// `caml_garbage_collection`: OCaml code has placed blocks below the limit, or only asks what there is to do.
+/// `caml_garbage_collection`, where OCaml code has placed blocks at a sample and there is nothing else to do. It runs
+/// on the program's stack, if that has room.
+///
+/// # Safety
+/// The runtime's contract.
+pub(crate) unsafe extern "C" fn sample_here() {
+    let Some(this) = this() else { return };
+    match guard::enter_at_ease().filter(|entered| !entered.session().header.paused()) {
+        Some(mut entered) => {
+            sample_entered(&mut entered, this, Placed::Combined(this.1.allocations()));
+        }
+        // SAFETY: does what this function does, on another stack.
+        None => unsafe { thunks::SAMPLE_ON_OWN_STACK() },
+    }
+}
+
+/// Likewise, on the agent's stack.
+///
+/// # Safety
+/// The runtime's contract.
+pub(crate) unsafe extern "C" fn sample_on_own_stack() {
+    if let Some(this) = this() {
+        sample(this, Placed::Combined(this.1.allocations()));
+    }
+}
+
+/// `caml_garbage_collection`, in all other cases: what the runtime is to do.
 ///
 /// # Safety
 /// The runtime's contract; `onward` is written.
 pub(crate) unsafe extern "C" fn collect_garbage(onward: *mut Onward) {
-    let next = decide().unwrap_or(Onward::NOTHING);
+    let next = this().map_or(Onward::NOTHING, |(_, memprof)| Onward::of(memprof));
     // SAFETY: by contract.
     unsafe { onward.write(next) };
-}
-
-#[inline(always)]
-fn decide() -> Option<Onward> {
-    let this @ (_, memprof) = this()?;
-    let lengths = memprof.descriptors.allocations(memprof.heap.stack_state().code);
-    if lengths.is_empty() {
-        return Some(Onward { function: memprof.poll, arguments: [0; 4] });
-    }
-    let placed = Placed::Combined(lengths);
-    if !memprof.heap.is_at_sample() {
-        return Some(Onward::allocate(memprof, placed.words() - 1, lengths));
-    }
-    sample(this, placed);
-    None
 }
 
 /// `caml_memprof_track_young`: blocks have been placed at the next sample, by OCaml code or by C code.
@@ -178,11 +190,18 @@ fn found(this: This, birth: Birth) {
 }
 
 /// The next sample is among what was placed last in the minor heap.
-#[inline(always)]
+#[inline(never)]
 fn sample(this: This, placed: Placed<'_>) {
     let (runtime, memprof) = this;
-    let Some(mut entered) = enter(runtime) else { return renew(memprof) };
-    let heap = memprof.heap;
+    match enter(runtime) {
+        Some(mut entered) => sample_entered(&mut entered, this, placed),
+        None => renew(memprof),
+    }
+}
+
+#[inline(always)]
+fn sample_entered(entered: &mut Entered, this: This, placed: Placed<'_>) {
+    let heap = this.1.heap;
     let bottom = heap.pointer();
     let mut descent = Descent { below: placed.words(), hit: heap.hit() };
     for (index, words) in placed.downwards() {
@@ -191,7 +210,7 @@ fn sample(this: This, placed: Placed<'_>) {
             let (source, manner) = (SourceKind::Minor, Manner::Plain);
             let allocation = Allocation { size: (words - 1) * WORD, samples, source, manner };
             let place = bottom + (descent.below + 1) * WORD;
-            announce(&mut entered, this, Birth { place, allocation, index, is_young: true });
+            announce(entered, this, Birth { place, allocation, index, is_young: true });
         }
     }
     heap.hit_next(descent.hit);
@@ -221,14 +240,27 @@ fn announce(entered: &mut Entered, (runtime, memprof): This, birth: Birth) {
     }
 }
 
+impl Memprof {
+    /// Of the code that has called `caml_garbage_collection`.
+    #[inline(always)]
+    fn allocations(&self) -> &'static [u8] {
+        self.descriptors.allocations(self.heap.stack_state().code)
+    }
+}
+
 impl Onward {
     const NOTHING: Onward = Onward { function: core::ptr::null(), arguments: [0; 4] };
 
-    /// `caml_alloc_small_dispatch(fields, CAML_DO_TRACK | CAML_FROM_CAML, count, lengths)`.
-    fn allocate(memprof: &Memprof, fields: u64, lengths: &[u8]) -> Onward {
+    /// What `caml_garbage_collection` does: `caml_alloc_small_dispatch(fields, CAML_DO_TRACK | CAML_FROM_CAML, count,
+    /// lengths)`, or, if nothing is allocated, `caml_process_pending_actions()`.
+    fn of(memprof: &Memprof) -> Onward {
         const TRACKED_AND_FROM_CAML: usize = 1 | 2;
-        let arguments =
-            [fields as usize, TRACKED_AND_FROM_CAML, lengths.len(), lengths.as_ptr() as usize];
+        let lengths = memprof.allocations();
+        if lengths.is_empty() {
+            return Onward { function: memprof.poll, arguments: [0; 4] };
+        }
+        let fields = Placed::Combined(lengths).words() as usize - 1;
+        let arguments = [fields, TRACKED_AND_FROM_CAML, lengths.len(), lengths.as_ptr() as usize];
         Onward { function: memprof.allocate, arguments }
     }
 }

@@ -55,7 +55,7 @@ use crate::version::Version;
 pub(crate) mod births;
 mod descent;
 pub(crate) mod fates;
-mod heap;
+pub(crate) mod heap;
 mod lives;
 
 const PLACES: usize = 9;
@@ -138,6 +138,7 @@ impl Memprof {
 /// started at that rate.
 pub(crate) fn take_over(runtime: &Runtime, rate_per_word: f64) -> bool {
     let Some(memprof) = runtime.memprof else { return false };
+    memprof.heap.mark();
     watch().draws.begin(Rate::per_word(rate_per_word));
     let ways = thunks::MEMPROF.map(|code| code as *const ());
     // SAFETY: functions of the runtime, each longer than a jump; nobody runs them now.

@@ -38,14 +38,29 @@ macro_rules! thunk_memprof {
     };
 }
 
-/// In the place of `caml_garbage_collection`: the function writes into five words what the runtime is to go on with,
-/// if anything, which is then called as if by our caller.
+/// In the place of `caml_garbage_collection`: where nothing but a sample has come, `$sample` is called as if by our
+/// caller. Otherwise the function writes into five words what the runtime is to go on with, if anything, and that is.
 macro_rules! thunk_onward {
-    ($name:ident, $function:path) => {
+    ($name:ident, $function:path, $sample:path) => {
         // SAFETY: as above.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                "adrp x9, {marks}",
+                "add x9, x9, :lo12:{marks}",
+                "ldp x10, x11, [x9]",
+                "ldp x12, x13, [x9, #16]",
+                "ldr x10, [x10]",
+                "ldr x11, [x11]",
+                "cmp x10, x11",
+                "b.lo 4f",
+                "ldr x12, [x12]",
+                "cmp x10, x12",
+                "b.hs 4f",
+                "ldr w13, [x13]",
+                "cbnz w13, 4f",
+                "b {sample}",
+                "4:",
                 "stp x29, x30, [sp, #-64]!",
                 "mov x29, sp",
                 "add x0, sp, #16",
@@ -69,7 +84,9 @@ macro_rules! thunk_onward {
                 "ret",
                 "3:",
                 "br x16",
+                marks = sym crate::memprof::heap::MARKS,
                 top = sym crate::stack::TOP,
+                sample = sym $sample,
                 function = sym $function,
             )
         }

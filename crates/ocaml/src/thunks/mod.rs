@@ -10,7 +10,8 @@ use core::sync::atomic::AtomicUsize;
 
 use crate::callbacks::{allocated_major, allocated_minor, freed, promoted};
 use crate::memprof::births::{
-    collect_garbage, renew_minor_sample, track_custom, track_interned, track_major, track_young,
+    collect_garbage, renew_minor_sample, sample_here, sample_on_own_stack, track_custom,
+    track_interned, track_major, track_young,
 };
 use crate::memprof::fates::{inverted, marked, minor_collected};
 use crate::version::Version;
@@ -36,7 +37,8 @@ thunk_4!(minor_4, allocated_minor);
 thunk_4!(major_4, allocated_major);
 thunk_4!(promoted_4, promoted);
 thunk_4!(freed_4, freed);
-thunk_onward!(collect_garbage_4, collect_garbage);
+thunk_onward!(collect_garbage_4, collect_garbage, sample_here);
+thunk_memprof!(sample_4, sample_on_own_stack);
 thunk_memprof!(track_young_4, track_young);
 thunk_memprof!(renew_minor_sample_4, renew_minor_sample);
 thunk_memprof!(track_major_4, track_major);
@@ -49,6 +51,9 @@ thunk_5!(minor_5, allocated_minor);
 thunk_5!(major_5, allocated_major);
 thunk_5!(promoted_5, promoted);
 thunk_5!(freed_5, freed);
+
+/// Calls [`sample_on_own_stack`].
+pub(crate) const SAMPLE_ON_OWN_STACK: Code = sample_4;
 
 /// The code in the place of the runtime's functions, under OCaml 4, in [`memprof`](crate::memprof)'s order.
 pub(crate) const MEMPROF: [Code; 9] = [

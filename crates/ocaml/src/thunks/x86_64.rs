@@ -58,14 +58,26 @@ macro_rules! thunk_memprof {
     };
 }
 
-/// In the place of `caml_garbage_collection`: the function writes into five words what the runtime is to go on with,
-/// if anything, which is then called as if by our caller.
+/// In the place of `caml_garbage_collection`: where nothing but a sample has come, `$sample` is called as if by our
+/// caller. Otherwise the function writes into five words what the runtime is to go on with, if anything, and that is.
 macro_rules! thunk_onward {
-    ($name:ident, $function:path) => {
+    ($name:ident, $function:path, $sample:path) => {
         // SAFETY: as above.
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                "mov rax, qword ptr [rip + {marks}]",
+                "mov rcx, qword ptr [rip + {marks} + 8]",
+                "mov rdx, qword ptr [rip + {marks} + 16]",
+                "mov rsi, qword ptr [rip + {marks} + 24]",
+                "mov rax, qword ptr [rax]",
+                "cmp rax, qword ptr [rcx]",
+                "jb 3f",
+                "cmp rax, qword ptr [rdx]",
+                "jae 3f",
+                "cmp dword ptr [rsi], 0",
+                "je {sample}",
+                "3:",
                 "push rbp",
                 "mov rbp, rsp",
                 "push rbx",
@@ -91,7 +103,9 @@ macro_rules! thunk_onward {
                 "ret",
                 "2:",
                 "jmp rax",
+                marks = sym crate::memprof::heap::MARKS,
                 top = sym crate::stack::TOP,
+                sample = sym $sample,
                 function = sym $function,
             )
         }
