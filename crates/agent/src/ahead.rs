@@ -51,7 +51,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// Whether a frame that is not further in is one of the last walk's.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_met(&mut self, at: State, table: &Table<'_>) -> bool {
         let [innermost, others @ ..] = self.rest else { return false };
         if innermost[0] < at.stack {
@@ -77,7 +77,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// How many frames follow one another outwards that are like `frame` and are not met; at most so many.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn like(self, stack: &impl Frames, frame: State, size: u32, most: usize) -> usize {
         let limit = self.limit(frame, size);
         let size = u64::from(size);
@@ -108,7 +108,7 @@ fn start_and_size(pair: &[u64; 2], run: u32, table: &Table<'_>) -> (u64, u32) {
 }
 
 /// From the first one on that is not further in than `stack`, in steps that double: it is mostly near.
-#[cold]
+#[inline(always)]
 fn beyond(pairs: &[[u64; 2]], stack: u64) -> &[[u64; 2]] {
     let is_further_in = |pair: &[u64; 2]| pair[0] < stack;
     let (mut from, mut step) = (0, 1);

@@ -5,6 +5,8 @@
 
 use core::ptr::NonNull;
 
+use lifetrace_transport::memory;
+
 use crate::sys;
 
 const FIRST_BYTES: usize = 4096;
@@ -43,7 +45,7 @@ impl<W: Word> Buffer<W> {
     }
 
     /// All words, those that were never written as zeros.
-    #[inline]
+    #[inline(always)]
     pub fn words(&self) -> &[W] {
         let start = self.start.unwrap_or(NonNull::dangling());
         // SAFETY: the mapping has so many words, zeroed or written; we are its only owner.
@@ -51,7 +53,7 @@ impl<W: Word> Buffer<W> {
     }
 
     /// All words.
-    #[inline]
+    #[inline(always)]
     pub fn words_mut(&mut self) -> &mut [W] {
         let start = self.start.unwrap_or(NonNull::dangling());
         // SAFETY: as above.
@@ -83,6 +85,14 @@ impl<W: Word> Buffer<W> {
             unsafe { sys::unmap(start.cast(), self.capacity * size_of::<W>()) };
         }
     }
+}
+
+/// Copies as many words as both have, without a call.
+#[inline(always)]
+pub(crate) fn copy<W: Word>(to: &mut [W], from: &[W]) {
+    let count = to.len().min(from.len());
+    // SAFETY: both have so many words, and nobody else refers to those that are written.
+    unsafe { memory::copy(to.as_mut_ptr().cast(), from.as_ptr().cast(), count * size_of::<W>()) };
 }
 
 #[cfg(test)]

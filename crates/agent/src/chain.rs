@@ -133,11 +133,13 @@ impl Chain {
     }
 
     /// The frames of the last walk, innermost first, as [`Run`]s.
+    #[inline(always)]
     pub fn runs(&self) -> &[u32] {
         self.runs.words()
     }
 
     /// How many frames it has.
+    #[inline(always)]
     pub(crate) fn frames(&self) -> usize {
         self.frames
     }
@@ -156,16 +158,19 @@ impl Chain {
     }
 
     /// All of it.
+    #[inline(always)]
     pub(crate) fn whole(&self) -> Outer {
         Outer { runs: self.runs().len(), frames: self.frames }
     }
 
     /// Its outermost frames that are those of what [`agree`](Self::agree) was said of.
+    #[inline(always)]
     pub(crate) fn agreed(&self) -> Outer {
         self.agreed
     }
 
     /// Its outermost frames are those of another backtrace, which the caller has.
+    #[inline(always)]
     pub(crate) fn agree(&mut self, outer: Outer) {
         self.agreed = outer;
     }
@@ -274,6 +279,7 @@ impl Chain {
     }
 
     /// Ends where the stack does.
+    #[inline(always)]
     fn end(&mut self, kept: Kept, layouts: &Layouts, most: usize) -> End {
         let Kept { runs: Range { start, end }, first } = kept;
         let innermost = Run(self.runs()[start]);
@@ -290,6 +296,7 @@ impl Chain {
 
     /// Has what is kept, to the first frame of which this walk has returned, among what is fresh;
     /// false if there is enough then, or there is no memory.
+    #[inline(always)]
     fn freshen(&mut self, kept: Kept, layouts: &Layouts, most: usize) -> bool {
         let Chain { states, runs, fresh, .. } = self;
         let Kept { runs: Range { start, end }, first } = kept;
@@ -297,6 +304,7 @@ impl Chain {
         fresh.add_all((states, &runs.words()[start..end]), first, layouts, most)
     }
 
+    #[inline(always)]
     fn last(&self) -> Last<'_> {
         Last { states: self.states.words().as_chunks().0, runs: self.runs.words() }
     }

@@ -39,7 +39,7 @@ impl<'a> Last<'a> {
     ///
     /// # Errors
     /// The run is not to its end; the stack pointer of the first frame that is another.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn keep(
         self,
         index: usize,
@@ -56,6 +56,7 @@ impl<'a> Last<'a> {
     }
 
     /// Likewise, if this is the run's first frame: the end of the runs.
+    #[inline(never)]
     pub(crate) fn keep_next(
         self,
         index: usize,
@@ -73,7 +74,7 @@ impl<'a> Last<'a> {
     ///
     /// # Errors
     /// They are not all this stack's; the stack pointer of the first that is not.
-    #[inline(never)]
+    #[inline(always)]
     fn frames_from(
         self,
         index: usize,
@@ -95,7 +96,7 @@ impl<'a> Last<'a> {
     }
 
     /// One past the last run that is this stack's too, if those before `from` are.
-    #[inline(never)]
+    #[inline(always)]
     fn end_of_same(self, from: usize, stack: &impl Frames, layouts: &Layouts) -> usize {
         let callers = self.states;
         let is_same = |&[stack_and_flags, code]: &[u64; 2]| {
@@ -123,6 +124,7 @@ impl<'a> Last<'a> {
     }
 
     /// The state of a run's innermost frame.
+    #[inline(always)]
     pub(crate) fn innermost(self, index: usize, layouts: &Layouts) -> State {
         let (pair, run) = (self.pair(index), self.runs[index]);
         let stack = start(pair, run, layouts.size(Run(run).number()));

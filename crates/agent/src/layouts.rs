@@ -100,6 +100,7 @@ impl Layouts {
     }
 
     /// Of frames with that number.
+    #[inline(always)]
     pub(crate) fn size(&self, number: u32) -> u32 {
         self.entries().get(number as usize).map_or(0, |entry| link(entry).size())
     }
@@ -173,9 +174,9 @@ impl Table<'_> {
     }
 
     /// Likewise, when it is not what came next: it will be.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_other(&mut self, callee: Place, code: u64) -> Option<Place> {
-        match find_other(self.entries, self.index, callee, code) {
+        match find_other_here(self.entries, self.index, callee, code) {
             0 => None,
             place => Some(place),
         }
@@ -184,8 +185,8 @@ impl Table<'_> {
 
 /// See [`Table::find_other`]; 0 is none. It is not so seldom as to be cold, but the loop that calls it is to keep its
 /// variables in registers.
-#[cold]
-fn find_other(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
+#[inline(always)]
+fn find_other_here(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
     let Some(link) = entries.get(callee as usize).map(link) else { return 0 };
     let found = match entries.get(link.other() as usize) {
         Some(entry) if entry[0] == code => link.other(),

@@ -17,7 +17,7 @@ use core::ops::Range;
 use lifetrace_transport::message::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, Run};
 
 use crate::buffer::Buffer;
-use crate::chain::{Chain, Outer, common_suffix};
+use crate::chain::{Chain, Outer};
 
 const LEFT_OUT: u32 = (FRAMES_LEFT_OUT & !MANAGED_FRAME) as u32;
 
@@ -47,6 +47,7 @@ struct Next {
 impl Managed {
     /// The thread's walk is to be told; `is_truncated` says that outermost frames are missing. `limit` is the
     /// greatest number of frames, at least 3. False if there is no memory.
+    #[inline(always)]
     pub fn tell_walk(&mut self, limit: usize, is_truncated: bool) -> bool {
         let Managed { chain, next, copied } = self;
         let (runs, agreed) = (chain.runs(), chain.agreed());
@@ -60,25 +61,8 @@ impl Managed {
         next.is_copied
     }
 
-    /// A backtrace that waited is to be told, as [`Run`]s.
-    pub fn tell_other(&mut self, runs: &[u32], limit: usize, is_truncated: bool) -> bool {
-        let Managed { chain, next, copied } = self;
-        let common = common_suffix(runs, chain.runs());
-        let common = Outer { runs: common, frames: Run::frames_of(&runs[runs.len() - common..]) };
-        let shared = common.min(chain.agreed());
-        if Run::frames_of(runs) > limit {
-            *next = copy_ends(copied, runs, shared.frames, limit);
-            next.agrees = common.min(chain.outer(outer_of(limit)));
-        } else {
-            let fresh = runs.len() - shared.runs;
-            let is_copied = copy(copied, &runs[..fresh]);
-            *next = Next { shared: shared.frames, fresh, is_copied, is_truncated, agrees: common };
-        }
-        next.is_truncated = is_truncated;
-        next.is_copied
-    }
-
     /// The backtrace as a difference to the one that the recorder has.
+    #[inline(always)]
     pub fn delta(&self) -> BacktraceDelta<'_> {
         let Next { shared, fresh, is_copied, is_truncated: truncated, .. } = self.next;
         let runs = if is_copied { self.copied.words() } else { self.chain.runs() };
@@ -109,6 +93,7 @@ fn outer_of(limit: usize) -> usize {
 }
 
 /// Both ends of a stack that is too deep, of whose outermost frames so many are shared.
+#[cold]
 fn copy_ends(to: &mut Buffer<u32>, runs: &[u32], shared: usize, limit: usize) -> Next {
     let (frames, outer) = (Run::frames_of(runs), outer_of(limit));
     let shared = shared.min(outer);
@@ -140,22 +125,13 @@ fn copy_frames(to: &mut [u32], mut at: usize, runs: &[u32], wanted: Range<usize>
     at
 }
 
-/// False if there is no memory.
-fn copy(to: &mut Buffer<u32>, runs: &[u32]) -> bool {
-    let has_room = to.reserve(runs.len());
-    if has_room {
-        to.words_mut()[..runs.len()].copy_from_slice(runs);
-    }
-    has_room
-}
-
 #[cfg(test)]
 mod tests {
     use std::vec;
     use std::vec::Vec;
 
     use super::*;
-    use crate::fake::{Fake, numbers_of};
+    use crate::fake::Fake;
     use crate::layouts::Layouts;
     use crate::random::Random;
 
@@ -195,14 +171,13 @@ mod tests {
         ends.concat()
     }
 
-    /// Walks, some of which wait until later ones were told, some are never told, and some are lost on the way.
+    /// Walks, some of which are never told, and some are lost on the way.
     #[test]
-    fn the_recorder_hears_what_was_walked_whatever_has_waited_or_was_lost() {
+    fn the_recorder_hears_what_was_walked_whatever_was_lost() {
         for limit in [3, 4, 9, 60, ALL] {
             let mut random = Random::new(4, limit as u64);
             let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
             let (mut fake, mut layouts) = (Fake::default(), Layouts::new());
-            let mut waiting: Vec<Vec<u32>> = Vec::new();
             let (mut saved, mut frames_in_runs) = (0, 0);
             for round in 0..2_000u64 {
                 let gone = (random.word() % 12).min(fake.frames.len() as u64) as usize;
@@ -216,20 +191,11 @@ mod tests {
                 }
                 let Some(&first) = fake.frames.first() else { continue };
                 managed.chain.walk(&mut fake, &mut layouts, first, ALL);
-                let mut numbers = fake.numbers();
-                match random.word() % 8 {
-                    0 => continue,
-                    1 => {
-                        waiting.push(managed.chain.runs().to_vec());
-                        continue;
-                    }
-                    2 if !waiting.is_empty() => {
-                        let runs = waiting.swap_remove(random.word() as usize % waiting.len());
-                        assert!(managed.tell_other(&runs, limit, false));
-                        numbers = numbers_of(&runs);
-                    }
-                    _ => assert!(managed.tell_walk(limit, false)),
+                let numbers = fake.numbers();
+                if random.word().is_multiple_of(8) {
+                    continue;
                 }
+                assert!(managed.tell_walk(limit, false));
                 if round % 13 == 0 {
                     managed.forget();
                     recorder.has_one = false;

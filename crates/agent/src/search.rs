@@ -5,7 +5,7 @@
 use lifetrace_transport::message::Run;
 
 use crate::ahead::Ahead;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, copy};
 use crate::last::{IS_APART, IS_RUN, outermost};
 use crate::layouts::{Layout, Layouts, Place};
 use crate::stack::{Frame, Frames, State, caller};
@@ -58,7 +58,7 @@ impl<'a, F: Frames> Search<'a, F> {
     /// Puts frames where there is room for them, and says how it ended if not with that.
     ///
     /// Each frame of a walk that is new comes along here, so the loop's variables are to stay in registers.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn fill(&mut self, state: &mut State, room: Room<'_>) -> Option<Found> {
         let (mut at, mut place) = (*state, self.place);
         let mut ahead = self.ahead;
@@ -99,7 +99,7 @@ impl<'a, F: Frames> Search<'a, F> {
     }
 
     /// If what was found last recurses, takes what goes on like that for a run, of no more than `most` frames in all.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn follow(&mut self, state: &mut State, fresh: &mut Fresh, most: usize) {
         let Some(last) = fresh.length.checked_sub(1) else { return };
         let pairs = &mut fresh.states.words_mut().as_chunks_mut::<2>().0[..=last];
@@ -124,6 +124,7 @@ impl<'a, F: Frames> Search<'a, F> {
         *run = Run::new(*run, frames).0;
     }
 
+    #[inline(always)]
     fn is_met(&mut self, state: State) -> bool {
         state.stack >= self.ahead.start() && self.ahead.is_met(state, &self.layouts.table())
     }
@@ -201,6 +202,7 @@ impl Fresh {
 
     /// Adds runs of another walk, to the first of which this one has returned, and of that the outermost `first`
     /// frames; false if there are enough then, or there is no memory.
+    #[inline(always)]
     pub(crate) fn add_all(
         &mut self,
         (states, runs): (&[u64], &[u32]),
@@ -214,9 +216,9 @@ impl Fresh {
         if !self.reserve(end) {
             return false;
         }
-        self.states.words_mut()[2 * at..2 * end].copy_from_slice(states);
+        copy(&mut self.states.words_mut()[2 * at..2 * end], states);
         self.states.words_mut()[2 * at] &= !IS_APART;
-        self.runs.words_mut()[at..end].copy_from_slice(runs);
+        copy(&mut self.runs.words_mut()[at..end], runs);
         self.runs.words_mut()[at] = Run::new(Run(*innermost).number(), first).0;
         (self.length, self.frames) = (end, self.frames + frames);
         self.frames <= most || self.cut(layouts, most)

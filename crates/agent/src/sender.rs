@@ -83,19 +83,40 @@ impl Speaker<'_> {
         let patience = if is_exact { Patience::Long } else { Patience::Short };
         let _held = LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?;
         let ring = session.ring(index);
-        let mut say = || {
-            // The time is taken here, after a wait, so that a ring's messages are in order.
-            let message = Message { time: sys::now(), thread: *thread, body };
-            let encoded = codec::encode(&message, head);
-            // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
-            // process writes to a segment: a forked child leaves its parent's before it sends.
-            unsafe { ring.push(encoded.head, encoded.tail) }.is_ok()
-        };
-        if say() || wait_for(session, patience, &ring, &STUCK[index], say) {
+        if say_here(&ring, *thread, body, head) {
             return Ok(());
         }
-        Err(LostReason::RingFull)
+        let say = || say(&ring, *thread, body, head);
+        let is_said = wait_for(session, patience, &ring, &STUCK[index], say);
+        if is_said { Ok(()) } else { Err(LostReason::RingFull) }
     }
+}
+
+/// Whether there was room for it. To be called under the ring's lock.
+#[inline(always)]
+fn say_here(
+    ring: &Ring<'_>,
+    thread: ThreadId,
+    body: Body<'_>,
+    head: &mut [u8; codec::MAX_HEAD],
+) -> bool {
+    // The time is taken here, after a wait, so that a ring's messages are in order.
+    let message = Message { time: sys::now(), thread, body };
+    let encoded = codec::encode(&message, head);
+    // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
+    // process writes to a segment: a forked child leaves its parent's before it sends.
+    unsafe { ring.push(encoded.head, encoded.tail) }.is_ok()
+}
+
+#[cold]
+#[inline(never)]
+fn say(
+    ring: &Ring<'_>,
+    thread: ThreadId,
+    body: Body<'_>,
+    head: &mut [u8; codec::MAX_HEAD],
+) -> bool {
+    say_here(ring, thread, body, head)
 }
 
 /// Until it is said; false when it is time to give up.

@@ -3,7 +3,7 @@
 //! The last word has the last place of a [`Buffer`]. So a stack whose innermost frames come first costs
 //! writes for those that have changed, and none for those that have not.
 
-use crate::buffer::{Buffer, Word};
+use crate::buffer::{Buffer, Word, copy};
 
 /// See the module. All zero is one without words.
 #[derive(Debug)]
@@ -20,14 +20,14 @@ impl<W: Word> Default for Tail<W> {
 
 impl<W: Word> Tail<W> {
     /// All that are there.
-    #[inline]
+    #[inline(always)]
     pub fn words(&self) -> &[W] {
         let all = self.buffer.words();
         &all[all.len() - self.length..]
     }
 
     /// Likewise.
-    #[inline]
+    #[inline(always)]
     pub fn words_mut(&mut self) -> &mut [W] {
         let all = self.buffer.words_mut();
         let start = all.len() - self.length;
@@ -50,11 +50,11 @@ impl<W: Word> Tail<W> {
     }
 
     /// Puts `front` before the last `kept` words, for which there is room, in place of what was there.
-    #[inline]
+    #[inline(always)]
     pub fn replace_front(&mut self, front: &[W], kept: usize) {
         let all = self.buffer.words_mut();
         let end = all.len() - kept;
-        all[end - front.len()..end].copy_from_slice(front);
+        copy(&mut all[end - front.len()..end], front);
         self.length = front.len() + kept;
     }
 

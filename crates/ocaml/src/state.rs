@@ -58,6 +58,7 @@ pub(crate) struct Use {
 
 /// Takes the state, of the session that `at` speaks to; `None` (counted as a loss) if another thread has
 /// it for too long.
+#[inline(always)]
 pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
     let Some(held) = LOCK.acquire(Patience::Short) else {
         at.session().header.count_lost(LostReason::RingBusy);
@@ -67,11 +68,16 @@ pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
     let state = unsafe { &mut *STATE.0.get() };
     let session = at.session().number;
     if state.session != session {
-        state.session = session;
-        state.layouts.clear();
-        at.send(Body::Runtime { version: runtime.version.name().as_bytes() });
+        begin(state, at, runtime);
     }
     Some(Use { _held: held, state })
+}
+
+#[cold]
+fn begin(state: &mut State, at: &mut Entered, runtime: &Runtime) {
+    state.session = at.session().number;
+    state.layouts.clear();
+    at.send(Body::Runtime { version: runtime.version.name().as_bytes() });
 }
 
 /// In the only thread of a forked child: whoever held the lock is in the parent.

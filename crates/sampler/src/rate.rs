@@ -107,6 +107,7 @@ impl Rate {
     }
 
     /// Draws the rest of a block: its first hit is known, and `after` more words follow that one.
+    #[inline(always)]
     pub fn hits(&self, random: &mut Random, after: u64) -> Hits {
         if self.is_certain() {
             return Hits { count: after + 1, gap: 0 };
@@ -157,6 +158,8 @@ impl Rate {
         self.probability() >= 1.0
     }
 
+    #[cold]
+    #[inline(never)]
     fn binomial(&self, random: &mut Random, trials: u64) -> u64 {
         let mean = trials as f64 * self.probability();
         let deviation = libm::sqrt(mean * (1.0 - self.probability()));

@@ -97,7 +97,7 @@ pub enum DecodeError {
 
 /// Encodes `message`, using `buffer` for the head. Frames in wire form are not re-encoded: an agent
 /// has them in memory.
-#[inline]
+#[inline(always)]
 pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Encoded<'a> {
     let mut head = Head { buffer, used: 16 };
     let ((tag, detail, flags), tail) = match message.body {

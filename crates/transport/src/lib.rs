@@ -37,9 +37,6 @@
 pub mod codec;
 mod frames;
 pub mod handshake;
-#[cfg(not(loom))]
-mod memory;
-#[cfg(loom)]
 pub mod memory;
 pub mod message;
 pub mod ring;

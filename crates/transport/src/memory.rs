@@ -13,7 +13,32 @@ pub use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 pub type Cell = loom::cell::UnsafeCell<[u8; 8]>;
 
-/// Copies `count` bytes to a ring's `data`, beginning with byte `at` of it.
+/// Copies `count` bytes without a call: a sample would have to fetch the C library's code, and for each call
+/// processors forget to where one of the program's own functions returns.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `count` bytes, and they do not overlap.
+#[inline(always)]
+pub unsafe fn copy(to: *mut u8, from: *const u8, count: usize) {
+    // SAFETY: by this function's contract; the ABI says that the direction is forwards.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!(
+            "rep movsb",
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            inout("rcx") count => _,
+            options(nostack, preserves_flags),
+        )
+    };
+    // SAFETY: by this function's contract.
+    #[cfg(not(target_arch = "x86_64"))]
+    unsafe {
+        core::ptr::copy_nonoverlapping(from, to, count)
+    };
+}
+
+/// Copies `count` bytes to a ring's `data`, beginning with byte `at` of it: best if the compiler knows how many.
 ///
 /// # Safety
 /// `from` is readable for `count` bytes, and `data` the caller's to write from `at` on for so many.
@@ -22,6 +47,24 @@ pub type Cell = loom::cell::UnsafeCell<[u8; 8]>;
 pub unsafe fn copy_in(data: *mut u8, at: usize, from: *const u8, count: usize) {
     // SAFETY: by this function's contract.
     unsafe { core::ptr::copy_nonoverlapping(from, data.add(at), count) }
+}
+
+/// Likewise, if it does not.
+///
+/// # Safety
+/// As [`copy_in`].
+#[inline]
+pub unsafe fn copy_any_in(data: *mut u8, at: usize, from: *const u8, count: usize) {
+    // SAFETY: by this function's contract.
+    #[cfg(not(loom))]
+    unsafe {
+        copy(data.add(at), from, count)
+    };
+    // SAFETY: as above.
+    #[cfg(loom)]
+    unsafe {
+        copy_in(data, at, from, count)
+    };
 }
 
 /// Copies `count` bytes from a ring's `data`, beginning with byte `at` of it.

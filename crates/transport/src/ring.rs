@@ -112,7 +112,7 @@ impl<'a> Ring<'a> {
     ///
     /// # Safety
     /// No other `push` on this ring runs at the same time, in any process.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn push(&self, head: &[u8], tail: Tail<'_>) -> Result<(), Full> {
         let (tail, tail_bytes) = tail.parts();
         let payload = head.len() as u64 + tail_bytes;
@@ -132,7 +132,7 @@ impl<'a> Ring<'a> {
                 self.copy_head_in(at + length.len(), head);
                 if tail_bytes > 0 {
                     let rest = at + length.len() + head.len();
-                    memory::copy_in(self.data, rest, tail, tail_bytes as usize);
+                    memory::copy_any_in(self.data, rest, tail, tail_bytes as usize);
                 }
             } else {
                 self.push_around(start, &length, head, (tail, tail_bytes));
@@ -184,8 +184,7 @@ impl<'a> Ring<'a> {
         self.header.tail.0.load(Ordering::Relaxed)
     }
 
-    /// What each sample says is copied in place, not by a call of the C library, whose code would have to be fetched
-    /// anew.
+    /// What each sample says has one of two lengths.
     ///
     /// # Safety
     /// So many bytes at index `at` are the caller's to write.
@@ -196,7 +195,7 @@ impl<'a> Ring<'a> {
             match head.len() {
                 RELEASE_HEAD => memory::copy_in(self.data, at, head.as_ptr(), RELEASE_HEAD),
                 ALLOCATION_HEAD => memory::copy_in(self.data, at, head.as_ptr(), ALLOCATION_HEAD),
-                other => memory::copy_in(self.data, at, head.as_ptr(), other),
+                other => memory::copy_any_in(self.data, at, head.as_ptr(), other),
             }
         }
     }
@@ -224,8 +223,8 @@ impl<'a> Ring<'a> {
         let (at, first) = self.split(position, count);
         // SAFETY: both pieces lie inside `capacity` by construction of `split`.
         unsafe {
-            memory::copy_in(self.data, at, from, first);
-            memory::copy_in(self.data, 0, from.add(first), count as usize - first);
+            memory::copy_any_in(self.data, at, from, first);
+            memory::copy_any_in(self.data, 0, from.add(first), count as usize - first);
         }
     }
 

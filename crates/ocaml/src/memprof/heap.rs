@@ -18,6 +18,7 @@ const HALF_A_WORD: i64 = 4;
 const START: usize = 4;
 const END: usize = 5;
 const FIRST_PLACE: usize = 6;
+const PLACES_END: usize = 7;
 const COLLECTED_BELOW: usize = 9;
 
 /// Bits of a header that are 0 in a block that marking has not met.
@@ -42,8 +43,6 @@ pub(crate) struct Heap {
     pub(super) next_sample: *mut u64,
     /// Whether something waits to be done: signals, finalisers, a collection that was asked for.
     pub(super) is_pending: *const c_int,
-    /// Computes the limit anew.
-    pub(super) update_limit: unsafe extern "C" fn(),
     /// Where the domain's state has the pointer, as an index of words.
     pub(super) pointer: u32,
     /// Likewise the stack pointer of the OCaml code that has called C; after it is where that returns to.
@@ -102,10 +101,27 @@ impl Heap {
         let place = (self.pointer() as i64).saturating_add(distance);
         let place = place.max(self.word(FIRST_PLACE) as i64) as u64;
         // SAFETY: the runtime's variable, whose lock is held; below it is no sample.
-        unsafe {
-            self.next_sample.write(place);
-            (self.update_limit)();
+        unsafe { self.next_sample.write(place) };
+        // As `caml_update_young_limit`: what waits is looked at last, as a signal handler may just have said so, and
+        // have set the limit itself.
+        self.set_limit(place.max(self.word(COLLECTED_BELOW)));
+        if self.is_pending() {
+            self.set_limit(self.word(PLACES_END));
         }
+    }
+
+    #[inline]
+    fn is_pending(&self) -> bool {
+        // SAFETY: the runtime's variable, which signal handlers change.
+        unsafe { self.is_pending.read_volatile() != 0 }
+    }
+
+    #[inline]
+    fn set_limit(&self, place: u64) {
+        // The pointer and the limit are the first two words, in one order or the other.
+        let index = 1 - self.pointer as usize;
+        // SAFETY: the domain's state, whose word is the runtime's to read and ours to write while its lock is held.
+        unsafe { self.state.read().cast_mut().add(index).write_volatile(place) };
     }
 
     /// Whether a block is in the minor heap.
@@ -174,21 +190,16 @@ mod tests {
     /// A heap of 64 words.
     #[test]
     fn the_next_sample_is_where_it_was_put() {
-        static mut UPDATES: u32 = 0;
-        unsafe extern "C" fn update_limit() {
-            // SAFETY: one thread.
-            unsafe { UPDATES += 1 };
-        }
         let mut state = [0u64; 16];
         (state[1], state[START], state[END]) = (1008 + 29 * WORD, 1000, 1000 + 64 * WORD);
         (state[FIRST_PLACE], state[COLLECTED_BELOW]) = (1008, 1008 + 20 * WORD);
-        let (mut next_sample, is_pending) = (1008 + 30 * WORD, 0);
-        let place = state.as_ptr();
+        state[PLACES_END] = 2000;
+        let (mut next_sample, mut is_pending) = (1008 + 30 * WORD, 0);
+        let place = state.as_mut_ptr().cast_const();
         let heap = Heap {
             state: &raw const place,
             next_sample: &raw mut next_sample,
-            is_pending: &raw const is_pending,
-            update_limit,
+            is_pending: &raw mut is_pending,
             pointer: 1,
             stack: 10,
         };
@@ -206,6 +217,7 @@ mod tests {
             heap.hit_next(hit);
             assert_eq!(heap.next_sample(), 1008 + place * WORD - 4);
             assert_eq!(heap.hit(), hit);
+            assert_eq!(heap.word(0), heap.next_sample().max(1008 + 20 * WORD));
         }
         for hit in [-29, -30, i64::MIN / 16] {
             heap.hit_next(hit);
@@ -216,7 +228,9 @@ mod tests {
         unsafe { heap.next_sample.write(1008 + 31 * WORD) };
         assert_eq!(heap.hit(), 2);
         assert!(heap.has(1008) && !heap.has(1000) && !heap.has(1000 + 64 * WORD));
-        // SAFETY: one thread.
-        assert_eq!(unsafe { UPDATES }, 7);
+        // SAFETY: a variable of this test.
+        unsafe { heap.is_pending.cast_mut().write(1) };
+        heap.hit_next(0);
+        assert_eq!((heap.next_sample(), heap.word(0)), (1008 + 29 * WORD - 4, 2000));
     }
 }

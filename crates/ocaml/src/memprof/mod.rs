@@ -21,10 +21,10 @@
 //!
 //! # What a sample costs
 //!
-//! The program's deep recursions return by what the processor has kept of the last 16 or 32 calls. Each call
-//! within a sample takes the place of one, which is then guessed wrongly, some 20 ns for each. So the way of a
-//! sample that is known already (`collect_garbage`) is as flat as can be: functions that are called once are a
-//! part of their caller.
+//! A processor guesses where functions return to by what it has kept of the last calls. Each call within a sample,
+//! however deep, takes the place of one of the program's, whose return it then guesses wrongly. In programs that
+//! recurse a few dozen calls cost as much as all the rest of a sample. So the way that most samples take
+//! ([`births::sample_here`]) calls as little as can be: what it needs is a part of it, copies included.
 //!
 //! # Invariants
 //!
@@ -107,7 +107,6 @@ impl Memprof {
                     state: typed(symbol, c"Caml_state")?,
                     next_sample: typed(symbol, c"caml_memprof_young_trigger")?,
                     is_pending: typed(symbol, c"caml_something_to_do")?,
-                    update_limit: typed(symbol, c"caml_update_young_limit")?,
                     pointer: pointer as u32,
                     stack: stack as u32,
                 },
