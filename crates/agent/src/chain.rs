@@ -195,7 +195,7 @@ impl Chain {
         (self.fresh.length, self.fresh.frames) = (0, 0);
         let bottom = self.bottom.take();
         let mut met = (0, 0);
-        loop {
+        let (kept, bottom) = 'met: loop {
             let start = match self.search(stack, layouts, &mut state, met, most) {
                 Found::Met(index) => index,
                 Found::End => {
@@ -213,8 +213,7 @@ impl Chain {
                 }
             };
             if kept.runs.end == self.runs().len() && bottom.is_some_and(|it| is_bottom(stack, it)) {
-                self.bottom = bottom;
-                return Some(self.end(kept, layouts, most));
+                break (kept, bottom);
             }
             loop {
                 let last = outermost(self.last().pair(kept.runs.end - 1));
@@ -224,10 +223,7 @@ impl Chain {
                 (state, layout) = match look_up(stack, layouts, arrived) {
                     Ok(found) => found,
                     Err(Found::Lost) => return None,
-                    Err(_) => {
-                        self.bottom = Some(arrived);
-                        return Some(self.end(kept, layouts, most));
-                    }
+                    Err(_) => break 'met (kept, Some(arrived)),
                 };
                 // What was passed over before may have been passed over again.
                 let again = if state == arrived {
@@ -247,7 +243,9 @@ impl Chain {
                 state = caller(stack, state, layout.size);
                 break;
             }
-        }
+        };
+        self.bottom = bottom;
+        Some(self.end(kept, layouts, most))
     }
 
     /// Looks up frames until the last walk is met, in the run and from the stack pointer `met` on or further out.
@@ -296,7 +294,7 @@ impl Chain {
 
     /// Has what is kept, to the first frame of which this walk has returned, among what is fresh;
     /// false if there is enough then, or there is no memory.
-    #[inline(always)]
+    #[inline(never)]
     fn freshen(&mut self, kept: Kept, layouts: &Layouts, most: usize) -> bool {
         let Chain { states, runs, fresh, .. } = self;
         let Kept { runs: Range { start, end }, first } = kept;

@@ -17,7 +17,7 @@ use crate::phase::{self, Phase, Start};
 use crate::random::Random;
 use crate::room::{Room, Space};
 use crate::sampler::{Hits, WORD};
-use crate::sender::Speaker;
+use crate::sender::{AtOnce, Speaker};
 use crate::session::Session;
 use crate::thread::{self, COUNTING, EXCLUDED, Thread};
 use crate::{sys, tls};
@@ -51,6 +51,7 @@ pub struct Entered {
     session: &'static Session,
     errno: i32,
     space: Space,
+    at_once: Option<AtOnce>,
 }
 
 /// What a countdown below zero has turned out to be.
@@ -96,7 +97,7 @@ pub fn enter_at_ease() -> Option<Entered> {
         return None;
     }
     state.busy = true;
-    Some(Entered { thread, session, errno, space })
+    Some(Entered { thread, session, errno, space, at_once: None })
 }
 
 #[inline]
@@ -306,7 +307,7 @@ impl Entered {
         }
         // SAFETY: as above.
         unsafe { (*thread).busy = true };
-        let mut entered = Entered { thread, session, errno, space };
+        let mut entered = Entered { thread, session, errno, space, at_once: None };
         if known.is_none() {
             sys::call_at_thread_end();
         }
@@ -353,6 +354,15 @@ impl Entered {
         self.space == Space::Ample
     }
 
+    /// Has all that is said until this is dropped be of one time, and said without asking for the time and for the
+    /// ring again. To be called where nothing but messages follow. Where all is recorded these may be many, and
+    /// others must not wait for long: there it does nothing.
+    pub fn say_at_once(&mut self) {
+        if !self.session.header.settings().exact() {
+            self.at_once = AtOnce::begin(self.session, self.id);
+        }
+    }
+
     /// Says `body`; whether it got through.
     pub fn send(&mut self, body: Body<'_>) -> bool {
         self.speaker().0.send(body)
@@ -361,8 +371,9 @@ impl Entered {
     /// The way to the recorder, beside the thread's backtraces.
     pub fn speaker(&mut self) -> (Speaker<'_>, &mut Backtraces, &mut Managed) {
         let session = self.session;
+        let at_once = self.at_once.as_ref().map(|at_once| at_once.time);
         let Thread { id, head, backtraces, managed, .. } = &mut **self;
-        (Speaker { session, thread: *id, head }, backtraces, managed)
+        (Speaker { session, thread: *id, head, at_once }, backtraces, managed)
     }
 
     /// Says an allocation of `source` with the thread's current backtrace there; whether it got

@@ -8,11 +8,11 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_transport::codec;
-use lifetrace_transport::message::{Body, Message, ThreadId};
+use lifetrace_transport::message::{Body, Message, MonotonicNanos, ThreadId};
 use lifetrace_transport::ring::Ring;
 use lifetrace_transport::segment::LostReason;
 
-use crate::lock::{Lock, Patience};
+use crate::lock::{Held, Lock, Patience};
 use crate::session::{MAX_RINGS, Session};
 use crate::sys;
 
@@ -30,6 +30,32 @@ pub struct Speaker<'a> {
     pub(crate) thread: ThreadId,
     /// Room for the head of a message.
     pub(crate) head: &'a mut [u8; codec::MAX_HEAD],
+    /// When all was that is said now, if its thread has the ring for itself.
+    pub(crate) at_once: Option<MonotonicNanos>,
+}
+
+/// A thread has its ring for itself as long as it has this: what it says was all at one time.
+#[derive(Debug)]
+pub(crate) struct AtOnce {
+    _held: Held<'static>,
+    pub(crate) time: MonotonicNanos,
+}
+
+impl AtOnce {
+    /// From now on; `None` if another thread keeps the ring.
+    pub(crate) fn begin(session: &Session, thread: ThreadId) -> Option<AtOnce> {
+        let (index, patience) = place(session, thread);
+        let held = LOCKS[index].acquire(patience)?;
+        Some(AtOnce { _held: held, time: sys::now() })
+    }
+}
+
+/// Which ring is a thread's, and how long to wait for it.
+#[inline]
+fn place(session: &Session, thread: ThreadId) -> (usize, Patience) {
+    let is_exact = session.header.settings().exact();
+    let patience = if is_exact { Patience::Long } else { Patience::Short };
+    (thread.0 as usize % session.ring_count(), patience)
 }
 
 /// In a forked child: whoever held a lock is in the parent.
@@ -77,46 +103,47 @@ impl Speaker<'_> {
 
     #[inline(always)]
     fn push_here(&mut self, body: Body<'_>) -> Result<(), LostReason> {
-        let Speaker { session, thread, head } = self;
-        let index = thread.0 as usize % session.ring_count();
-        let is_exact = session.header.settings().exact();
-        let patience = if is_exact { Patience::Long } else { Patience::Short };
-        let _held = LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?;
+        let Speaker { session, thread, head, at_once } = self;
+        let (index, patience) = place(session, *thread);
+        let _held = match at_once {
+            Some(_) => None,
+            None => Some(LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?),
+        };
         let ring = session.ring(index);
-        if say_here(&ring, *thread, body, head) {
+        let saying = Saying { ring, thread: *thread, at_once: *at_once };
+        if saying.say(body, head) {
             return Ok(());
         }
-        let say = || say(&ring, *thread, body, head);
-        let is_said = wait_for(session, patience, &ring, &STUCK[index], say);
+        let say = || saying.say_again(body, head);
+        let is_said = wait_for(session, patience, &saying.ring, &STUCK[index], say);
         if is_said { Ok(()) } else { Err(LostReason::RingFull) }
     }
 }
 
-/// Whether there was room for it. To be called under the ring's lock.
-#[inline(always)]
-fn say_here(
-    ring: &Ring<'_>,
+/// How something is said to a ring, whose lock the thread has.
+struct Saying<'a> {
+    ring: Ring<'a>,
     thread: ThreadId,
-    body: Body<'_>,
-    head: &mut [u8; codec::MAX_HEAD],
-) -> bool {
-    // The time is taken here, after a wait, so that a ring's messages are in order.
-    let message = Message { time: sys::now(), thread, body };
-    let encoded = codec::encode(&message, head);
-    // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
-    // process writes to a segment: a forked child leaves its parent's before it sends.
-    unsafe { ring.push(encoded.head, encoded.tail) }.is_ok()
+    at_once: Option<MonotonicNanos>,
 }
 
-#[cold]
-#[inline(never)]
-fn say(
-    ring: &Ring<'_>,
-    thread: ThreadId,
-    body: Body<'_>,
-    head: &mut [u8; codec::MAX_HEAD],
-) -> bool {
-    say_here(ring, thread, body, head)
+impl Saying<'_> {
+    /// Whether there was room for it.
+    #[inline(always)]
+    fn say(&self, body: Body<'_>, head: &mut [u8; codec::MAX_HEAD]) -> bool {
+        // The time is taken here, after a wait, so that a ring's messages are in order.
+        let time = self.at_once.unwrap_or_else(sys::now);
+        let encoded = codec::encode(&Message { time, thread: self.thread, body }, head);
+        // SAFETY: the lock makes this thread the ring's only producer in this process, and no other
+        // process writes to a segment: a forked child leaves its parent's before it sends.
+        unsafe { self.ring.push(encoded.head, encoded.tail) }.is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn say_again(&self, body: Body<'_>, head: &mut [u8; codec::MAX_HEAD]) -> bool {
+        self.say(body, head)
+    }
 }
 
 /// Until it is said; false when it is time to give up.

@@ -1,6 +1,6 @@
 //! What the collector finds out about blocks that are followed. \[UNSAFE\]
 
-use lifetrace_agent::guard;
+use lifetrace_agent::guard::{self, Entered};
 use lifetrace_agent::tracker::{Tracker, Word};
 
 use super::heap::{is_unmarked, promoted};
@@ -9,13 +9,20 @@ use super::watch;
 use crate::callbacks::{self, TRACKER};
 use crate::runtime;
 
+/// Enters the agent to tell of what has come to light all at once.
+fn enter() -> Option<Entered> {
+    let mut entered = callbacks::enter();
+    entered.iter_mut().for_each(Entered::say_at_once);
+    entered
+}
+
 /// `caml_memprof_minor_update`: the live blocks of the minor heap have been moved to the major one.
 ///
 /// # Safety
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn minor_collected() {
     // First, as a forked child that begins its own session now forgets its parent's blocks.
-    let mut entered = callbacks::enter();
+    let mut entered = enter();
     let tell = |metadata, fate| {
         let Some(entered) = &mut entered else {
             guard::count_lost_release(metadata);
@@ -39,7 +46,7 @@ pub(crate) unsafe extern "C" fn minor_collected() {
 /// # Safety
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn marked() {
-    let mut entered = callbacks::enter();
+    let mut entered = enter();
     let tell = |metadata| match &mut entered {
         Some(entered) => TRACKER.freed(entered, Word::from_word(metadata)),
         None => guard::count_lost_release(metadata),
