@@ -5,16 +5,18 @@
 //! The runtime has a sampler of its own, which [`Gc.Memprof`] is the face of: it draws the words that are
 //! hit, walks the stack, follows blocks, and calls back. A native executable exports its whole runtime,
 //! so all of that can be had without a line of OCaml: [`start`] gives `caml_memprof_start` a *tracker*, a
-//! static block of five static closures whose code ([`thunks`]) leads here.
+//! static block of five static closures whose code ([`thunks`]) leads here. Under OCaml 4 the sampler's functions
+//! are replaced besides, which is cheaper and leaves the program's heap alone ([`memprof`]); then no closure is
+//! ever called.
 //!
 //! ```text
 //! readlink("/proc/self/exe")     once, by the runtime: initialised, and before any OCaml code
 //!   └─ start ─ runtime (symbols, version) ─ caml_memprof_start(rate, depth, tracker)
 //!
-//! allocation hit ─ runtime ─┬─ callstacks: walks the stack in the runtime's place (OCaml 4)
-//!                           └─ thunk ─ callbacks ─ Tracker::allocated ─▶ ring
-//!                              │         └─ state: each distinct frame is named once (debug_info)
-//!                              └─ on a stack of our own
+//! OCaml 4   allocation hit ─ thunk ─ memprof::births ─ callstacks ─ Tracker::allocated ─▶ ring
+//!           collected ────── thunk ─ memprof::fates ─────────────── Tracker::promoted, freed ─▶ ring
+//! OCaml 5   runtime ──────── thunk ─ callbacks ─ callstacks ─────── Tracker ─▶ ring
+//!                                                   └─ state: each distinct frame is named once (debug_info)
 //! ```
 //!
 //! # Rules
@@ -22,17 +24,17 @@
 //! - Nothing is allocated in the OCaml heap: an answer `Some id` is a static block, of which the runtime
 //!   reads the field before anything else runs.
 //! - No exception is raised, the runtime's lock is never released, the collector is never run.
-//! - The callbacks run on a stack of their own (OCaml 4) or on the system's (OCaml 5), never in what is
-//!   left of the program's.
+//! - What runs here runs on a stack that is known to have room, else on one of its own (OCaml 4), or on the system's
+//!   (OCaml 5), never in what is left of the program's.
 //! - The program may start `Gc.Memprof` itself: then that is its, and ours ends ([`yielding`]).
 //!
 //! A program may also have the agent [`linked`] in, and start Memprof with it when it wants to.
 //!
-//! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later. Of
-//! these 4.13 is tested; the layouts of the others are those of their sources.
+//! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later.
 //!
-//! \[UNSAFE\] files: `blocks`, `callbacks`, `callstacks`, `debug_info`, `descriptors`, `linked`, `patch`,
-//! `runtime`, `stack`, `start`, `state`, `thunks/*`, `totals`, `yielding`.
+//! \[UNSAFE\] files: `blocks`, `callbacks`, `callstacks`, `debug_info`, `descriptors`, `linked`, `memprof/births`,
+//! `memprof/fates`, `memprof/heap`, `memprof/mod`, `patch`, `runtime`, `stack`, `start`, `state`, `thunks/*`, `totals`,
+//! `yielding`.
 //!
 //! [`Gc.Memprof`]: https://ocaml.org/manual/5.3/api/Gc.Memprof.html
 

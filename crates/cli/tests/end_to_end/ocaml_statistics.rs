@@ -183,3 +183,17 @@ fn a_deterministic_program_gives_the_same_samples_twice() {
     assert!(first.len() > 3_000, "{}", first.len());
     assert!(first == second, "{} and {} samples", first.len(), second.len());
 }
+
+/// As the runtime counts them: words, collections, the size of the heap.
+#[test]
+fn collections_are_those_of_a_bare_run() {
+    let target = Target::new(&[&ocaml::native("deterministic")])
+        .environment(&[("OCAMLRUNPARAM", "v=0x400")]);
+    let bare = target.bare();
+    assert!(bare.stderr_text().contains("promoted_words:"), "{bare:?}");
+    // While it is recorded, and after that.
+    let ended = ["--rate", "0.1", "--duration", "50ms"];
+    for options in [&["--rate", "0.001"][..], &["--rate", "1"], &ended] {
+        assert_eq!(target.record(options).outcome, bare, "{options:?}");
+    }
+}

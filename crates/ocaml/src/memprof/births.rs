@@ -11,7 +11,7 @@ use lifetrace_transport::segment::LostReason;
 
 use super::descent::Descent;
 use super::heap::{WORD, words_of};
-use super::{Memprof, watch};
+use super::{Memprof, is_in_place, watch};
 use crate::callbacks::{self, TRACKER};
 use crate::callstacks;
 use crate::runtime::{self, Runtime};
@@ -195,7 +195,9 @@ fn sample(this: This, placed: Placed<'_>) {
     let (runtime, memprof) = this;
     match enter(runtime) {
         Some(mut entered) => sample_entered(&mut entered, this, placed),
-        None => renew(memprof),
+        // If that has ended our sampling, the runtime has none to be drawn.
+        None if is_in_place() => renew(memprof),
+        None => {}
     }
 }
 

@@ -146,6 +146,11 @@ pub(crate) fn take_over(runtime: &Runtime, rate_per_word: f64) -> bool {
     is_put
 }
 
+/// Whether the runtime's functions are ours.
+fn is_in_place() -> bool {
+    IN_PLACE.load(Ordering::Relaxed)
+}
+
 /// Gives it back: Memprof is to be stopped.
 pub(crate) fn give_back(runtime: &Runtime) {
     if let Some(memprof) = runtime.memprof
