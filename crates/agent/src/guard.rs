@@ -431,6 +431,8 @@ impl DerefMut for Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
+        // Before a signal handler may enter, which would wait for the ring that this thread has.
+        self.at_once = None;
         self.busy = false;
         // SAFETY: this thread's own.
         unsafe { *(*self.thread).errno = self.errno };

@@ -176,17 +176,16 @@ impl Table<'_> {
     /// Likewise, when it is not what came next: it will be.
     #[inline(always)]
     pub(crate) fn find_other(&mut self, callee: Place, code: u64) -> Option<Place> {
-        match find_other_here(self.entries, self.index, callee, code) {
+        match find_other(self.entries, self.index, callee, code) {
             0 => None,
             place => Some(place),
         }
     }
 }
 
-/// See [`Table::find_other`]; 0 is none. It is not so seldom as to be cold, but the loop that calls it is to keep its
-/// variables in registers.
+/// See [`Table::find_other`]; 0 is none.
 #[inline(always)]
-fn find_other_here(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
+fn find_other(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
     let Some(link) = entries.get(callee as usize).map(link) else { return 0 };
     let found = match entries.get(link.other() as usize) {
         Some(entry) if entry[0] == code => link.other(),

@@ -291,3 +291,20 @@ impl<'a> Placed<'a> {
         combined.map(|(index, &length)| (Some(index as u32), Self::words_of(length))).chain(single)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn blocks_are_passed_from_the_highest_address_downwards() {
+        let combined = Placed::Combined(&[0, 2, 9]);
+        assert_eq!(combined.words(), 2 + 4 + 11);
+        let blocks: Vec<_> = combined.downwards().collect();
+        assert_eq!(blocks, [(Some(2), 11), (Some(1), 4), (Some(0), 2)]);
+        let single = Placed::Single(5);
+        assert_eq!((single.words(), single.downwards().collect()), (5, Vec::from([(None, 5)])));
+    }
+}
