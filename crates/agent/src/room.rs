@@ -9,7 +9,7 @@
 //!
 //! The main thread's stack grows into addresses that nobody has mapped yet. The kernel grows it for such
 //! a look too; where something else runs the program (valgrind) it does not, so within the limit that the
-//! stack had at the start no answer counts as a no.
+//! stack had at the start, and has now, no answer counts as a no.
 //!
 //! Below a signal stack there is often no guard page, but the program's data, or another stack. So when a
 //! thread shows up where it is not known to be, the kernel is asked whether that is a signal stack, and
@@ -133,8 +133,14 @@ fn page_of(address: u64) -> u64 {
 
 /// Where the kernel cannot be asked, there is no reason to doubt.
 fn may_be_used(page: u64) -> bool {
-    let main = MAIN_START.load(Ordering::Relaxed)..MAIN_END.load(Ordering::Relaxed);
-    sys::probe(page) != Some(false) || main.contains(&page)
+    sys::probe(page) != Some(false) || may_be_main_stack(page)
+}
+
+/// The program may have shortened its stack since the start.
+fn may_be_main_stack(page: u64) -> bool {
+    let end = MAIN_END.load(Ordering::Relaxed);
+    (MAIN_START.load(Ordering::Relaxed)..end).contains(&page)
+        && (IN_SANDBOX.load(Ordering::Relaxed) || end - page <= sys::stack_limit())
 }
 
 /// The lowest address of the signal stack that holds `stack_pointer`, or 0 if that is on none; `None` if the

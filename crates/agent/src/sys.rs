@@ -221,11 +221,10 @@ pub fn is_readable(address: u64) -> bool {
 /// Where the main thread's stack may be under its present limit; `None` if it has none.
 pub fn main_stack() -> Option<core::ops::Range<u64>> {
     const PAGE: u64 = 4096;
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
-    // SAFETY: the kernel fills the structure, or leaves it alone. The highest thing on the stack is the
-    // name of the executed file, a C string, and a word of zero bytes after it.
+    let limit = stack_limit();
+    // SAFETY: the highest thing on the stack is the name of the executed file, a C string, and a word of zero
+    // bytes after it.
     let (name, length) = unsafe {
-        libc::getrlimit(libc::RLIMIT_STACK, &mut limit);
         let name = libc::getauxval(libc::AT_EXECFN);
         if name == 0 {
             return None;
@@ -233,7 +232,15 @@ pub fn main_stack() -> Option<core::ops::Range<u64>> {
         (name, libc::strlen(name as *const libc::c_char) as u64)
     };
     let end = (name + length).next_multiple_of(PAGE);
-    (limit.rlim_cur < end).then(|| end - limit.rlim_cur..end)
+    (limit < end).then(|| end - limit..end)
+}
+
+/// The present limit of the main thread's stack, in bytes.
+pub fn stack_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: the kernel fills the structure, or leaves it alone.
+    unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) };
+    limit.rlim_cur
 }
 
 /// Roughly this thread's stack pointer: an address in the caller's frame or just below.
