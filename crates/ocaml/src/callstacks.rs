@@ -1,4 +1,4 @@
-//! Backtraces: walks of the stack, or what the runtime has walked. \[UNSAFE\]
+//! Backtraces: walks of the stack, or what the runtime has walked.
 //!
 //! Under OCaml 4 we walk: as the runtime does, but only what has changed since this thread's last walk is
 //! looked up ([`Chain`]), and no array is made of the frames. Where the runtime has walked, its array is

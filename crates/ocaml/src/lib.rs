@@ -32,7 +32,7 @@
 //!
 //! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later.
 //!
-//! \[UNSAFE\] files: `blocks`, `callbacks`, `callstacks`, `debug_info`, `descriptors`, `linked`, `memprof/births`,
+//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `descriptors`, `linked`, `memprof/births`,
 //! `memprof/fates`, `memprof/heap`, `memprof/mod`, `patch`, `runtime`, `stack`, `start`, `state`, `thunks/*`, `totals`,
 //! `yielding`.
 //!

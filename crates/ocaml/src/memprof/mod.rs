@@ -23,7 +23,7 @@
 //!
 //! A processor guesses where functions return to by what it has kept of the last calls. Each call within a sample,
 //! however deep, takes the place of one of the program's, whose return it then guesses wrongly. In programs that
-//! recurse a few dozen calls cost as much as all the rest of a sample. So the way that most samples take
+//! recurse a few dozen calls cost more than most of what they are made for. So the way that most samples take
 //! ([`births::sample_here`]) calls as little as can be: what it needs is a part of it, copies included.
 //!
 //! # Invariants
