@@ -9,6 +9,7 @@
 //!
 //! A managed runtime's frames have numbers instead of addresses, and names that their agent has told.
 
+use std::iter;
 use std::sync::Arc;
 
 use lifetrace_trace::event::{
@@ -16,7 +17,9 @@ use lifetrace_trace::event::{
 };
 use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_trace::ids::LocationCode;
-use lifetrace_transport::message::{FRAMES_LEFT_OUT, FrameName, MANAGED_FRAME, Module};
+use lifetrace_transport::message::{
+    FRAMES_LEFT_OUT, FrameName, Frames, MANAGED_FRAME, Module, Run,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::managed::{self, ManagedNames};
@@ -151,6 +154,48 @@ impl Places {
         }
     }
 
+    /// Adds the codes of a backtrace's frames, outermost first.
+    ///
+    /// A deep stack may be another one at each sample, so it is worth while to take frames as they mostly are, which
+    /// are managed, known and not of a recursion, in a loop without branches.
+    pub(crate) fn put_codes(&mut self, frames: &Frames<'_>, codes: &mut Vec<LocationCode>) {
+        const STRETCH: usize = 64;
+        let Frames::RunBytes(bytes) = frames else {
+            return self.put_codes_one_by_one(frames, codes);
+        };
+        for runs in bytes.as_chunks().0.rchunks(STRETCH) {
+            let before = codes.len();
+            if !self.put_known_codes(runs, codes) {
+                codes.truncate(before);
+                self.put_codes_one_by_one(&Frames::RunBytes(runs.as_flattened()), codes);
+            }
+        }
+    }
+
+    /// False if there is any frame without a code so far, or more than one of it: such a [`Run`], taken for a number,
+    /// is greater than any.
+    fn put_known_codes(&self, runs: &[[u8; 4]], codes: &mut Vec<LocationCode>) -> bool {
+        const _: () = assert!(managed::MOST <= Run::LAST_NUMBER as usize + 1);
+        let mut are_known = true;
+        codes.extend(runs.iter().rev().map(|&run| {
+            let known = self.managed_codes.get(u32::from_le_bytes(run) as usize);
+            let code = known.copied().unwrap_or(NO_CODE);
+            are_known &= code != NO_CODE;
+            code
+        }));
+        are_known
+    }
+
+    fn put_codes_one_by_one(&mut self, frames: &Frames<'_>, codes: &mut Vec<LocationCode>) {
+        frames.for_each_run_outward(|address, frames| {
+            let code = self.code(address);
+            codes.push(code);
+            if frames > 1 {
+                codes.extend(iter::repeat_n(code, frames - 1));
+            }
+        });
+    }
+
     #[cold]
     fn code_of_managed(&mut self, number: u64) -> LocationCode {
         if number == FRAMES_LEFT_OUT & !MANAGED_FRAME {
@@ -255,6 +300,8 @@ fn remark_of(code: LocationCode) -> Location {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn places() -> Places {
@@ -327,6 +374,31 @@ mod tests {
         // Its own number and an address are different things.
         let address = places.code(5);
         assert_eq!(name(&places, address), "0x4");
+    }
+
+    proptest! {
+        /// Known and new ones, alone and in a row.
+        #[test]
+        fn codes_are_put_as_one_by_one(
+            backtraces in prop::collection::vec(
+                prop::collection::vec((0..30u32, prop_oneof![9 => Just(1), 1 => 2..40usize]), 0..200),
+                1..8,
+            ),
+        ) {
+            let mut places = places();
+            for runs in backtraces {
+                let runs: Vec<u32> =
+                    runs.into_iter().map(|(number, frames)| Run::new(number, frames).0).collect();
+                let bytes: Vec<u8> = runs.iter().flat_map(|run| run.to_le_bytes()).collect();
+                let mut codes = vec![TRUNCATED];
+                places.put_codes(&Frames::RunBytes(&bytes), &mut codes);
+                let outward = Frames::Runs(&runs).iter().rev();
+                let expected: Vec<LocationCode> = iter::once(TRUNCATED)
+                    .chain(outward.map(|frame| places.code(frame)))
+                    .collect();
+                prop_assert_eq!(codes, expected);
+            }
+        }
     }
 
     #[test]

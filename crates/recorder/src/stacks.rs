@@ -6,8 +6,6 @@
 //! are forgotten. What such a thread shares with a backtrace that is forgotten (or was never
 //! received) is *missing*: the backtrace is shown as truncated, until the thread sends a whole one.
 
-use std::iter;
-
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::{BacktraceDelta, ThreadId};
 use rustc_hash::FxHashMap;
@@ -121,13 +119,7 @@ impl Stack {
         self.missing = self.missing.min(shared);
         self.codes.truncate(1 + shared - self.missing);
         let kept = self.codes.len() - 1;
-        delta.fresh.for_each_run_outward(|address, frames| {
-            let code = places.code(address);
-            self.codes.push(code);
-            if frames > 1 {
-                self.codes.extend(iter::repeat_n(code, frames - 1));
-            }
-        });
+        places.put_codes(&delta.fresh, &mut self.codes);
         let marker = usize::from(self.is_cut());
         if was_cut == self.is_cut() { marker + kept } else { 0 }
     }

@@ -73,13 +73,18 @@ impl Run {
     /// How many there are.
     #[inline]
     pub const fn frames(self) -> usize {
-        (self.0 >> Self::NUMBER_BITS) as usize + 1
+        self.more() as usize + 1
     }
 
     /// How many there are in several.
     #[inline]
     pub fn frames_of(runs: &[u32]) -> usize {
         runs.iter().map(|&run| Run(run).frames()).sum()
+    }
+
+    /// How many more than the first.
+    const fn more(self) -> u32 {
+        self.0 >> Self::NUMBER_BITS
     }
 }
 
@@ -90,8 +95,8 @@ impl<'a> Frames<'a> {
             Frames::Words(_) | Frames::WordBytes(_) => self.count(),
             Frames::Runs(runs) => Run::frames_of(runs),
             Frames::RunBytes(bytes) => {
-                let runs = bytes.as_chunks().0.iter();
-                runs.map(|&run| Run(u32::from_le_bytes(run)).frames()).sum()
+                let runs = bytes.as_chunks().0.iter().map(|&run| Run(u32::from_le_bytes(run)));
+                sum_of_frames(runs)
             }
         }
     }
@@ -147,6 +152,17 @@ impl<'a> Frames<'a> {
     }
 }
 
+/// In 32 bits, of which processors add several at once, as far as they suffice.
+fn sum_of_frames(runs: impl ExactSizeIterator<Item = Run>) -> usize {
+    const MOST_RUNS: usize = 1 << Run::NUMBER_BITS;
+    let count = runs.len();
+    if count > MOST_RUNS {
+        return runs.map(Run::frames).sum();
+    }
+    let more: u32 = runs.map(Run::more).sum();
+    count + more as usize
+}
+
 fn managed(run: u32) -> (u64, usize) {
     (MANAGED_FRAME | u64::from(Run(run).number()), Run(run).frames())
 }
@@ -158,3 +174,26 @@ impl PartialEq for Frames<'_> {
 }
 
 impl Eq for Frames<'_> {}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn bytes_of(runs: &[u32]) -> Vec<u8> {
+        runs.iter().flat_map(|run| run.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn frames_are_counted_however_many_there_are() {
+        let runs = [Run::new(7, 1), Run::new(Run::LAST_NUMBER, Run::MOST), Run::new(0, 3)];
+        for times in [0, 1, 2, 1000, (1 << 20) / 3, (1 << 20) / 3 + 1, 1 << 20] {
+            let all: Vec<u32> = runs.iter().map(|run| run.0).cycle().take(3 * times).collect();
+            assert_eq!(Frames::Runs(&all).len(), times * (Run::MOST + 4));
+            assert_eq!(Frames::RunBytes(&bytes_of(&all)).len(), times * (Run::MOST + 4));
+        }
+    }
+}

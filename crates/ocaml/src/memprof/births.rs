@@ -11,6 +11,7 @@ use lifetrace_transport::segment::LostReason;
 
 use super::descent::Descent;
 use super::heap::{WORD, words_of};
+use super::sites::Lengths;
 use super::{Memprof, is_in_place, watch};
 use crate::callbacks::{self, TRACKER};
 use crate::callstacks;
@@ -52,7 +53,7 @@ pub(crate) unsafe extern "C" fn sample_here() {
     let Some(this) = this() else { return };
     match guard::enter_at_ease().filter(|entered| !entered.session().header.paused()) {
         Some(mut entered) => {
-            sample_entered(&mut entered, this, Placed::Combined(this.1.allocations()));
+            sample_entered(&mut entered, this, Placed::Combined(this.1.lengths().bytes()));
         }
         // SAFETY: does what this function does, on another stack.
         None => unsafe { thunks::SAMPLE_ON_OWN_STACK() },
@@ -65,7 +66,7 @@ pub(crate) unsafe extern "C" fn sample_here() {
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn sample_on_own_stack() {
     if let Some(this) = this() {
-        sample(this, Placed::Combined(this.1.allocations()));
+        sample(this, Placed::Combined(this.1.lengths().bytes()));
     }
 }
 
@@ -245,8 +246,8 @@ fn announce(entered: &mut Entered, (runtime, memprof): This, birth: Birth) {
 impl Memprof {
     /// Of the code that has called `caml_garbage_collection`.
     #[inline(always)]
-    fn allocations(&self) -> &'static [u8] {
-        self.descriptors.allocations(self.heap.stack_state().code)
+    fn lengths(&self) -> Lengths {
+        watch().sites.lengths(self.heap.stack_state().code, &self.descriptors)
     }
 }
 
@@ -257,7 +258,7 @@ impl Onward {
     /// lengths)`, or, if nothing is allocated, `caml_process_pending_actions()`.
     fn of(memprof: &Memprof) -> Onward {
         const TRACKED_AND_FROM_CAML: usize = 1 | 2;
-        let lengths = memprof.allocations();
+        let lengths = memprof.descriptors.allocations(memprof.heap.stack_state().code);
         if lengths.is_empty() {
             return Onward { function: memprof.poll, arguments: [0; 4] };
         }

@@ -46,6 +46,7 @@ use lifetrace_agent::sampler::Rate;
 use self::descent::Draws;
 use self::heap::Heap;
 use self::lives::Lives;
+use self::sites::Sites;
 use crate::descriptors::Descriptors;
 use crate::patch::{self, Patch};
 use crate::runtime::{Absent, Runtime, Symbols, typed};
@@ -57,6 +58,7 @@ mod descent;
 pub(crate) mod fates;
 pub(crate) mod heap;
 mod lives;
+mod sites;
 
 const PLACES: usize = 9;
 
@@ -78,6 +80,7 @@ pub(crate) struct Memprof {
 struct Watch {
     draws: Draws,
     lives: Lives,
+    sites: Sites,
 }
 
 struct Shared(UnsafeCell<Watch>);
@@ -85,7 +88,11 @@ struct Shared(UnsafeCell<Watch>);
 // SAFETY: used under the runtime's lock.
 unsafe impl Sync for Shared {}
 
-static WATCH: Shared = Shared(UnsafeCell::new(Watch { draws: Draws::idle(), lives: Lives::new() }));
+static WATCH: Shared = Shared(UnsafeCell::new(Watch {
+    draws: Draws::idle(),
+    lives: Lives::new(),
+    sites: Sites::new(),
+}));
 
 static PATCHES: [Patch; PLACES] = [const { Patch::new() }; PLACES];
 static IN_PLACE: AtomicBool = AtomicBool::new(false);

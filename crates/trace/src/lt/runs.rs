@@ -5,13 +5,16 @@
 //! long it stays right is told by one number, and so many symbols are copied. A recursion follows itself:
 //! its run reads what it has just written.
 //!
+//! What is copied stands in the same contexts as before: several symbols in a row were right, which is more
+//! than a context holds. So each symbol's context is kept beside it, and is copied instead of computed.
+//!
 //! ```text
 //! history    … rest value rest value rest END │ parse rest value rest value rest value string END
 //!                                                        └ as before ─┘ └ run of 3 ─┘ └ coded one by one
 //! ```
 
 use super::coder::Coder;
-use super::contexts::{self, END, Symbol, last_three};
+use super::contexts::{END, Symbol};
 use super::number::Number;
 
 /// Symbols that are kept.
@@ -20,6 +23,12 @@ const LENGTH: usize = 1 << 16;
 /// So many contexts have a place.
 const CONTEXT_BITS: u32 = 16;
 
+/// Symbols that are compared at once.
+const AT_ONCE: usize = 8;
+
+/// The number of a context's place.
+type Context = u16;
+
 /// A symbol's number in the history, from 1 on, in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
@@ -27,6 +36,8 @@ pub(super) struct Place(u32);
 /// The history.
 pub(super) struct Runs {
     symbols: Box<[Symbol; LENGTH]>,
+    /// The context that each symbol came in, the next one included.
+    contexts: Box<[Context; LENGTH]>,
     /// The next symbol's.
     next: Place,
     /// What came after each context, or 0.
@@ -48,13 +59,21 @@ impl Place {
 
 impl Runs {
     pub(super) fn new() -> Self {
-        Self { symbols: zeros(), next: Place(1), places: zeros(), lengths: Number::new(4) }
+        Self {
+            symbols: zeros(),
+            contexts: zeros(),
+            next: Place(1),
+            places: zeros(),
+            lengths: Number::new(4),
+        }
     }
 
     /// The place of what is foreseen after the symbols with this hash, and the next symbol's from here on.
     #[inline]
     pub(super) fn look(&mut self, context: u32) -> Option<Place> {
-        let place = &mut self.places[index(context)];
+        let context = context_of(context);
+        self.contexts[self.next.index()] = context;
+        let place = &mut self.places[usize::from(context)];
         let found = Place(std::mem::replace(place, self.next.0));
         (found.0 != 0 && self.distance(found) < LENGTH).then_some(found)
     }
@@ -62,7 +81,7 @@ impl Runs {
     /// Of one context; not to be used, but to have been read.
     #[inline]
     pub(super) fn fetch(&self, context: u32) -> u32 {
-        self.places[index(context)]
+        self.places[usize::from(context_of(context))]
     }
 
     /// A symbol of the history.
@@ -79,25 +98,40 @@ impl Runs {
     }
 
     /// Copies symbols from that place on to the end of the history and of `stack`, `count` of them or those before the
-    /// next [`END`]; how many is returned. What [`add`](Self::add) and [`look`](Self::look) would do one by one.
+    /// next [`END`]; how many is returned. What [`add`](Self::add) and [`look`](Self::look) would do one by one,
+    /// if the symbols before that place are those at the end of `stack`, as many as a context holds.
     pub(super) fn copy(&mut self, from: Place, count: usize, stack: &mut Vec<Symbol>) -> usize {
-        let Runs { symbols, next, places, .. } = self;
-        let [_, mut second, mut first] = last_three(stack);
-        let (mut from, mut to) = (from, *next);
-        let before = stack.len();
-        for _ in 0..count {
-            let symbol = symbols[from.index()];
-            if symbol == END {
+        let mut copied = 0;
+        while copied < count {
+            let piece = self.piece(from.after(copied), count - copied);
+            if piece == 0 {
                 break;
             }
-            symbols[to.index()] = symbol;
-            (from, to) = (from.after(1), to.after(1));
-            places[index(contexts::third([second, first, symbol]))] = to.0;
-            stack.push(symbol);
-            (second, first) = (first, symbol);
+            self.copy_piece(from.after(copied), piece, stack);
+            copied += piece;
         }
-        *next = to;
-        stack.len() - before
+        copied
+    }
+
+    /// How many of `most` symbols can be copied from there at once: what is there already, up to the end of either's room
+    /// or a backtrace's.
+    fn piece(&self, from: Place, most: usize) -> usize {
+        let room = LENGTH - from.index().max(self.next.index());
+        let most = most.min(room).min(self.distance(from));
+        before_end(&self.symbols[from.index()..][..most])
+    }
+
+    fn copy_piece(&mut self, from: Place, count: usize, stack: &mut Vec<Symbol>) {
+        let symbols = from.index()..from.index() + count;
+        stack.extend_from_slice(&self.symbols[symbols.clone()]);
+        self.symbols.copy_within(symbols, self.next.index());
+        for symbol in 1..=count {
+            let (from, to) = (from.after(symbol), self.next.after(symbol));
+            let context = self.contexts[from.index()];
+            self.contexts[to.index()] = context;
+            self.places[usize::from(context)] = to.0;
+        }
+        self.next = self.next.after(count);
     }
 
     /// Codes how many of the symbols from that place on come next: all of `frames` and the end at most.
@@ -136,13 +170,20 @@ impl Runs {
     }
 }
 
-fn index(context: u32) -> usize {
-    (context >> (32 - CONTEXT_BITS)) as usize
+#[inline]
+fn context_of(hash: u32) -> Context {
+    (hash >> (32 - CONTEXT_BITS)) as Context
+}
+
+/// How many symbols come before the first [`END`].
+fn before_end(symbols: &[Symbol]) -> usize {
+    let has_none = |group: &&[Symbol; AT_ONCE]| group.iter().fold(true, |so, it| so & (*it != END));
+    let start = symbols.as_chunks().0.iter().take_while(has_none).count() * AT_ONCE;
+    start + symbols[start..].iter().take_while(|symbol| **symbol != END).count()
 }
 
 /// How many of `seconds` in a row are, with `more` added, the `firsts`.
 fn agreeing(firsts: &[u32], seconds: &[u32], more: u32) -> usize {
-    const AT_ONCE: usize = 8;
     let ((first_groups, _), (second_groups, _)) =
         (firsts.as_chunks::<AT_ONCE>(), seconds.as_chunks());
     let groups = first_groups.iter().zip(second_groups);
@@ -152,8 +193,8 @@ fn agreeing(firsts: &[u32], seconds: &[u32], more: u32) -> usize {
     start + rest.take_while(|&(first, second)| *first == second + more).count()
 }
 
-fn zeros<const N: usize>() -> Box<[u32; N]> {
-    let zeros = vec![0; N].into_boxed_slice();
+fn zeros<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    let zeros = vec![T::default(); N].into_boxed_slice();
     zeros.try_into().unwrap_or_else(|_| unreachable!("it has so many"))
 }
 
@@ -162,6 +203,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::coder::{Encoder, Paused};
+    use super::super::contexts::{self, last_three};
     use super::*;
 
     fn history(symbols: &[Symbol]) -> Runs {
@@ -219,25 +261,69 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_is_copied_is_as_if_it_had_come_one_by_one() {
-        for (count, from) in [(0, 1), (1, 3), (4, 1), (9, 1), (300, 2), (300, 5), (300, 6)] {
-            let mut copying = history(&[1, END, 5, 6, 5, 6]);
-            let mut adding = history(&[1, END, 5, 6, 5, 6]);
-            let (mut copies, mut added) = (vec![5, 6], vec![5, 6]);
-            let copied = copying.copy(Place(from), count, &mut copies);
-            for step in 0..count {
-                let symbol = adding.at(Place(from).after(step));
-                if symbol == END {
-                    break;
-                }
-                adding.add(symbol);
-                added.push(symbol);
-                adding.look(contexts::third(last_three(&added)));
+    /// One symbol after the other.
+    fn push(runs: &mut Runs, stack: &mut Vec<Symbol>, symbol: Symbol) {
+        runs.add(symbol);
+        if symbol == END {
+            stack.clear()
+        } else {
+            stack.push(symbol)
+        }
+        runs.look(contexts::third(last_three(stack)));
+    }
+
+    fn naive_copy(runs: &mut Runs, from: Place, count: usize, stack: &mut Vec<Symbol>) -> usize {
+        let foreseen = |runs: &Runs, at| runs.at(from.after(at));
+        let symbols = (0..count).take_while(|&at| {
+            let symbol = foreseen(runs, at);
+            if symbol != END {
+                push(runs, stack, symbol);
             }
-            assert_eq!((copied, &copies), (added.len() - 2, &added));
-            assert_eq!((copying.symbols, copying.next), (adding.symbols, adding.next));
-            assert!(copying.places == adding.places);
+            symbol != END
+        });
+        symbols.count()
+    }
+
+    /// A history of `more` symbols and then `symbols`, and the backtrace that is not at its end.
+    fn pushed(more: usize, symbols: &[Symbol]) -> (Runs, Vec<Symbol>) {
+        let (mut runs, mut stack) = (Runs::new(), Vec::new());
+        runs.look(contexts::third(last_three(&stack)));
+        let more = (0..more).map(|at| if at % 50 == 0 { END } else { at as u32 % 7 + 1 });
+        more.chain([END])
+            .chain(symbols.iter().copied())
+            .for_each(|it| push(&mut runs, &mut stack, it));
+        (runs, stack)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_copied_is_as_if_it_had_come_one_by_one(
+            more in prop_oneof![Just(0), LENGTH - 400..LENGTH + 100],
+            symbols in prop::collection::vec(prop_oneof![1 => Just(END), 9 => 1..3u32], 0..60),
+            last in prop::collection::vec(1..3u32, 3..6),
+            count in 0usize..300,
+            nth: prop::sample::Index,
+        ) {
+            let symbols = [symbols, last.clone()].concat();
+            let (mut copying, mut copies) = pushed(more, &symbols);
+            let (mut adding, mut added) = pushed(more, &symbols);
+            let kept = copying.next.0.min(LENGTH as u32 - 1) as usize;
+            let is_like_here = |back: &usize| {
+                let from = Place(copying.next.0 - *back as u32);
+                let before: Vec<Symbol> =
+                    (1..=3).rev().map(|back| copying.at(Place(from.0 - back))).collect();
+                last.ends_with(&before)
+            };
+            let places: Vec<usize> = (1..kept - 3).filter(is_like_here).collect();
+            prop_assume!(!places.is_empty());
+            let from = Place(copying.next.0 - *nth.get(&places) as u32);
+            let copied = copying.copy(from, count, &mut copies);
+            prop_assert_eq!(copied, naive_copy(&mut adding, from, count, &mut added));
+            prop_assert_eq!(&copies, &added);
+            prop_assert_eq!(copying.next, adding.next);
+            prop_assert!(copying.symbols == adding.symbols);
+            prop_assert!(copying.contexts == adding.contexts);
+            prop_assert!(copying.places == adding.places);
         }
     }
 

@@ -130,8 +130,6 @@ pub struct Writer<W> {
     actor: Actor,
     /// Who made the last birth.
     last_born_by: Option<Actor>,
-    /// The backtrace that the next one is coded against.
-    stack: Vec<LocationCode>,
     /// Numbers of the frames that are new in a backtrace.
     numbers: Vec<u32>,
     start: Timestamp,
@@ -172,7 +170,6 @@ impl<W: Write> Writer<W> {
             dictionary: Dictionary::new(),
             actor,
             last_born_by: None,
-            stack: Vec::new(),
             numbers: Vec::new(),
             start,
             now: start,
@@ -225,8 +222,6 @@ impl<W: Write> Writer<W> {
         let class = class_of(birth, is_growth);
         self.step(Step::Birth { wait, class, size, samples: birth.samples });
         self.write_backtrace(size, common);
-        self.stack.truncate(common);
-        self.stack.extend_from_slice(&backtrace[common..]);
         self.last_born_by = Some(self.actor);
         self.closing.take_birth(birth.is_truncated);
         self.index.summary.allocations += 1;
@@ -353,9 +348,6 @@ impl<W: Write> Writer<W> {
         if self.actor != last {
             self.step(Step::Actor(self.actor));
             self.segment.stacks.switch(&mut self.segment.backtraces, last, self.actor);
-            let stack = self.segment.backtraces.frames(0);
-            self.stack.clear();
-            self.stack.extend(stack.map(|number| self.dictionary.code(number)));
         }
         if time < self.now {
             self.step(Step::Back(self.now.0 - time.0));
@@ -381,11 +373,14 @@ impl<W: Write> Writer<W> {
     /// How many leading frames `backtrace` shares with the one it is coded against, if `known` are
     /// those of the last birth's.
     fn common_prefix(&self, backtrace: &[LocationCode], known: usize) -> usize {
-        let longest = backtrace.len().min(self.stack.len());
+        let stack = self.segment.backtraces.stack();
+        let longest = backtrace.len().min(stack.len());
         let is_same = self.last_born_by == Some(self.actor);
         let known = if is_same { known.min(longest) } else { 0 };
-        let pairs = backtrace[known..longest].iter().zip(&self.stack[known..longest]);
-        known + pairs.take_while(|(new, old)| new == old).count()
+        let codes =
+            self.segment.backtraces.frames(known).map(|number| self.dictionary.code(number));
+        let pairs = backtrace[known..].iter().zip(codes);
+        known + pairs.take_while(|(new, old)| *new == old).count()
     }
 
     /// Puts the numbers of frames into [`numbers`](Self::numbers), and tells those that are new.
@@ -462,7 +457,6 @@ impl<W: Write> Writer<W> {
             living: self.events().living().collect(),
         };
         self.segment.renew(&checkpoint);
-        self.stack.clear();
         self.last_born_by = None;
         self.write_checkpoint(&checkpoint)
     }
