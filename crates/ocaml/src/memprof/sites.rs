@@ -1,9 +1,8 @@
 //! What OCaml code allocates where it asks for memory.
 //!
 //! The runtime's table of descriptors says it. But that has a word for each place to which a call returns, and the
-//! descriptors are megabytes: at nearly each sample two waits for memory, a fifth of all that it took in a large
-//! program. Most samples are where there were some before. So what these places allocate is kept close together, four
-//! places in a cache line.
+//! descriptors of a large program are megabytes: two waits for memory at nearly each sample. Most samples are
+//! where there were some before, so what these places allocate is kept close together, four places in a cache line.
 //!
 //! It is kept for good: descriptors stay while their code does, and OCaml 4 unloads none.
 
