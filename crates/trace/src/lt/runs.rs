@@ -100,15 +100,20 @@ impl Runs {
     /// Copies symbols from that place on to the end of the history and of `stack`, `count` of them or those before the
     /// next [`END`]; how many is returned. What [`add`](Self::add) and [`look`](Self::look) would do one by one,
     /// if the symbols before that place are those at the end of `stack`, as many as a context holds.
-    pub(super) fn copy(&mut self, from: Place, count: usize, stack: &mut Vec<Symbol>) -> usize {
+    pub(super) fn copy(&mut self, mut from: Place, count: usize, stack: &mut Vec<Symbol>) -> usize {
         let mut copied = 0;
         while copied < count {
-            let piece = self.piece(from.after(copied), count - copied);
+            let distance = self.distance(from);
+            let piece = self.piece(from, count - copied);
             if piece == 0 {
                 break;
             }
-            self.copy_piece(from.after(copied), piece, stack);
+            self.copy_piece(from, piece, stack);
             copied += piece;
+            // A run that reads what it has written repeats itself: from the same place on there is twice as much of it.
+            if piece < distance || distance > LENGTH / 4 {
+                from = from.after(piece);
+            }
         }
         copied
     }
@@ -121,17 +126,20 @@ impl Runs {
         before_end(&self.symbols[from.index()..][..most])
     }
 
+    /// Of a symbol or more.
     fn copy_piece(&mut self, from: Place, count: usize, stack: &mut Vec<Symbol>) {
-        let symbols = from.index()..from.index() + count;
-        stack.extend_from_slice(&self.symbols[symbols.clone()]);
-        self.symbols.copy_within(symbols, self.next.index());
-        for symbol in 1..=count {
-            let (from, to) = (from.after(symbol), self.next.after(symbol));
-            let context = self.contexts[from.index()];
-            self.contexts[to.index()] = context;
-            self.places[usize::from(context)] = to.0;
+        let (source, target) = (from.index(), self.next.index());
+        stack.extend_from_slice(&self.symbols[source..source + count]);
+        self.symbols.copy_within(source..source + count, target);
+        // Of all but the first, which has its own.
+        self.contexts.copy_within(source + 1..source + count, target + 1);
+        for (&context, place) in self.contexts[target + 1..target + count].iter().zip(1..) {
+            self.places[usize::from(context)] = self.next.0.wrapping_add(place);
         }
+        let context = self.contexts[from.after(count).index()];
         self.next = self.next.after(count);
+        self.contexts[self.next.index()] = context;
+        self.places[usize::from(context)] = self.next.0;
     }
 
     /// Codes how many of the symbols from that place on come next: all of `frames` and the end at most.
