@@ -75,6 +75,9 @@ pub(crate) struct Session {
     last_handover: Instant,
     /// From then on they are gathered for no longer than this.
     gathering: Duration,
+    /// What had been lost when the agent was told to stop. What it cannot say after that is no loss: it may still
+    /// be waiting for room in a ring.
+    lost_at_stop: Option<Losses>,
 }
 
 impl Session {
@@ -101,6 +104,7 @@ impl Session {
             handed_over: false,
             last_handover: Instant::now(),
             gathering: Duration::ZERO,
+            lost_at_stop: None,
         }
     }
 
@@ -122,7 +126,7 @@ impl Session {
 
     /// Nothing new will come; what is in the rings still counts.
     pub(crate) fn close(&mut self, end: SessionEnd) {
-        self.segment.header().stop();
+        self.stop();
         if self.end.is_none() && end == SessionEnd::Died {
             self.exit = Stat::read(self.pid).and_then(|stat| stat.exit());
         }
@@ -150,7 +154,7 @@ impl Session {
             self.segment.header().beat();
         }
         if self.failed.load(Ordering::Relaxed) {
-            self.segment.header().stop();
+            self.stop();
         }
         if self.queue.is_full() {
             return Flow::Steady;
@@ -234,8 +238,15 @@ impl Session {
         Ok(Drained { bytes, rest_from: last.filter(|_| bytes < waiting) })
     }
 
+    /// Tells the agent that nobody listens any more.
+    fn stop(&mut self) {
+        let lost = self.lost();
+        self.lost_at_stop.get_or_insert(lost);
+        self.segment.header().stop();
+    }
+
     fn lost(&self) -> Losses {
-        Losses::read(self.segment.header())
+        self.lost_at_stop.unwrap_or_else(|| Losses::read(self.segment.header()))
     }
 }
 

@@ -382,6 +382,20 @@ fn a_trace_is_never_longer_than_it_may_be() {
     assert!(lengths.len() > 10 && (lengths.len() as u64) < id);
 }
 
+/// An agent that waits for room in a ring when a recording ends has lost nothing that belongs to it.
+#[test]
+fn what_is_lost_after_the_end_is_not_counted() {
+    let scene = Scene::with_output("t.ctf", |options| options.max_size = Some(10_000));
+    let agent = scene.agent();
+    let header = agent.segment.header();
+    header.count_lost(LostReason::RingFull);
+    while !header.stopped() {
+        agent.say(0, allocation(0, 8, &[]));
+    }
+    header.count_lost(LostReason::RingFull);
+    assert_eq!(scene.only_session().lost, [(LostReason::RingFull, 1)]);
+}
+
 #[test]
 fn how_it_goes_can_be_asked() {
     let scene = Scene::with_output("t.ctf", |options| {
