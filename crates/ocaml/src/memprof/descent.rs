@@ -1,18 +1,27 @@
 //! Which blocks are hit.
+//!
+//! To draw a gap is to touch a dozen cache lines of code and constants, none of which is in a cache when samples
+//! are rare. So gaps are drawn many at once, and a sample takes the next one from a row.
 
 use lifetrace_agent::random::Random;
-use lifetrace_agent::sampler::Rate;
+use lifetrace_agent::sampler::{Hits, Rate};
 
 /// As the runtime's own generator has one: each run of a deterministic program is to give the same samples.
 const SEED: u64 = 42;
 
+/// Gaps that are drawn at once.
+const ROW: usize = 64;
+
 /// Draws the words that are hit.
 #[derive(Debug)]
 pub(super) struct Draws {
-    rate: Rate,
-    random: Random,
     /// Words that pass before the next hit outside the minor heap.
     gap: u64,
+    /// How many gaps of the row have not been taken yet: the first ones.
+    left: usize,
+    row: [u64; ROW],
+    rate: Rate,
+    random: Random,
 }
 
 /// Goes through blocks that lie next to each other, the one at the highest address first, as all memory of
@@ -28,18 +37,50 @@ pub(super) struct Descent {
 impl Draws {
     /// That nothing is hit.
     pub(super) const fn idle() -> Draws {
-        Draws { rate: Rate::NEVER, random: Random::new(SEED, 0), gap: u64::MAX }
+        let (rate, random) = (Rate::NEVER, Random::new(SEED, 0));
+        Draws { gap: u64::MAX, left: 0, row: [0; ROW], rate, random }
     }
 
     /// From now on at this rate.
     pub(super) fn begin(&mut self, rate: Rate) {
-        self.rate = rate;
+        (self.rate, self.left) = (rate, 0);
         self.gap = self.gap();
     }
 
-    /// Draws how many words pass before the next hit in the minor heap.
+    /// How many words pass before the next hit in the minor heap.
+    #[inline(always)]
     pub(super) fn gap(&mut self) -> u64 {
-        self.rate.gap(&mut self.random)
+        if self.left == 0 {
+            self.draw();
+        }
+        self.left -= 1;
+        self.row[self.left % ROW]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn draw(&mut self) {
+        let Draws { row, rate, random, .. } = self;
+        row.fill_with(|| rate.gap(random));
+        self.left = ROW;
+    }
+
+    /// Draws the rest of a block: one of its words is hit, and `after` more follow that one.
+    #[inline(always)]
+    fn hits(&mut self, after: u64) -> Hits {
+        let gap = self.gap();
+        match after.checked_sub(gap) {
+            None | Some(0) => Hits { count: 1, gap: gap - after },
+            Some(rest) => self.more_hits(rest - 1),
+        }
+    }
+
+    /// Likewise, of the second word that is hit.
+    #[cold]
+    #[inline(never)]
+    fn more_hits(&mut self, after: u64) -> Hits {
+        let Hits { count, gap } = self.rate.hits(&mut self.random, after);
+        Hits { count: count + 1, gap }
     }
 
     /// Passes so many words outside the minor heap, if none of them is hit.
@@ -56,7 +97,7 @@ impl Draws {
         if self.pass(words) {
             return 0;
         }
-        let hits = self.rate.hits(&mut self.random, words - 1 - self.gap);
+        let hits = self.hits(words - 1 - self.gap);
         self.gap = hits.gap;
         hits.count
     }
@@ -68,7 +109,7 @@ impl Descent {
     pub(super) fn pass(&mut self, words: u64, draws: &mut Draws) -> u64 {
         self.below -= words;
         let Ok(after) = u64::try_from(self.hit - 1 - self.below as i64) else { return 0 };
-        let hits = draws.rate.hits(&mut draws.random, after);
+        let hits = draws.hits(after);
         self.hit = self.below as i64 - hits.gap as i64;
         hits.count
     }
