@@ -26,7 +26,7 @@ pub(crate) type Place = u32;
 pub struct Layout {
     /// By which the recorder knows such frames, from 1 on.
     pub number: u32,
-    /// In bytes, from the frame's stack pointer to its caller's; below 2^24.
+    /// In bytes, from the frame's stack pointer to its caller's; a multiple of 8, below 2^17.
     pub size: u32,
 }
 
@@ -49,10 +49,18 @@ pub(crate) struct Table<'a> {
 type Entry = [u64; 2];
 
 const NO_KEY: u64 = u64::MAX;
+const NO_PLACE: Place = Place::MAX;
 
-/// A layout's size, and the places of the two that came next, newest first: `size:24 next:20 other:20`.
+/// Bytes of which frames are a multiple.
+const WORD: u32 = 8;
+
+/// A layout's size in words, and the two that came next, newest first: `next:25 other:25 size:14`.
 #[derive(Clone, Copy)]
 pub(crate) struct Link(u64);
+
+/// One that came next: `place:20 code:5`, the code's lowest bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Follower(u32);
 
 /// Where entries are.
 #[derive(Debug, Default)]
@@ -103,6 +111,19 @@ impl Layouts {
     #[inline(always)]
     pub(crate) fn size(&self, number: u32) -> u32 {
         self.entries().get(number as usize).map_or(0, |entry| link(entry).size())
+    }
+
+    /// A walk's first frame is likely to be that of this number, if there is one.
+    #[inline(always)]
+    pub fn expect(&mut self, number: u32) {
+        let entries = self.table().entries;
+        if let Some(&[code, _]) = entries.get(number as usize)
+            && let follower = Follower::new(number, code)
+            && let Some([_, first]) = entries.first_mut()
+            && Link(*first).next() != follower
+        {
+            *first = Link(*first).followed_by(follower).0;
+        }
     }
 
     /// Forgets all.
@@ -168,7 +189,7 @@ impl Table<'_> {
     /// The layout of frames with that code, if it is what came next after the one whose link is given, and its own link.
     #[inline]
     pub(crate) fn next(&self, callee: Link, code: u64) -> Option<(Place, Link)> {
-        let next = callee.next();
+        let next = callee.next().of(code)?;
         let entry = self.entries.get(next as usize).filter(|entry| entry[0] == code)?;
         Some((next, link(entry)))
     }
@@ -187,12 +208,13 @@ impl Table<'_> {
 #[inline(always)]
 fn find_other(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
     let Some(link) = entries.get(callee as usize).map(link) else { return 0 };
-    let found = match entries.get(link.other() as usize) {
-        Some(entry) if entry[0] == code => link.other(),
+    let other = link.other().of(code).unwrap_or(NO_PLACE);
+    let found = match entries.get(other as usize) {
+        Some(entry) if entry[0] == code => other,
         _ => index.find_here(entries, code).number,
     };
     if found != 0 {
-        entries[callee as usize][1] = link.followed_by(found).0;
+        entries[callee as usize][1] = link.followed_by(Follower::new(found, code)).0;
     }
     found
 }
@@ -211,32 +233,55 @@ impl Link {
     /// Of nothing.
     const NONE: Link = Link(0);
 
-    const SIZE_BITS: u32 = 64 - 2 * PLACE_BITS;
+    const SIZE_BITS: u32 = 64 - 2 * Follower::BITS;
 
     fn new(size: u32) -> Link {
-        Link(u64::from(size) & ((1 << Self::SIZE_BITS) - 1))
+        debug_assert!(size.is_multiple_of(WORD) && size / WORD < 1 << Self::SIZE_BITS);
+        Link(u64::from(size / WORD) & ((1 << Self::SIZE_BITS) - 1))
     }
 
     #[inline]
     pub(crate) fn size(self) -> u32 {
-        self.0 as u32 & ((1 << Self::SIZE_BITS) - 1)
+        self.words() as u32 * WORD
     }
 
     #[inline]
-    fn next(self) -> Place {
-        (self.0 >> (64 - PLACE_BITS)) as Place
+    fn words(self) -> u64 {
+        self.0 & ((1 << Self::SIZE_BITS) - 1)
     }
 
     #[inline]
-    fn other(self) -> Place {
-        (self.0 >> Self::SIZE_BITS) as Place & LAST_PLACE
+    fn next(self) -> Follower {
+        Follower((self.0 >> (64 - Follower::BITS)) as u32)
     }
 
     #[inline]
-    fn followed_by(self, place: Place) -> Link {
-        let next = u64::from(place) << (64 - PLACE_BITS);
-        let other = self.0 >> (64 - PLACE_BITS) << Self::SIZE_BITS;
-        Link(u64::from(self.size()) | next | other)
+    fn other(self) -> Follower {
+        Follower((self.0 >> Self::SIZE_BITS) as u32 & ((1 << Follower::BITS) - 1))
+    }
+
+    #[inline]
+    fn followed_by(self, follower: Follower) -> Link {
+        let next = u64::from(follower.0) << (64 - Follower::BITS);
+        let other = self.0 >> (64 - Follower::BITS) << Self::SIZE_BITS;
+        Link(next | other | self.words())
+    }
+}
+
+impl Follower {
+    const CODE_BITS: u32 = 5;
+    const BITS: u32 = PLACE_BITS + Self::CODE_BITS;
+
+    #[inline]
+    fn new(place: Place, code: u64) -> Follower {
+        Follower(place << Self::CODE_BITS | code as u32 & ((1 << Self::CODE_BITS) - 1))
+    }
+
+    /// Its place, if it may be of that code.
+    #[inline]
+    fn of(self, code: u64) -> Option<Place> {
+        let is_likely = (self.0 ^ code as u32) & ((1 << Self::CODE_BITS) - 1) == 0;
+        is_likely.then_some(self.0 >> Self::CODE_BITS)
     }
 }
 
@@ -325,7 +370,7 @@ mod tests {
             assert_eq!(layouts.get(key), found);
             at = found.map_or(0, |layout| layout.number);
             if found.is_none() && key > 0 {
-                let (size, mut told) = (random.word() as u32 >> 8, 0);
+                let (size, mut told) = (random.word() as u32 >> 18 << 3, 0);
                 let layout = layouts.get_or_insert(key, size, |number| {
                     told = number.unwrap();
                     round % 3 > 0
@@ -367,7 +412,23 @@ mod tests {
             assert_eq!((found, table.link(found).size()), (key as u32, 8 * key as u32));
         }
         let link = Link(table.entries[1][1]);
-        assert_eq!((link.next(), link.other(), link.size()), (5, 3, 8));
+        let followers = [link.next().of(5), link.other().of(3), link.next().of(3)];
+        assert_eq!((followers, link.size()), ([Some(5), Some(3), None], 8));
+    }
+
+    #[test]
+    fn what_is_expected_is_found_first() {
+        let mut layouts = Layouts::new();
+        layouts.expect(1);
+        (1..6).for_each(|key| {
+            layouts.get_or_insert(key, 8, |_| true).unwrap();
+        });
+        for number in [3, 5, 0, 6, u32::MAX] {
+            layouts.expect(number);
+            let table = layouts.table();
+            let next = table.next(table.link(0), number.into());
+            assert_eq!(next.map(|(place, _)| place), (1..6).contains(&number).then_some(number));
+        }
     }
 
     #[test]

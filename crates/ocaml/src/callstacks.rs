@@ -22,25 +22,27 @@ const LEAST_LIMIT: usize = 16;
 
 /// The program's stack, whose frames the recorder is to know.
 struct Stack<'a> {
-    descriptors: Descriptors,
+    descriptors: &'a Descriptors,
     runtime: &'static Runtime,
     naming: &'a mut Naming,
     speaker: Speaker<'a>,
 }
 
 /// Makes the backtrace at which the OCaml code has come to call C the thread's; whether the recorder knows all of
-/// it. Of the blocks that the code allocates together it is for `block`.
+/// it. Of the blocks that the code allocates together it is for `block`. Its first frame may be the one of the number
+/// `expected`.
 #[inline(always)]
 pub(crate) fn walk_to_tell(
     entered: &mut Entered,
     runtime: &'static Runtime,
     memprof: &Memprof,
     block: Option<u32>,
+    expected: u32,
 ) -> bool {
-    let Some(mut state) = state::of_session(entered, runtime) else { return false };
-    let state::State { layouts, naming, .. } = &mut *state;
+    let state::State { layouts, naming, .. } = state::under_runtimes_lock(entered, runtime);
+    layouts.expect(expected);
     let (speaker, _, managed) = entered.speaker();
-    let mut stack = Stack { descriptors: memprof.descriptors, runtime, naming, speaker };
+    let mut stack = Stack { descriptors: &memprof.descriptors, runtime, naming, speaker };
     let first = memprof.heap.stack_state();
     let first = block.map_or(first, |block| descriptors::allocating(first, block));
     let walk = managed.chain.walk(&mut stack, layouts, first, start::depth());

@@ -40,7 +40,7 @@ pub(crate) struct Naming {
 
 struct Shared(UnsafeCell<State>);
 
-// SAFETY: used under `LOCK` alone.
+// SAFETY: used under the runtime's lock of OCaml 4, or of OCaml 5, whose domains have none, under `LOCK` alone.
 unsafe impl Sync for Shared {}
 
 static LOCK: Lock = Lock::new();
@@ -58,19 +58,28 @@ pub(crate) struct Use {
 
 /// Takes the state, of the session that `at` speaks to; `None` (counted as a loss) if another thread has
 /// it for too long.
-#[inline(always)]
 pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
     let Some(held) = LOCK.acquire(Patience::Short) else {
         at.session().header.count_lost(LostReason::RingBusy);
         return None;
     };
-    // SAFETY: under the lock.
+    Some(Use { _held: held, state: state(at, runtime) })
+}
+
+/// Likewise, for who holds the runtime's lock of OCaml 4.
+#[inline(always)]
+pub(crate) fn under_runtimes_lock<'a>(at: &mut Entered, runtime: &Runtime) -> &'a mut State {
+    state(at, runtime)
+}
+
+#[inline(always)]
+fn state<'a>(at: &mut Entered, runtime: &Runtime) -> &'a mut State {
+    // SAFETY: under a lock; the caller has no other reference.
     let state = unsafe { &mut *STATE.0.get() };
-    let session = at.session().number;
-    if state.session != session {
+    if state.session != at.session().number {
         begin(state, at, runtime);
     }
-    Some(Use { _held: held, state })
+    state
 }
 
 #[cold]

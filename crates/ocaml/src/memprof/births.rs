@@ -26,11 +26,11 @@ pub(crate) struct Onward {
     arguments: [usize; 4],
 }
 
-/// Blocks that are placed in the minor heap together.
+/// What is placed in the minor heap.
 #[derive(Clone, Copy)]
 enum Placed<'a> {
-    /// By OCaml code: the number of fields of each, less one, lowest address first.
-    Combined(&'a [u8]),
+    /// By OCaml code.
+    Combined(Lengths<'a>),
     /// By C code, of so many words with its header.
     Single(u64),
 }
@@ -53,7 +53,7 @@ pub(crate) unsafe extern "C" fn sample_here() {
     let Some(this) = this() else { return };
     match guard::enter_at_ease().filter(|entered| !entered.session().header.paused()) {
         Some(mut entered) => {
-            sample_entered(&mut entered, this, Placed::Combined(this.1.lengths().bytes()));
+            sample_entered(&mut entered, this, this.1.lengths());
         }
         // SAFETY: does what this function does, on another stack.
         None => unsafe { thunks::SAMPLE_ON_OWN_STACK() },
@@ -66,7 +66,7 @@ pub(crate) unsafe extern "C" fn sample_here() {
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn sample_on_own_stack() {
     if let Some(this) = this() {
-        sample(this, Placed::Combined(this.1.lengths().bytes()));
+        sample(this, Placed::Combined(this.1.lengths()));
     }
 }
 
@@ -95,7 +95,8 @@ pub(crate) unsafe extern "C" fn track_young(
         Placed::Single(fields as u64 + 1)
     } else {
         // SAFETY: by contract.
-        Placed::Combined(unsafe { core::slice::from_raw_parts(lengths, count as usize) })
+        let lengths = unsafe { core::slice::from_raw_parts(lengths, count as usize) };
+        Placed::Combined(Lengths::Many(lengths))
     };
     sample(this, placed);
 }
@@ -186,7 +187,7 @@ fn renew(memprof: &Memprof) {
 #[inline(never)]
 fn found(this: This, birth: Birth) {
     if let Some(mut entered) = enter(this.0) {
-        announce(&mut entered, this, birth);
+        announce_apart(&mut entered, this, birth);
     }
 }
 
@@ -194,29 +195,52 @@ fn found(this: This, birth: Birth) {
 #[inline(never)]
 fn sample(this: This, placed: Placed<'_>) {
     let (runtime, memprof) = this;
-    match enter(runtime) {
-        Some(mut entered) => sample_entered(&mut entered, this, placed),
+    match (enter(runtime), placed) {
+        (Some(mut entered), Placed::Combined(lengths)) => {
+            sample_entered(&mut entered, this, lengths);
+        }
+        (Some(mut entered), Placed::Single(words)) => sample_single(&mut entered, this, words),
         // If that has ended our sampling, the runtime has none to be drawn.
-        None if is_in_place() => renew(memprof),
-        None => {}
+        (None, _) if is_in_place() => renew(memprof),
+        (None, _) => {}
     }
 }
 
+/// Mostly one of the blocks is hit. It is told of when all have been gone through, so that the one function that such a
+/// sample passes has little to keep meanwhile.
 #[inline(always)]
-fn sample_entered(entered: &mut Entered, this: This, placed: Placed<'_>) {
+fn sample_entered(entered: &mut Entered, this: This, lengths: Lengths<'_>) {
     let heap = this.1.heap;
     let bottom = heap.pointer();
-    let mut descent = Descent { below: placed.words(), hit: heap.hit() };
-    for (index, words) in placed.downwards() {
+    let mut descent = Descent { below: lengths.words(), hit: heap.hit() };
+    let mut last = None;
+    for (index, words) in lengths.downwards() {
         let samples = descent.pass(words, &mut watch().draws);
         if samples > 0 {
-            let (source, manner) = (SourceKind::Minor, Manner::Plain);
-            let allocation = Allocation { size: (words - 1) * WORD, samples, source, manner };
             let place = bottom + (descent.below + 1) * WORD;
-            announce(entered, this, Birth { place, allocation, index, is_young: true });
+            let birth = Birth::young(place, words, samples, Some(index));
+            if let Some(before) = last.replace(birth) {
+                announce_apart(entered, this, before);
+            }
         }
     }
     heap.hit_next(descent.hit);
+    if let Some(birth) = last {
+        announce(entered, this, birth);
+    }
+}
+
+/// Likewise, of one block by C code.
+#[inline(never)]
+fn sample_single(entered: &mut Entered, this: This, words: u64) {
+    let heap = this.1.heap;
+    let mut descent = Descent { below: words, hit: heap.hit() };
+    let samples = descent.pass(words, &mut watch().draws);
+    heap.hit_next(descent.hit);
+    if samples > 0 {
+        let birth = Birth::young(heap.pointer() + WORD, words, samples, None);
+        announce_apart(entered, this, birth);
+    }
 }
 
 /// Enters the agent to tell of a block; `None` if nobody is to be told.
@@ -230,15 +254,26 @@ fn enter(runtime: &Runtime) -> Option<Entered> {
     entered.filter(|entered| !entered.session().header.paused())
 }
 
+#[inline(never)]
+fn announce_apart(entered: &mut Entered, this: This, birth: Birth) {
+    announce(entered, this, birth);
+}
+
 #[inline(always)]
 fn announce(entered: &mut Entered, (runtime, memprof): This, birth: Birth) {
     let Birth { place, allocation, index, is_young } = birth;
     if !watch().lives.reserve() {
         return entered.session().header.count_lost(LostReason::NoFrameRecord);
     }
-    if callstacks::walk_to_tell(entered, runtime, memprof, index)
-        && let Some(metadata) = TRACKER.allocated(entered, &allocation)
-    {
+    let code = memprof.heap.stack_state().code;
+    let expected = watch().sites.frame(code);
+    if !callstacks::walk_to_tell(entered, runtime, memprof, index, expected) {
+        return;
+    }
+    if let Some(frame) = entered.managed.chain.innermost() {
+        watch().sites.begins(code, frame);
+    }
+    if let Some(metadata) = TRACKER.allocated(entered, &allocation) {
         watch().lives.add(place, metadata.to_word(), is_young);
     }
 }
@@ -246,7 +281,7 @@ fn announce(entered: &mut Entered, (runtime, memprof): This, birth: Birth) {
 impl Memprof {
     /// Of the code that has called `caml_garbage_collection`.
     #[inline(always)]
-    fn lengths(&self) -> Lengths {
+    fn lengths(&self) -> Lengths<'static> {
         watch().sites.lengths(self.heap.stack_state().code, &self.descriptors)
     }
 }
@@ -262,50 +297,18 @@ impl Onward {
         if lengths.is_empty() {
             return Onward { function: memprof.poll, arguments: [0; 4] };
         }
-        let fields = Placed::Combined(lengths).words() as usize - 1;
+        let fields = Lengths::Many(lengths).words() as usize - 1;
         let arguments = [fields, TRACKED_AND_FROM_CAML, lengths.len(), lengths.as_ptr() as usize];
         Onward { function: memprof.allocate, arguments }
     }
 }
 
-impl<'a> Placed<'a> {
-    /// Words of a block, from what the compiler has left of it.
-    fn words_of(length: u8) -> u64 {
-        u64::from(length) + 2
-    }
-
-    /// Of all.
-    fn words(self) -> u64 {
-        match self {
-            Placed::Combined(lengths) => lengths.iter().copied().map(Self::words_of).sum(),
-            Placed::Single(words) => words,
-        }
-    }
-
-    /// The words of each, highest address first, and which one it is.
-    fn downwards(self) -> impl Iterator<Item = (Option<u32>, u64)> + use<'a> {
-        let (lengths, single) = match self {
-            Placed::Combined(lengths) => (lengths, None),
-            Placed::Single(words) => (&[][..], Some((None, words))),
-        };
-        let combined = lengths.iter().enumerate().rev();
-        combined.map(|(index, &length)| (Some(index as u32), Self::words_of(length))).chain(single)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::vec::Vec;
-
-    use super::*;
-
-    #[test]
-    fn blocks_are_passed_from_the_highest_address_downwards() {
-        let combined = Placed::Combined(&[0, 2, 9]);
-        assert_eq!(combined.words(), 2 + 4 + 11);
-        let blocks: Vec<_> = combined.downwards().collect();
-        assert_eq!(blocks, [(Some(2), 11), (Some(1), 4), (Some(0), 2)]);
-        let single = Placed::Single(5);
-        assert_eq!((single.words(), single.downwards().collect()), (5, Vec::from([(None, 5)])));
+impl Birth {
+    /// In the minor heap.
+    #[inline(always)]
+    fn young(place: u64, words: u64, samples: u64, index: Option<u32>) -> Birth {
+        let (source, manner) = (SourceKind::Minor, Manner::Plain);
+        let allocation = Allocation { size: (words - 1) * WORD, samples, source, manner };
+        Birth { place, allocation, index, is_young: true }
     }
 }

@@ -109,6 +109,7 @@ impl Table {
         &mut self.pairs.words_mut().as_chunks_mut().0[..self.length]
     }
 
+    #[inline(always)]
     fn push(&mut self, pair: [u64; 2]) {
         self.pairs.words_mut().as_chunks_mut().0[self.length] = pair;
         self.length += 1;

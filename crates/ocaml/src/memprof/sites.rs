@@ -1,8 +1,9 @@
-//! What OCaml code allocates where it asks for memory.
+//! What is known of the places where OCaml code asks for memory.
 //!
-//! The runtime's table of descriptors says it. But that has a word for each place to which a call returns, and the
-//! descriptors of a large program are megabytes: two waits for memory at nearly each sample. Most samples are
-//! where there were some before, so what these places allocate is kept close together, four places in a cache line.
+//! What it allocates there is said by the runtime's table of descriptors. But that has a word for each place to which a
+//! call returns, and the descriptors of a large program are megabytes: two waits for memory at nearly each sample. Most
+//! samples are where there were some before, so what these places allocate is kept close together, two places in a
+//! cache line. There is also by what number the recorder knows the place, with which the walk of the stack begins.
 //!
 //! It is kept for good: descriptors stay while their code does, and OCaml 4 unloads none.
 
@@ -13,77 +14,125 @@ const KEPT: usize = 1 << HASH_BITS;
 const HASH_BITS: u32 = 11;
 
 /// Blocks of a place that is kept.
-const FEW: usize = 7;
+const FEW: usize = 16;
 
 /// By the address to which the call for memory returns.
 pub(super) struct Sites([Site; KEPT]);
 
 /// No code at address 0 asks for memory.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 struct Site {
     code: u64,
+    frame: u32,
     blocks: Few,
 }
 
+/// Beyond the count they are 0.
 #[derive(Clone, Copy)]
-struct Few {
+pub(super) struct Few {
     lengths: [u8; FEW],
     count: u8,
 }
 
 /// Of the blocks that are allocated together, see [`Descriptors::allocations`].
 #[derive(Clone, Copy)]
-pub(super) struct Lengths(Known);
-
-#[derive(Clone, Copy)]
-enum Known {
+pub(super) enum Lengths<'a> {
     Few(Few),
-    Many(&'static [u8]),
+    Many(&'a [u8]),
 }
 
 impl Sites {
     /// None.
     pub(super) const fn new() -> Sites {
-        let none = Site { code: 0, blocks: Few { lengths: [0; FEW], count: 0 } };
+        let none = Site { code: 0, frame: 0, blocks: Few { lengths: [0; FEW], count: 0 } };
         Sites([none; KEPT])
     }
 
     /// Of the code that returns there.
     #[inline(always)]
-    pub(super) fn lengths(&mut self, code: u64, descriptors: &Descriptors) -> Lengths {
+    pub(super) fn lengths(&mut self, code: u64, descriptors: &Descriptors) -> Lengths<'static> {
         let site = &mut self.0[hash(code)];
-        if site.code == code {
-            Lengths(Known::Few(site.blocks))
-        } else {
-            look_up(site, code, descriptors)
+        if site.code == code { Lengths::Few(site.blocks) } else { look_up(site, code, descriptors) }
+    }
+
+    /// The number of the frame with which the walk there [`began`](Self::begins) last, or at another place of the same
+    /// hash; 0 if none is known.
+    #[inline(always)]
+    pub(super) fn frame(&self, code: u64) -> u32 {
+        self.0[hash(code)].frame
+    }
+
+    /// The walk there began with the frame of that number.
+    #[inline(always)]
+    pub(super) fn begins(&mut self, code: u64, frame: u32) {
+        let site = &mut self.0[hash(code)];
+        if site.frame != frame {
+            site.frame = frame;
         }
     }
 }
 
 #[inline(never)]
-fn look_up(site: &mut Site, code: u64, descriptors: &Descriptors) -> Lengths {
+fn look_up(site: &mut Site, code: u64, descriptors: &Descriptors) -> Lengths<'static> {
     let all = descriptors.allocations(code);
     if all.is_empty() || all.len() > FEW {
-        return Lengths(Known::Many(all));
+        return Lengths::Many(all);
     }
     let mut blocks = Few { lengths: [0; FEW], count: all.len() as u8 };
     blocks.lengths[..all.len()].copy_from_slice(all);
-    *site = Site { code, blocks };
-    Lengths(Known::Few(blocks))
+    *site = Site { code, frame: 0, blocks };
+    Lengths::Few(blocks)
 }
 
 fn hash(code: u64) -> usize {
     (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - HASH_BITS)) as usize
 }
 
-impl Lengths {
+impl Lengths<'_> {
+    /// The number of fields of each, less one, lowest address first.
     #[inline(always)]
-    pub(super) fn bytes(&self) -> &[u8] {
-        match &self.0 {
-            Known::Few(Few { lengths, count }) => lengths.get(..(*count).into()).unwrap_or(&[]),
-            Known::Many(all) => all,
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Lengths::Few(Few { lengths, count }) => lengths.get(..(*count).into()).unwrap_or(&[]),
+            Lengths::Many(all) => all,
         }
     }
+
+    /// The words of all.
+    #[inline(always)]
+    pub(super) fn words(&self) -> u64 {
+        match self {
+            Lengths::Few(few) => few.words(),
+            Lengths::Many(all) => words(all),
+        }
+    }
+
+    /// The words of each, highest address first, and which one it is.
+    #[inline(always)]
+    pub(super) fn downwards(&self) -> impl Iterator<Item = (u32, u64)> {
+        let blocks = self.bytes().iter().enumerate().rev();
+        blocks.map(|(index, &length)| (index as u32, words_of(length)))
+    }
+}
+
+impl Few {
+    #[inline(always)]
+    fn words(self) -> u64 {
+        let lengths: u64 = self.lengths.into_iter().map(u64::from).sum();
+        lengths + u64::from(self.count) * words_of(0)
+    }
+}
+
+/// Of all.
+#[inline(never)]
+fn words(lengths: &[u8]) -> u64 {
+    lengths.iter().copied().map(words_of).sum()
+}
+
+/// Of a block.
+fn words_of(length: u8) -> u64 {
+    u64::from(length) + 2
 }
 
 #[cfg(test)]
@@ -127,7 +176,12 @@ mod tests {
             let among = if round % 2 == 0 { 60 } else { CODES + 9 };
             let code = 8 * (1 + random.word() % among);
             let lengths = sites.lengths(code, &descriptors);
-            assert_eq!(lengths.bytes(), descriptors.allocations(code));
+            let allocations = descriptors.allocations(code);
+            assert_eq!(lengths.bytes(), allocations);
+            let words = allocations.iter().map(|&it| u64::from(it) + 2);
+            assert_eq!(lengths.words(), words.clone().sum::<u64>());
+            let downwards = words.enumerate().map(|(at, words)| (at as u32, words));
+            assert!(lengths.downwards().eq(downwards.collect::<Vec<_>>().into_iter().rev()));
         }
         let kept = sites.0.iter().filter(|site| site.code != 0).count();
         assert!(kept > KEPT / 2, "{kept}");
