@@ -113,11 +113,12 @@ impl Layouts {
         self.entries().get(number as usize).map_or(0, |entry| link(entry).size())
     }
 
-    /// A walk's first frame is likely to be that of this number, if there is one.
+    /// A walk's first frame is likely to be that of this number; 0, or one that is none, leaves all as it is.
     #[inline(always)]
     pub fn expect(&mut self, number: u32) {
         let entries = self.table().entries;
-        if let Some(&[code, _]) = entries.get(number as usize)
+        if number > 0
+            && let Some(&[code, _]) = entries.get(number as usize)
             && let follower = Follower::new(number, code)
             && let Some([_, first]) = entries.first_mut()
             && Link(*first).next() != follower
@@ -429,6 +430,9 @@ mod tests {
             let next = table.next(table.link(0), number.into());
             assert_eq!(next.map(|(place, _)| place), (1..6).contains(&number).then_some(number));
         }
+        // Nor have those that were none taken the place of one.
+        let link = layouts.table().link(0);
+        assert_eq!((link.next().of(5), link.other().of(3)), (Some(5), Some(3)));
     }
 
     #[test]

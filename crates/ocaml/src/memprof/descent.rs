@@ -1,7 +1,7 @@
 //! Which blocks are hit.
 //!
-//! To draw a gap is to touch a dozen cache lines of code and constants, none of which is in a cache when samples
-//! are rare. So gaps are drawn many at once, and a sample takes the next one from a row.
+//! To draw a gap is to touch cache lines of code and constants, none of which is in a cache when samples are rare. So
+//! gaps are drawn many at once, and a sample takes the next one from a row.
 
 use lifetrace_agent::random::Random;
 use lifetrace_agent::sampler::{Hits, Rate};
