@@ -12,6 +12,7 @@ use lifetrace_transport::message::{BacktraceDelta, Body, SourceKind};
 use lifetrace_transport::segment::{LostReason, Sources};
 
 use crate::backtrace::Backtraces;
+use crate::lock::Patience;
 use crate::managed::Managed;
 use crate::phase::{self, Phase, Start};
 use crate::random::Random;
@@ -159,6 +160,33 @@ fn hears_malloc(session: &Session) -> bool {
 pub fn is_busy() -> bool {
     // SAFETY: the pointer is this thread's own and stays mapped.
     thread::current().is_some_and(|thread| unsafe { (*thread).busy }) || is_excluded()
+}
+
+/// Does `work` with this thread busy, if it can be: a signal handler that interrupts it then passes through.
+pub fn while_busy<T>(work: impl FnOnce() -> T) -> T {
+    let Some(thread) = thread::current().filter(|_| !is_busy()) else { return work() };
+    // SAFETY: this thread's own, which stays mapped, and nobody refers to it now: it is not busy.
+    unsafe { (*thread).busy = true };
+    let result = work();
+    // SAFETY: as above; who finds it busy leaves it alone.
+    unsafe { (*thread).busy = false };
+    result
+}
+
+/// For how long a thread that has not entered may wait for a lock of the agent's.
+pub fn patience() -> Patience {
+    match phase::recording() {
+        _ if is_busy() => Patience::None,
+        Some(session) => session.patience(),
+        None => Patience::Short,
+    }
+}
+
+/// Counts an event that is lost, if this process is recorded.
+pub fn count_lost(reason: LostReason) {
+    if let Some(session) = phase::recording() {
+        session.header.count_lost(reason);
+    }
 }
 
 /// To be called by a thread of the recorder, first of all: it is never sampled, and never waits for the

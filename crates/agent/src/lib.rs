@@ -49,7 +49,6 @@ pub mod layouts;
 pub mod lock;
 pub mod managed;
 pub mod phase;
-pub mod placed;
 pub mod room;
 mod search;
 pub mod sender;

@@ -53,9 +53,7 @@ impl AtOnce {
 /// Which ring is a thread's, and how long to wait for it.
 #[inline]
 fn place(session: &Session, thread: ThreadId) -> (usize, Patience) {
-    let is_exact = session.header.settings().exact();
-    let patience = if is_exact { Patience::Long } else { Patience::Short };
-    (thread.0 as usize % session.ring_count(), patience)
+    (thread.0 as usize % session.ring_count(), session.patience())
 }
 
 /// In a forked child: whoever held a lock is in the parent.

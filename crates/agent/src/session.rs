@@ -10,6 +10,7 @@ use lifetrace_transport::handshake::{self, Hello, Origin, SOCKET_VARIABLE, Welco
 use lifetrace_transport::ring::{Ring, RingHeader};
 use lifetrace_transport::segment::{SegmentHeader, ring_offsets, segment_bytes};
 
+use crate::lock::Patience;
 use crate::sampler::Rate;
 use crate::sys::{self, Address};
 
@@ -132,6 +133,11 @@ impl Session {
     pub(crate) fn change_rate(&self, per_word: f64, first: u64) {
         self.changed_at.store(first, Ordering::Relaxed);
         self.changed.store(per_word.to_bits(), Ordering::Release);
+    }
+
+    /// For how long to wait for a lock of the agent's: where all is recorded nothing may be lost.
+    pub fn patience(&self) -> Patience {
+        if self.header.settings().exact() { Patience::Long } else { Patience::Short }
     }
 
     /// Number of rings in use.

@@ -11,9 +11,6 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-#[path = "loom/placed.rs"]
-mod placed;
-
 /// The checker's word, with the orderings of the real one.
 struct Checked(AtomicU32);
 

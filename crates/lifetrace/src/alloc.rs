@@ -3,7 +3,7 @@
 //! As long as there is no session, `alloc` and `dealloc` are the inner allocator's, and one instruction
 //! more ([`crate::detour`]). Otherwise, and `alloc_zeroed` and `realloc` always, they are jumps through
 //! pointers ([`crate::hooks`]): during a session to functions that count down the words, as the preload
-//! library's do, and that know a sampled block by its address.
+//! library's do, and that look a block up which may be a sample. Every block is the inner allocator's.
 //!
 //! The inner allocator of most programs is a type without contents. Then nobody has to be told where it
 //! is, and no instruction is spent on it: see [`Place`].
@@ -15,11 +15,12 @@ use std::ptr::NonNull;
 
 use lifetrace_agent::sampler::{WORD, words};
 use lifetrace_agent::tls;
-use lifetrace_native::region;
+use lifetrace_native::live::filter;
 
 use crate::detour;
 use crate::hooks::{self, Hooks, Table, Tables};
-use crate::sampled::{self, Inner};
+use crate::listening::Heard;
+use crate::sampled;
 
 /// A program's allocator, and around it what a session hears of it.
 ///
@@ -80,12 +81,6 @@ impl<A: GlobalAlloc> Alloc<A> {
             alloc_zeroed: Self::counting_zeroed as Zeroed<A> as *mut (),
             realloc: Self::counting_realloc as Reallocate<A> as *mut (),
         },
-        knowing: Table {
-            alloc: Self::plain_alloc as Allocate<A> as *mut (),
-            dealloc: Self::knowing_dealloc as Deallocate<A> as *mut (),
-            alloc_zeroed: Self::plain_zeroed as Zeroed<A> as *mut (),
-            realloc: Self::knowing_realloc as Reallocate<A> as *mut (),
-        },
     };
 
     #[inline(always)]
@@ -115,6 +110,12 @@ impl<A: GlobalAlloc> Alloc<A> {
 impl<A: GlobalAlloc> Alloc<A> {
     #[inline(never)]
     unsafe fn plain_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        unsafe { Self::allocate(size, align, place) }
+    }
+
+    #[inline(always)]
+    unsafe fn allocate(size: usize, align: usize, place: Place<A>) -> *mut u8 {
         // SAFETY: the caller's contract is the inner allocator's.
         unsafe {
             let inner = Self::inner(place);
@@ -149,7 +150,7 @@ impl<A: GlobalAlloc> Alloc<A> {
     }
 }
 
-/// Functions during a session, and of one that has ended but whose sampled blocks live on.
+/// Functions during a session.
 impl<A: GlobalAlloc> Alloc<A> {
     unsafe fn counting_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
         // SAFETY: the caller's contract, which is the inner allocator's.
@@ -157,26 +158,23 @@ impl<A: GlobalAlloc> Alloc<A> {
             if tls::take_of(hooks::epoch(), bytes_of_words(size)) {
                 return Self::hit_alloc(size, align, place);
             }
-            Self::plain_alloc(size, align, place)
+            Self::allocate(size, align, place)
         }
     }
 
     #[cold]
     #[inline(never)]
     unsafe fn hit_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+        let heard = Heard::new();
         // SAFETY: the caller's contract, which is the inner allocator's.
-        let host = unsafe { Inner::new(Self::inner(place), layout(size, align)) };
-        sampled::born(&host, |inner, layout| {
-            // SAFETY: as above.
-            unsafe { inner.alloc(layout) }
-        })
+        sampled::born(&heard, size, || unsafe { Self::plain_alloc(size, align, place) })
     }
 
     unsafe fn knowing_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
         // SAFETY: the caller's contract, which is the inner allocator's.
         unsafe {
-            if region::contains(block) {
-                return Self::sampled_dealloc(block, size, align, place);
+            if filter::may_be_sampled(block) {
+                return Self::known_dealloc(block, size, align, place);
             }
             Self::inner(place).dealloc(block, layout(size, align));
         }
@@ -184,9 +182,10 @@ impl<A: GlobalAlloc> Alloc<A> {
 
     #[cold]
     #[inline(never)]
-    unsafe fn sampled_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
-        // SAFETY: the caller's contract, for a block in the region.
-        unsafe { sampled::freed(&Inner::new(Self::inner(place), layout(size, align)), block) }
+    unsafe fn known_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
+        sampled::freed(block, size);
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        unsafe { Self::inner(place).dealloc(block, layout(size, align)) }
     }
 
     unsafe fn counting_zeroed(size: usize, align: usize, this: &Self) -> *mut u8 {
@@ -201,11 +200,9 @@ impl<A: GlobalAlloc> Alloc<A> {
     #[cold]
     #[inline(never)]
     fn hit_zeroed(&self, layout: Layout) -> *mut u8 {
-        let host = Inner::new(&self.inner, layout);
-        sampled::born_zeroed(&host, |inner, layout| {
-            // SAFETY: the caller's contract, which is the inner allocator's.
-            unsafe { inner.alloc_zeroed(layout) }
-        })
+        let heard = Heard::new();
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        sampled::born(&heard, layout.size(), || unsafe { self.inner.alloc_zeroed(layout) })
     }
 
     unsafe fn counting_realloc(
@@ -218,8 +215,8 @@ impl<A: GlobalAlloc> Alloc<A> {
         let added = words(new_size).saturating_sub(words(size));
         // SAFETY: the caller's contract, which is the inner allocator's.
         unsafe {
-            if region::contains(block) {
-                return this.sampled_realloc(block, layout(size, align), new_size);
+            if filter::may_be_sampled(block) {
+                return this.known_realloc(block, layout(size, align), new_size);
             }
             if added != 0 && tls::take_of(hooks::epoch(), (added * WORD) as usize) {
                 return this.hit_realloc(block, layout(size, align), new_size);
@@ -231,40 +228,24 @@ impl<A: GlobalAlloc> Alloc<A> {
     #[cold]
     #[inline(never)]
     unsafe fn hit_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        let host = Inner::new(&self.inner, layout);
-        // SAFETY: the caller's contract.
-        unsafe {
-            sampled::grown(&host, block, new_size, |inner| inner.realloc(block, layout, new_size))
-        }
-    }
-
-    unsafe fn knowing_realloc(
-        block: *mut u8,
-        size: usize,
-        align: usize,
-        new_size: usize,
-        this: &Self,
-    ) -> *mut u8 {
+        let heard = Heard::new();
         // SAFETY: the caller's contract, which is the inner allocator's.
-        unsafe {
-            if region::contains(block) {
-                return this.sampled_realloc(block, layout(size, align), new_size);
-            }
-            this.inner.realloc(block, layout(size, align), new_size)
-        }
+        let next = || unsafe { self.inner.realloc(block, layout, new_size) };
+        sampled::grown(&heard, layout.size(), new_size, next)
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn sampled_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller's contract, for a block in the region.
-        unsafe { sampled::resized(&Inner::new(&self.inner, layout), block, new_size) }
+    unsafe fn known_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let heard = Heard::new();
+        // SAFETY: the caller's contract, which is the inner allocator's.
+        let next = || unsafe { self.inner.realloc(block, layout, new_size) };
+        sampled::resized(&heard, block, layout.size(), new_size, next)
     }
 }
 
 // SAFETY: every pointer in `hooks` leads to one of the functions above, of the type that is called here.
-// A block is the inner allocator's, or one in the region, which is as large and as aligned as was asked
-// for; all functions that may meet one of the latter know it.
+// Every block is the inner allocator's, as it was asked for.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

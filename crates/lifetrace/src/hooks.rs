@@ -1,19 +1,13 @@
 //! Which functions an allocator's calls lead to. \[UNSAFE\]
 //!
 //! ```text
-//! plain ── a session is about to start ──▶ knowing ◀── it starts, it ends ──▶ counting
-//!   ▲                                         │
-//!   └── no session, and no sampled block ─────┘
+//! plain ── a session starts ──▶ counting ── it ends ──▶ plain
 //! ```
 //!
 //! The pointers of one allocator change one after the other while other threads call it, so any of them
-//! may meet any mixture for a moment, and some may still be in functions of long before. Two things must
-//! hold, and do:
-//!
-//! - *Who frees a sampled block knows it.* Calls take the [`detour`] by the pointers, and all pointers that
-//!   take blocks know, before the first one counts; and whoever places a sample has seen that
-//!   ([`Claim::new`]).
-//! - *Nobody places a sample once nobody knows any more*: see [`Placed`].
+//! may meet any mixture for a moment, and some may still be in functions of long before. That does no
+//! harm: every block is the inner allocator's, and whoever meets a sample looks whether there is a session.
+//! The functions that take blocks change first, so that hardly a death of a first sample is missed.
 //!
 //! All of this is of the program's global allocator. It is found by a call that it answers
 //! ([`find_global`]), since an allocator cannot know that it is one.
@@ -21,10 +15,9 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::hint::black_box;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use lifetrace_agent::lock::{Lock, Patience};
-use lifetrace_agent::placed::Placed;
 use lifetrace_agent::tls;
 
 use crate::detour;
@@ -50,7 +43,6 @@ pub(crate) struct Table {
 pub(crate) struct Tables {
     pub(crate) plain: Table,
     pub(crate) counting: Table,
-    pub(crate) knowing: Table,
 }
 
 // SAFETY: pointers to functions.
@@ -69,9 +61,6 @@ static CHANGE: Lock = Lock::new();
 
 /// Countdowns are of this epoch; see [`tls`].
 static EPOCH: AtomicUsize = AtomicUsize::new(0);
-
-/// Sampled blocks; asked under [`CHANGE`] whether they may be forgotten.
-static PLACED: Placed = Placed::new(AtomicUsize::new(0), AtomicUsize::new(0));
 
 impl Hooks {
     pub(crate) const fn new(tables: &'static Tables) -> Hooks {
@@ -105,7 +94,7 @@ impl Hooks {
         self.realloc.load(Ordering::Relaxed)
     }
 
-    /// The functions that take blocks first: where they know, nobody counts yet.
+    /// The functions that take blocks first.
     fn lead_to(&self, table: &Table) {
         self.dealloc.store(table.dealloc, Ordering::Release);
         self.realloc.store(table.realloc, Ordering::Release);
@@ -115,6 +104,25 @@ impl Hooks {
 }
 
 /// The epoch now.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(crate) fn epoch() -> usize {
+    let epoch;
+    // SAFETY: reads one word, whole, as a relaxed load would; a compiler looks its address up first, which
+    // lies in this program or library.
+    unsafe {
+        std::arch::asm!(
+            "mov {epoch}, qword ptr [rip + {word}]",
+            epoch = out(reg) epoch,
+            word = sym EPOCH,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    epoch
+}
+
+/// The epoch now.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
 pub(crate) fn epoch() -> usize {
     EPOCH.load(Ordering::Relaxed)
@@ -154,87 +162,32 @@ fn global() -> Option<&'static Hooks> {
     unsafe { GLOBAL.load(Ordering::Acquire).as_ref() }
 }
 
-/// A session is about to start: from now on sampled blocks are known.
-pub(crate) fn know() {
-    change(Patience::Long, |hooks| {
-        PLACED.want();
-        detour::open();
-        hooks.lead_to(&hooks.tables.knowing);
-    });
-}
-
 /// From now on blocks are counted, at the rate of now. The process is recorded already.
 pub(crate) fn count() {
-    change(Patience::Long, |hooks| {
+    change(|hooks| {
         EPOCH.fetch_add(1, Ordering::Release);
+        detour::open();
         hooks.lead_to(&hooks.tables.counting);
     });
 }
 
-/// From now on no thread begins to count.
+/// From now on calls lead straight to the inner allocator.
 pub(crate) fn count_no_more() {
-    change(Patience::Long, |hooks| hooks.lead_to(&hooks.tables.knowing));
-}
-
-/// The process is not recorded any more, or not after all.
-pub(crate) fn let_go() {
-    PLACED.want_no_more();
-    rest_if_possible();
-}
-
-/// If there are no sampled blocks, and are not going to be, calls lead straight to the inner allocator.
-fn rest_if_possible() {
-    change(Patience::Short, |hooks| {
-        if PLACED.may_be_forgotten() {
-            hooks.lead_to(&hooks.tables.plain);
-            detour::close();
-        }
+    change(|hooks| {
+        hooks.lead_to(&hooks.tables.plain);
+        detour::close();
     });
 }
 
-/// In a forked child, which has one thread and is not recorded. Threads of the parent that were about to
-/// place samples are taken to have done so.
+/// In a forked child, which has one thread and is not recorded.
 pub(crate) fn reset_after_fork() {
     CHANGE.reset();
     count_no_more();
-    let_go();
 }
 
-fn change(patience: Patience, work: impl FnOnce(&Hooks)) {
-    let held = CHANGE.acquire(patience);
+fn change(work: impl FnOnce(&Hooks)) {
+    let held = CHANGE.acquire(Patience::Long);
     if let Some((_held, hooks)) = held.zip(global()) {
         work(hooks);
-    }
-}
-
-/// A sampled block's part in [`PLACED`], from before it is placed until it is freed.
-#[derive(Debug)]
-pub(crate) struct Claim;
-
-impl Claim {
-    /// To be made before the session is looked at.
-    pub(crate) fn new() -> Claim {
-        // What led here may be of a session that this thread has seen nothing else of.
-        fence(Ordering::Acquire);
-        PLACED.claim();
-        Claim
-    }
-
-    /// The claim of a block that lives.
-    pub(crate) fn keep(self) {
-        std::mem::forget(self);
-    }
-
-    /// That of a block which was placed with one.
-    pub(crate) fn of_placed() -> Claim {
-        Claim
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if PLACED.release() {
-            rest_if_possible();
-        }
     }
 }

@@ -86,9 +86,8 @@ pub(crate) fn start(
     if !linked::prepare() {
         return Err(Error::NoMemory);
     }
-    hooks::know();
     let is_recorded = audience.as_ref().is_none_or(|audience| audience.is_recorded);
-    let running = run(options, audience).inspect_err(|_| hooks::let_go())?;
+    let running = run(options, audience)?;
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let output = options.output.template().unwrap_or_default().into();
     let is_elsewhere = running.collector().is_none();
@@ -243,7 +242,6 @@ impl Current {
     fn end(self, at_exit: bool) -> Result<Summary, Error> {
         hooks::count_no_more();
         let outcome = self.running.end();
-        hooks::let_go();
         let shortfall = listening::end(at_exit);
         Ok(Summary::of(outcome)?.with(shortfall))
     }

@@ -1,9 +1,9 @@
 //! C++ operator new and delete. \[UNSAFE\]
 //!
 //! libstdc++ and libc++ implement them by malloc and free, which we hear anyway: then these functions
-//! only jump on. Allocators that programs bring (jemalloc, tcmalloc) implement them directly: then the
-//! block is counted here. Which it is, is found out by trying: does the next `operator new` move this
-//! thread's countdown?
+//! only jump on. Allocators that programs bring (jemalloc, tcmalloc) implement them directly, or some of
+//! them: then the block is counted here. Which it is, is found out by trying each: does the next
+//! `operator new` move this thread's countdown?
 //!
 //! There may be no next definition in the link order, when a C program loads a C++ plugin with a
 //! runtime of its own scope. It is then looked for, at the first call, in each loaded module.
@@ -18,22 +18,48 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use lifetrace_agent::sampler::footprint;
 use lifetrace_agent::tls;
 
-use crate::interpose::{Malloc, sampled_or};
+use crate::interpose::{freed, sampled};
+use crate::live::filter;
+use crate::modules;
 use crate::next::{NEXT, comes_by_our_malloc, lookup};
-use crate::{modules, region, sample};
 
-/// Whether the next operators bypass malloc, so that we count here.
+/// Whether some of the next operators bypass malloc, and so free.
 static BYPASS: AtomicBool = AtomicBool::new(false);
 
 /// An operator's next definition.
 struct Operator {
     symbol: &'static CStr,
     next: AtomicPtr<c_void>,
+    /// It gives memory, and not by way of malloc: we count here.
+    bypasses: AtomicBool,
 }
 
 impl Operator {
     const fn new(symbol: &'static CStr) -> Self {
-        Operator { symbol, next: AtomicPtr::new(core::ptr::null_mut()) }
+        let next = AtomicPtr::new(core::ptr::null_mut());
+        Operator { symbol, next, bypasses: AtomicBool::new(false) }
+    }
+
+    #[inline(always)]
+    fn bypasses(&self) -> bool {
+        self.bypasses.load(Ordering::Relaxed)
+    }
+
+    /// Finds out whether it goes through malloc, by `new`, which calls it.
+    fn try_out(&self, new: impl FnOnce(*mut c_void) -> *mut u8, delete: &CStr, alignment: usize) {
+        let Some(next) = lookup(self.symbol) else { return };
+        let heard = comes_by_our_malloc(|| {
+            let block = new(next);
+            if let Some(delete) = lookup(delete) {
+                // SAFETY: the operator that matches it; one that takes no alignment does not look at it.
+                unsafe {
+                    let delete: unsafe extern "C" fn(*mut u8, usize) = core::mem::transmute(delete);
+                    delete(block, alignment);
+                }
+            }
+        });
+        self.bypasses.store(!heard, Ordering::Relaxed);
+        BYPASS.fetch_or(!heard, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -51,19 +77,6 @@ impl Operator {
     }
 }
 
-/// Finds out whether operator new goes through malloc. To be called once, when the next malloc is
-/// known.
-pub fn resolve() {
-    let (Some(new), Some(delete)) = (lookup(c"_Znwm"), lookup(c"_ZdlPv")) else { return };
-    // SAFETY: the operators' types; the block is deleted by the operator that matches its new.
-    let heard = comes_by_our_malloc(|| unsafe {
-        let new: unsafe extern "C" fn(usize) -> *mut u8 = core::mem::transmute(new);
-        let delete: unsafe extern "C" fn(*mut u8) = core::mem::transmute(delete);
-        delete(new(1));
-    });
-    BYPASS.store(!heard, Ordering::Relaxed);
-}
-
 /// There is no C++ runtime to be found, so nobody who could throw.
 #[cold]
 #[inline(never)]
@@ -78,27 +91,51 @@ fn plain_malloc(size: usize, alignment: usize) -> *mut u8 {
 }
 
 macro_rules! operators_new {
-    ($($name:ident = $symbol:literal (size $(, $argument:ident: $kind:ty)*) aligned to $alignment:expr;)*) => {$(
-        /// # Safety
-        /// As C++'s.
-        #[inline(always)]
-        pub unsafe extern "C" fn $name(size: usize $(, $argument: $kind)*) -> *mut u8 {
-            static OPERATOR: Operator = Operator::new($symbol);
-            let next = move || match OPERATOR.next() {
-                // SAFETY: the definition of this operator has this type; the caller's contract.
-                Some(next) => unsafe {
-                    let next: unsafe extern "C" fn(usize $(, $kind)*) -> *mut u8 =
-                        core::mem::transmute(next);
-                    next(size $(, $argument)*)
-                },
-                None => plain_malloc(size, $alignment),
-            };
-            if BYPASS.load(Ordering::Relaxed) && tls::take(footprint(size)) {
-                return sampled_or(size, $alignment, next);
+    ($($name:ident = $symbol:literal (size $(, $argument:ident: $kind:ty = $trial:expr)*)
+        aligned to $alignment:expr, deleted by $delete:literal;)*) => {
+        $(
+            /// # Safety
+            /// As C++'s.
+            #[inline(always)]
+            pub unsafe extern "C" fn $name(size: usize $(, $argument: $kind)*) -> *mut u8 {
+                let operator = &next_operators::$name;
+                let next = move || match operator.next() {
+                    // SAFETY: the definition of this operator has this type; the caller's contract.
+                    Some(next) => unsafe {
+                        let next: unsafe extern "C" fn(usize $(, $kind)*) -> *mut u8 =
+                            core::mem::transmute(next);
+                        next(size $(, $argument)*)
+                    },
+                    None => plain_malloc(size, $alignment),
+                };
+                if operator.bypasses() && tls::take(footprint(size)) {
+                    return sampled(size, next);
+                }
+                next()
             }
-            next()
+        )*
+
+        mod next_operators {
+            use super::Operator;
+            $(pub(super) static $name: Operator = Operator::new($symbol);)*
         }
-    )*};
+
+        /// Finds out which operators go through malloc. To be called once, when the next malloc is known.
+        pub fn resolve() {
+            $(
+                $(let $argument: $kind = $trial;)*
+                let new = |next: *mut c_void| {
+                    // SAFETY: the definition of this operator has this type.
+                    unsafe {
+                        let next: unsafe extern "C" fn(usize $(, $kind)*) -> *mut u8 =
+                            core::mem::transmute(next);
+                        next(1 $(, $argument)*)
+                    }
+                };
+                next_operators::$name.try_out(new, $delete, $alignment);
+            )*
+        }
+    };
 }
 
 macro_rules! operators_delete {
@@ -110,8 +147,8 @@ macro_rules! operators_delete {
             static OPERATOR: Operator = Operator::new($symbol);
             // SAFETY: the definition of this operator has this type; the caller's contract.
             unsafe {
-                if region::contains(block) && sample::freed(&Malloc, block) {
-                    return;
+                if BYPASS.load(Ordering::Relaxed) && filter::may_be_sampled(block) {
+                    freed(block);
                 }
                 let Some(next) = OPERATOR.next() else { return NEXT.free()(block) };
                 let next: unsafe extern "C" fn(*mut u8 $(, $kind)*) =
@@ -122,17 +159,26 @@ macro_rules! operators_delete {
     )*};
 }
 
+/// What `std::nothrow` is: nothing.
+const NOTHROW: *const u8 = core::ptr::dangling();
+
 operators_new! {
-    _Znwm = c"_Znwm" (size) aligned to 16;
-    _Znam = c"_Znam" (size) aligned to 16;
-    _ZnwmRKSt9nothrow_t = c"_ZnwmRKSt9nothrow_t" (size, tag: *const u8) aligned to 16;
-    _ZnamRKSt9nothrow_t = c"_ZnamRKSt9nothrow_t" (size, tag: *const u8) aligned to 16;
-    _ZnwmSt11align_val_t = c"_ZnwmSt11align_val_t" (size, alignment: usize) aligned to alignment;
-    _ZnamSt11align_val_t = c"_ZnamSt11align_val_t" (size, alignment: usize) aligned to alignment;
+    _Znwm = c"_Znwm" (size) aligned to 16, deleted by c"_ZdlPv";
+    _Znam = c"_Znam" (size) aligned to 16, deleted by c"_ZdaPv";
+    _ZnwmRKSt9nothrow_t = c"_ZnwmRKSt9nothrow_t" (size, tag: *const u8 = NOTHROW)
+        aligned to 16, deleted by c"_ZdlPv";
+    _ZnamRKSt9nothrow_t = c"_ZnamRKSt9nothrow_t" (size, tag: *const u8 = NOTHROW)
+        aligned to 16, deleted by c"_ZdaPv";
+    _ZnwmSt11align_val_t = c"_ZnwmSt11align_val_t" (size, alignment: usize = 64)
+        aligned to alignment, deleted by c"_ZdlPvSt11align_val_t";
+    _ZnamSt11align_val_t = c"_ZnamSt11align_val_t" (size, alignment: usize = 64)
+        aligned to alignment, deleted by c"_ZdaPvSt11align_val_t";
     _ZnwmSt11align_val_tRKSt9nothrow_t = c"_ZnwmSt11align_val_tRKSt9nothrow_t"
-        (size, alignment: usize, tag: *const u8) aligned to alignment;
+        (size, alignment: usize = 64, tag: *const u8 = NOTHROW)
+        aligned to alignment, deleted by c"_ZdlPvSt11align_val_t";
     _ZnamSt11align_val_tRKSt9nothrow_t = c"_ZnamSt11align_val_tRKSt9nothrow_t"
-        (size, alignment: usize, tag: *const u8) aligned to alignment;
+        (size, alignment: usize = 64, tag: *const u8 = NOTHROW)
+        aligned to alignment, deleted by c"_ZdaPvSt11align_val_t";
 }
 
 operators_delete! {

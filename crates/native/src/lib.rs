@@ -4,16 +4,16 @@
 //!
 //! The exported functions of the malloc family ([`interpose`]) take a block's footprint from the
 //! thread's countdown and jump to the *next* allocator in the program's link order ([`next`]).
-//! When the countdown ends, the block is a sample ([`sample`]): it is placed in a range of
-//! addresses of its own, the [`region`], so that `free` knows it by a subtraction and a comparison; its
-//! backtrace is captured ([`unwind`]), and it is announced. A sample's header leads to its
-//! *extents*: which of its words were hit when they were allocated, and under which name.
+//! When the countdown ends, the block that the next allocator gives is a sample ([`sample`]): its
+//! backtrace is captured ([`unwind`]), it is announced, and entered by its address in the table of
+//! [`live`] samples, with its *extents*: which of its words were hit when they were allocated, and under
+//! which name. Nothing in the block or before it is ours.
 //!
 //! ```text
 //! malloc ─ countdown ─┬─ jump to next malloc
-//!                     └─ region block, backtrace, Allocation ──▶ ring
-//! free ─── in region? ┬─ jump to next free
-//!                     └─ Release of each extent, block back to the region ──▶ ring
+//!                     └─ next malloc, backtrace, table, Allocation ──▶ ring
+//! free ─── filter ────┬─ jump to next free
+//!                     └─ in the table? Release of each extent ──▶ ring; next free
 //! ```
 //!
 //! # realloc
@@ -24,12 +24,10 @@
 //!
 //! # Threads and locks
 //!
-//! No lock is held while the unwinder or the loader is called; every wait is bounded; a `free`
-//! never waits (a block whose heap is busy is handed to the next holder of its lock).
+//! No lock is held while the unwinder, the loader or the next allocator is called; every wait is bounded.
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `heap/{mod,range,runs,spans}`, `interpose`,
-//! `jemalloc/*`, `modules`, `next`, `region`, `sample`, `sandbox`, `signal_frame`, `start`, `totals`,
-//! `unwind/*`.
+//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `interpose`, `jemalloc/*`, `live/{mod,filter}`,
+//! `modules`, `next`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
 
 #![no_std]
 #![cfg_attr(test, allow(clippy::undocumented_unsafe_blocks, reason = "tests own what they touch"))]
@@ -40,17 +38,15 @@ extern crate std;
 
 pub mod arena;
 pub mod boot;
-pub mod classes;
 pub mod cxx;
 pub mod executable;
 pub mod forks;
-pub mod heap;
 pub mod interpose;
 pub mod jemalloc;
 pub mod linked;
+pub mod live;
 pub mod modules;
 pub mod next;
-pub mod region;
 pub mod sample;
 pub mod sandbox;
 mod signal_frame;

@@ -6,16 +6,18 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use lifetrace_agent::room;
 
 use crate::unwind::engine;
-use crate::{executable, modules, region};
+use crate::{arena, executable, live, modules};
 
-/// Does once what samples need; whether there is memory for them. One thread at a time.
+/// Does what a session's samples need; whether there is memory for them. Those of an earlier session are
+/// forgotten. One thread at a time.
 pub fn prepare() -> bool {
     static PREPARED: AtomicBool = AtomicBool::new(false);
     if !PREPARED.swap(true, Ordering::Relaxed) {
         modules::share_with_program();
         engine::prepare();
     }
-    region::prepare()
+    live::clear();
+    arena::prepare()
 }
 
 /// Finds out, once, where the main thread's stack is and which program this is. One thread at a time.

@@ -5,7 +5,7 @@
 //! known, so that no call ever tests a pointer.
 
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::tls;
 
@@ -71,12 +71,38 @@ table! {
     valloc: Allocate = boot::valloc;
     pvalloc: Allocate = boot::valloc;
     malloc_usable_size: unsafe extern "C" fn(*mut u8) -> usize = boot::malloc_usable_size;
+    free_sized: unsafe extern "C" fn(*mut u8, usize) = free_sized;
+    free_aligned_sized: unsafe extern "C" fn(*mut u8, usize, usize) = free_aligned_sized;
+}
+
+/// Whether the next `malloc_usable_size` is of the allocator that the next `malloc` is of. A program may
+/// bring an allocator without one, and then never ask; another one's might crash on its blocks.
+static TELLS_USABLE_SIZE: AtomicBool = AtomicBool::new(false);
+
+/// Whether blocks of the next allocator may be asked for their usable size.
+pub(crate) fn tells_usable_size() -> bool {
+    TELLS_USABLE_SIZE.load(Ordering::Relaxed)
+}
+
+/// Where the next allocator does not have it.
+unsafe extern "C" fn free_sized(block: *mut u8, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.free()(block) }
+}
+
+/// Where the next allocator does not have it.
+unsafe extern "C" fn free_aligned_sized(block: *mut u8, _alignment: usize, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { NEXT.free()(block) }
 }
 
 impl Next {
     /// Looks all functions up. To be called once, while the process has a single thread.
     pub fn resolve(&self) {
         self.look_up();
+        let object = |function: *const c_void| totals::object_of(function);
+        let tells = object(self.malloc() as _) == object(self.malloc_usable_size() as _);
+        TELLS_USABLE_SIZE.store(tells, Ordering::Relaxed);
         boot::stay_if_used(self);
         jemalloc::resolve();
         totals::resolve();

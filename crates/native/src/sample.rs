@@ -1,18 +1,22 @@
 //! The life of a sampled block: born, resized, freed. \[UNSAFE\]
 //!
-//! Everything here is off the fast path. Each function enters the agent's guard for as long as it
-//! works; a block whose thread is busy (a signal handler interrupted the agent) passes through, and
-//! what is missed thereby is counted.
+//! Everything here is off the fast path. A block is the next allocator's in any case: it is allocated and
+//! freed as it would be without us, and never while this thread is in the agent, as the next allocator
+//! may be a library that allocates itself, or an operator that throws. So a sample has two steps: the hits
+//! are [drawn](draw), and when there is a block, it is [announced](born).
+//!
+//! Each function enters the agent's guard for as long as it works; where the thread is busy (a signal handler
+//! interrupted the agent), what is missed thereby is counted.
 
 use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
-use lifetrace_agent::phase::Start;
+use lifetrace_agent::phase::{self, Start};
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
 use lifetrace_agent::tls;
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::message::{Manner, MemoryKind, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
-use crate::region::{self, Block, Extent, Fresh};
+use crate::live::{self, Block, Extent, Taken, filter};
 use crate::{totals, unwind};
 
 /// No allocator grants more.
@@ -38,22 +42,14 @@ pub trait Ear {
     }
 }
 
-/// Who hears of blocks, and the allocator beneath: whose blocks are no samples.
-pub trait Host {
-    /// Who hears.
-    fn ear(&self) -> &impl Ear;
-
-    /// A block of the next allocator, or null.
-    fn allocate(&self, size: usize, alignment: usize) -> *mut u8;
-
-    /// Frees a block that the program has not freed.
-    ///
-    /// # Safety
-    /// The caller owns `old`, a block of the next allocator of so many usable bytes, and gives it up.
-    unsafe fn give_up(&self, old: *mut u8, old_bytes: usize);
+/// How often words that are about to be allocated are hit, and in which session.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn {
+    hits: u64,
+    session: u32,
 }
 
-/// A block's new words, as they are announced.
+/// Words of a block, as they are announced.
 #[derive(Clone, Copy, Debug)]
 struct Birth {
     first: u64,
@@ -62,25 +58,28 @@ struct Birth {
     bytes: u64,
 }
 
-/// What a new block, or one that grows, is when the countdown went below zero for it.
-#[derive(Clone, Copy, Debug)]
-pub enum Born {
-    /// A sample, and here it is.
-    Sample(Fresh),
-    /// A sample for which the region has no room: see [`counted_as_lost`].
-    NoRoom,
-    /// None.
-    Pass,
+/// To be called when the countdown went below zero for `size` bytes that the program asks for: whether they
+/// are hit.
+#[cold]
+pub fn draw(ear: &impl Ear, size: usize) -> Option<Drawn> {
+    let (entered, hits) = hit(ear, size)?;
+    Some(Drawn { hits: hits.count, session: entered.session().number })
 }
 
-/// To be called when the countdown went below zero for a new block of `size` bytes.
+/// Announces a new block of `size` bytes for which hits were drawn. `mark` is what its allocator says of it
+/// now, and will say when it is freed.
 #[cold]
-pub fn born(ear: &impl Ear, size: usize, alignment: usize) -> Born {
-    let Some((mut entered, hits)) = hit(ear, size) else { return Born::Pass };
-    let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
-    let birth = Birth { first: 0, words: words(size), hits: hits.count, bytes: size as u64 };
-    announce(ear, &mut entered, fresh.block, birth);
-    Born::Sample(fresh)
+pub fn born(ear: &impl Ear, drawn: Drawn, address: *mut u8, size: usize, mark: usize) {
+    let birth = Birth { first: 0, words: words(size), hits: drawn.hits, bytes: size as u64 };
+    begin(ear, drawn, address, Block::new(size, mark), birth);
+}
+
+/// Announces words for which hits were drawn, and which a realloc has `added` to a block that was no sample
+/// before. It has `size` bytes now.
+#[cold]
+pub fn grown(ear: &impl Ear, drawn: Drawn, address: *mut u8, added: u64, size: usize, mark: usize) {
+    let birth = growth(words(size).saturating_sub(added), added, drawn.hits);
+    begin(ear, drawn, address, Block::new(size, mark), birth);
 }
 
 /// To be called when the countdown went below zero for `size` bytes that no allocator sees. If they are a
@@ -116,172 +115,139 @@ pub fn promoted(ear: &impl Ear, sample: SampleId) {
     }
 }
 
-/// Counts a sample that found no room in the region, if the next allocator had some for it.
+/// To be called before a block that [may be a sample](filter::may_be_sampled) is freed. `mark` is asked for
+/// if it is one.
 #[cold]
-pub fn counted_as_lost(block: *mut u8) -> *mut u8 {
-    if !block.is_null()
-        && let Entry::Recording(entered) = guard::enter()
-    {
-        entered.session().header.count_lost(LostReason::RegionFull);
+pub fn freed(ear: &impl Ear, address: *mut u8, mark: impl FnOnce() -> usize) {
+    if let Some(block) = lift(ear, address, mark) {
+        ended(ear, block);
     }
-    block
 }
 
-/// To be called when the countdown went below zero for the words that a realloc to `size` bytes adds
-/// to a block of the next allocator. If the growth is a sample, the block has moved to its new place.
-///
-/// # Safety
-/// `old` is a block of the next allocator with `old_bytes` usable bytes, and the caller gives it up
-/// if the result is a sample.
+/// Takes a block that [may be a sample](filter::may_be_sampled) out of the table, before the program resizes
+/// it. `None` if it is no sample: also if the sample that was there has been freed without our hearing it,
+/// which shows by another `mark`. Then it is reported now, and counted.
 #[cold]
-pub unsafe fn grown(
-    host: &impl Host,
-    old: *mut u8,
-    old_bytes: usize,
-    added: u64,
-    size: usize,
-    alignment: usize,
-) -> Born {
-    let hit = hit(host.ear(), (added * WORD) as usize);
-    let Some((mut entered, hits)) = hit else { return Born::Pass };
-    let Some(fresh) = region::allocate(size, alignment) else { return Born::NoRoom };
-    let first = words(size) - added;
-    announce(host.ear(), &mut entered, fresh.block, growth(first, added, hits));
-    drop(entered);
-    let new = fresh.block.address();
-    // SAFETY: both have that many bytes; the old one is given up by contract.
-    unsafe {
-        core::ptr::copy_nonoverlapping(old, new, old_bytes.min(size));
-        host.give_up(old, old_bytes);
-    }
-    Born::Sample(fresh)
-}
-
-/// To be called when the countdown went below zero for words that were added to a block of the next
-/// allocator without moving it. If they are hit, `undo` takes them away again; whether it did. What it
-/// can't is counted as lost.
-#[cold]
-pub fn hit_in_vain(ear: &impl Ear, added: u64, undo: impl FnOnce() -> bool) -> bool {
-    let Some((entered, _)) = hit(ear, (added * WORD) as usize) else { return false };
-    let undone = undo();
-    if !undone {
-        entered.session().header.count_lost(LostReason::RegionFull);
-    }
-    undone
-}
-
-/// Frees what may be a sampled block; false if it is none (any more), so not ours to free.
-///
-/// # Safety
-/// `address` is in the region and comes from the program's call of free.
-#[cold]
-pub unsafe fn freed(ear: &impl Ear, address: *mut u8) -> bool {
-    // SAFETY: by contract.
-    let Some(block) = (unsafe { Block::at(address) }) else { return false };
-    if !block.claim() {
-        return false;
-    }
-    match enter_started(ear) {
-        Entry::Recording(mut entered) => {
-            end(block, |extent| release(ear, &mut entered, extent.sample))
-        }
-        _ => end(block, |extent| ear.died_unheard(SampleId(extent.sample))),
-    }
-    true
-}
-
-/// Gives a sampled block the size `size`, in place or elsewhere; null when there is no memory, and
-/// then the block is as before. `alignment` is a power of two.
-///
-/// # Safety
-/// The caller owns `block`, and gives it up unless the result is null.
-#[cold]
-pub unsafe fn resized(host: &impl Host, block: Block, size: usize, alignment: usize) -> *mut u8 {
-    let Some(place) = place_for(block, size, alignment) else {
-        // SAFETY: the caller's.
-        return unsafe { leave_region(host, block, size, alignment) };
-    };
-    settle(host.ear(), place, size);
-    place.address()
-}
-
-/// Gives a sampled block the size `size` where it is; whether that worked. The caller owns it.
-#[cold]
-pub fn resized_in_place(ear: &impl Ear, block: Block, size: usize) -> bool {
-    let fits = size <= block.capacity() || block.fit(size);
-    if fits {
-        settle(ear, block, size);
-    }
-    fits
-}
-
-/// Says what a new size means for the samples of a block that has room for it.
-fn settle(ear: &impl Ear, block: Block, size: usize) {
-    let (old_words, new_words) = (words(block.size()), words(size));
-    block.resize(size);
-    if new_words < old_words {
-        shrink(ear, block, new_words, size);
-    } else if new_words > old_words {
-        grow(ear, block, old_words, new_words - old_words);
-    }
-}
-
-/// Where a block of the new size goes, with its contents and extents: in place if that fits and does
-/// not waste memory, or can be made to, or if there is no other place.
-fn place_for(block: Block, size: usize, alignment: usize) -> Option<Block> {
-    let capacity = block.capacity();
-    let is_snug = size <= capacity && capacity - size <= size / 4 + 64;
-    let is_aligned = (block.address() as usize).is_multiple_of(alignment);
-    if is_aligned && (is_snug || block.fit(size)) {
+pub fn lift(ear: &impl Ear, address: *mut u8, mark: impl FnOnce() -> usize) -> Option<Block> {
+    let block = take(address)?;
+    if block.mark == mark() {
         return Some(block);
     }
-    let Some(fresh) = region::allocate(size, alignment) else {
-        return (is_aligned && size <= capacity).then_some(block);
-    };
-    let place = fresh.block;
-    let kept = block.size().min(size);
-    // SAFETY: both blocks have that many bytes, and are distinct.
-    unsafe { core::ptr::copy_nonoverlapping(block.address(), place.address(), kept) };
-    // The sizes are compared later: until then the new place has the old size.
-    let old_size = block.size();
-    block.hand_extents_to(place);
-    if block.claim() {
-        // SAFETY: claimed, and its extents have moved.
-        unsafe { block.release() };
+    if let Entry::Recording(mut entered) = enter_started(ear) {
+        end_late(ear, &mut entered, &block);
     }
-    place.resize(old_size);
-    Some(place)
+    None
 }
 
-/// The region is full: the block moves to the next allocator, and ends as a sample.
-///
-/// # Safety
-/// As for [`resized`].
-unsafe fn leave_region(host: &impl Host, block: Block, size: usize, alignment: usize) -> *mut u8 {
-    let new = host.allocate(size, alignment);
-    if !new.is_null() {
-        // SAFETY: both have that many bytes; the old one is given up.
-        unsafe {
-            core::ptr::copy_nonoverlapping(block.address(), new, block.size().min(size));
-            counted_as_lost(new);
-            freed(host.ear(), block.address());
+/// A sampled block that was [lifted](lift) has not been resized after all.
+#[cold]
+pub fn put_back(ear: &impl Ear, address: *mut u8, block: Block) {
+    enter_table(ear, address, block);
+}
+
+/// A sampled block that was [lifted](lift) is no more.
+#[cold]
+pub fn ended(ear: &impl Ear, block: Block) {
+    match enter_started(ear) {
+        Entry::Recording(mut entered) => block.each(|it| release(ear, &mut entered, it.sample)),
+        _ => block.each(|it| ear.died_unheard(SampleId(it.sample))),
+    }
+}
+
+/// A sampled block that was [lifted](lift) is at `address` now, and has another size.
+#[cold]
+pub fn resized(ear: &impl Ear, mut block: Block, address: *mut u8, size: usize, mark: usize) {
+    let (old_words, new_words) = (words(block.size), words(size));
+    (block.size, block.mark) = (size, mark);
+    if new_words < old_words {
+        shrink(ear, &mut block, new_words);
+    } else if new_words > old_words {
+        grow(ear, &mut block, old_words, new_words - old_words);
+    }
+    if !block.is_empty() {
+        enter_table(ear, address, block);
+    }
+}
+
+/// Announces a block of which words were hit, unless the session in which that was drawn is over.
+fn begin(ear: &impl Ear, drawn: Drawn, address: *mut u8, mut block: Block, birth: Birth) {
+    let Entry::Recording(mut entered) = enter_started(ear) else { return };
+    if entered.session().number != drawn.session {
+        return;
+    }
+    end_predecessor(ear, &mut entered, address);
+    announce(ear, &mut entered, &mut block, birth);
+    if !block.is_empty() {
+        insert(ear, &mut entered, address, block);
+    }
+}
+
+fn enter_table(ear: &impl Ear, address: *mut u8, block: Block) {
+    match enter_started(ear) {
+        Entry::Recording(mut entered) => {
+            end_predecessor(ear, &mut entered, address);
+            insert(ear, &mut entered, address, block);
+        }
+        _ => {
+            if let Err(block) = live::insert(address as usize, block, guard::patience()) {
+                block.each(|it| ear.died_unheard(SampleId(it.sample)));
+            }
         }
     }
-    new
 }
 
-fn grow(ear: &impl Ear, block: Block, first: u64, added: u64) {
+/// A new block is where a sample was of whose death nobody has told.
+fn end_predecessor(ear: &impl Ear, entered: &mut Entered, address: *mut u8) {
+    if filter::may_be_sampled(address)
+        && let Taken::Block(block) = live::take(address as usize, entered.session().patience())
+    {
+        end_late(ear, entered, &block);
+    }
+}
+
+/// Reports a death that came earlier, we don't know when.
+fn end_late(ear: &impl Ear, entered: &mut Entered, block: &Block) {
+    block.each(|it| {
+        release(ear, entered, it.sample);
+        if phase::of_this_session(it.sample) {
+            entered.session().header.count_lost(LostReason::DeathUnheard);
+        }
+    });
+}
+
+/// A block without an entry would seem to live for ever, so its samples are said to be none.
+fn insert(ear: &impl Ear, entered: &mut Entered, address: *mut u8, block: Block) {
+    if let Err(block) = live::insert(address as usize, block, entered.session().patience()) {
+        block.each(|it| release(ear, entered, it.sample));
+        entered.session().header.count_lost(LostReason::NoBlockRecord);
+    }
+}
+
+/// Takes a block out of the table. A signal handler that comes in between finds the thread busy.
+fn take(address: *mut u8) -> Option<Block> {
+    let patience = guard::patience();
+    match guard::while_busy(|| live::take(address as usize, patience)) {
+        Taken::Block(block) => Some(block),
+        Taken::None => None,
+        Taken::Busy => {
+            guard::count_lost(LostReason::Reentrant);
+            None
+        }
+    }
+}
+
+fn grow(ear: &impl Ear, block: &mut Block, first: u64, added: u64) {
     let bytes = (added * WORD) as usize;
     if !tls::take(bytes) {
         return;
     }
     if let Some((mut entered, hits)) = hit(ear, bytes) {
-        announce(ear, &mut entered, block, growth(first, added, hits));
+        announce(ear, &mut entered, block, growth(first, added, hits.count));
     }
 }
 
 /// Ends the extents beyond `kept` words, and announces again what is left of one that is cut.
-fn shrink(ear: &impl Ear, block: Block, kept: u64, size: usize) {
+fn shrink(ear: &impl Ear, block: &mut Block, kept: u64) {
     let Entry::Recording(mut entered) = enter_started(ear) else { return };
     let mut cut = None;
     block.retain(|extent| {
@@ -299,19 +265,19 @@ fn shrink(ear: &impl Ear, block: Block, kept: u64, size: usize) {
     let rate = entered.session().rate();
     let hits = rate.thin(&mut entered.random, cut.hits, words, cut.words);
     if hits > 0 {
-        let bytes = if cut.first == 0 { size as u64 } else { words * WORD };
+        let bytes = if cut.first == 0 { block.size as u64 } else { words * WORD };
         announce(ear, &mut entered, block, Birth { first: cut.first, words, hits, bytes });
     }
 }
 
-fn growth(first: u64, words: u64, hits: Hits) -> Birth {
-    Birth { first, words, hits: hits.count, bytes: words * WORD }
+fn growth(first: u64, words: u64, hits: u64) -> Birth {
+    Birth { first, words, hits, bytes: words * WORD }
 }
 
 /// Captures the backtrace, and says that some words of `block` are a sample. If that does not get
 /// through, they are none.
 #[inline(never)]
-fn announce(ear: &impl Ear, entered: &mut Entered, block: Block, birth: Birth) {
+fn announce(ear: &impl Ear, entered: &mut Entered, block: &mut Block, birth: Birth) {
     unwind::capture(entered, ear.own_stack());
     let Birth { first, words, hits, bytes } = birth;
     let allocation = Allocation {
@@ -326,19 +292,8 @@ fn announce(ear: &impl Ear, entered: &mut Entered, block: Block, birth: Birth) {
         && !block.attach(Extent { sample, first, words, hits })
     {
         release(ear, entered, sample);
-        entered.session().header.count_lost(LostReason::RegionFull);
+        entered.session().header.count_lost(LostReason::NoBlockRecord);
     }
-}
-
-/// Ends a claimed block and all its extents. The caller is inside the agent if it can be, so that a
-/// signal handler which comes in between finds the thread busy.
-fn end(block: Block, mut say: impl FnMut(&Extent)) {
-    block.retain(|extent| {
-        say(extent);
-        false
-    });
-    // SAFETY: claimed by the caller, and there are no extents left.
-    unsafe { block.release() };
 }
 
 fn release(ear: &impl Ear, entered: &mut Entered, sample: u64) {
@@ -364,19 +319,10 @@ fn hit(ear: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
     }
     for _ in 0..2 {
         match guard::countdown_ended(words(size)) {
-            Countdown::Hit(entered, hits) => {
-                region::heap().age(bytes_for(&entered, hits));
-                return Some((entered, hits));
-            }
+            Countdown::Hit(entered, hits) => return Some((entered, hits)),
             Countdown::Start(start) => ear.start(start),
             Countdown::Pass => return None,
         }
     }
     None
-}
-
-/// What the program has allocated for so many hits, on average.
-fn bytes_for(entered: &Entered, hits: Hits) -> usize {
-    let rate = entered.session().rate().probability();
-    ((hits.count * WORD) as f64 / rate) as usize
 }

@@ -14,7 +14,7 @@ use lifetrace_transport::message::{Body, NoticeKind};
 
 use crate::next::{NEXT, comes_by_our_malloc};
 use crate::unwind::engine;
-use crate::{arena, cxx, executable, forks, modules, region, sandbox};
+use crate::{arena, cxx, executable, forks, live, modules, sandbox};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -40,6 +40,10 @@ pub fn start(start: Start) {
     }
     // In another C library than glibc the agent is not at home.
     let Some(atfork) = atfork().filter(|_| arena::prepare()) else { return start.finish(false) };
+    if start.origin() == Origin::Fork {
+        // Of a child that was made without the help of libc, nobody else has done it.
+        live::abandon();
+    }
     let Some(session) = start.connect() else { return start.finish(false) };
     if start.origin() == Origin::Exec && session.header.settings().follow_children == 0 {
         hide_from_children();
@@ -49,11 +53,7 @@ pub fn start(start: Start) {
         modules::prepare();
         register(atfork);
     }
-    let has_region = region::prepare();
     start.finish(true);
-    if !has_region {
-        notice(NoticeKind::NoRegion);
-    }
 }
 
 /// The library's constructor.

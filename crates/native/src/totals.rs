@@ -22,9 +22,8 @@ use lifetrace_agent::guard::Entered;
 use lifetrace_agent::sys;
 use lifetrace_transport::message::Body;
 
-use crate::heap::Totals;
 use crate::next::{NEXT, comes_by_our_malloc, lookup};
-use crate::{region, signal_frame};
+use crate::signal_frame;
 
 /// Between two questions, in nanoseconds of the monotonic clock.
 const INTERVAL: u64 = 100_000_000;
@@ -40,6 +39,13 @@ static MALLCTL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// How to ask tcmalloc, or null.
 static PROPERTY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// What an allocator has handed out, and what it has, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Totals {
+    in_use: usize,
+    held: usize,
+}
 
 type Mallctl =
     unsafe extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
@@ -81,11 +87,8 @@ fn tell(entered: &mut Entered) {
     comes_by_our_malloc(|| totals = ask());
     let took = sys::now().0.saturating_sub(now);
     DUE.fetch_max(now.saturating_add(took.saturating_mul(SPARING)), Ordering::Relaxed);
-    if let Some((theirs, ours)) = totals.zip(region::heap().totals()) {
-        entered.send(Body::AllocatorTotals {
-            in_use: (theirs.in_use + ours.in_use) as u64,
-            held: (theirs.held + ours.held) as u64,
-        });
+    if let Some(Totals { in_use, held }) = totals {
+        entered.send(Body::AllocatorTotals { in_use: in_use as u64, held: held as u64 });
     }
 }
 
@@ -95,7 +98,7 @@ fn in_signal_handler(entered: &Entered) -> bool {
 }
 
 /// The first address of the object file that an address belongs to.
-fn object_of(address: *const c_void) -> *const c_void {
+pub(crate) fn object_of(address: *const c_void) -> *const c_void {
     // SAFETY: all-zero is a valid Dl_info, which the call fills.
     unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();

@@ -39,11 +39,11 @@ mod tests {
 
     #[test]
     fn only_what_has_grown_is_told() {
-        let before = Losses([0, 3, 0, 5, 0, 0, 0]);
-        let now = Losses([2, 3, 0, 9, 0, 0, 0]);
+        let before = Losses([0, 3, 0, 5, 0, 0, 0, 0]);
+        let now = Losses([2, 3, 0, 9, 0, 0, 0, 0]);
         let lost =
             |reason: LostReason, count| Fact::Lost(Lost { reason: reason.code().into(), count });
-        let expected = [lost(LostReason::RingFull, 2), lost(LostReason::RegionFull, 4)];
+        let expected = [lost(LostReason::RingFull, 2), lost(LostReason::NoBlockRecord, 4)];
         assert_eq!(now.facts_since(&before).collect::<Vec<_>>(), expected);
         assert_eq!(now.facts_since(&now).count(), 0);
         assert_eq!((now.total(), now.by_reason().len()), (14, 3));

@@ -7,8 +7,6 @@ use lifetrace_transport::message::NoticeKind;
 pub enum Notice {
     /// The program defines its own malloc, ahead of ours.
     OwnAllocator,
-    /// No memory for the region of sampled blocks.
-    NoRegion,
     /// An OCaml runtime without a sampler, or one that is not known.
     UnknownOCaml,
     /// The OCaml heap is left to the Memtrace that the program has linked in.
@@ -29,9 +27,8 @@ pub enum Notice {
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Notice; 10] = [
+    pub const ALL: [Notice; 9] = [
         Notice::OwnAllocator,
-        Notice::NoRegion,
         Notice::UnknownOCaml,
         Notice::Memtrace,
         Notice::OwnMemprof,
@@ -46,7 +43,6 @@ impl Notice {
     pub fn code(self) -> &'static str {
         match self {
             Notice::OwnAllocator => "own-allocator",
-            Notice::NoRegion => "no-region",
             Notice::UnknownOCaml => "ocaml-without-sampler",
             Notice::Memtrace => "ocaml-memtrace",
             Notice::OwnMemprof => "ocaml-own-memprof",
@@ -63,7 +59,6 @@ impl From<NoticeKind> for Notice {
     fn from(kind: NoticeKind) -> Notice {
         match kind {
             NoticeKind::OwnAllocator => Notice::OwnAllocator,
-            NoticeKind::NoRegion => Notice::NoRegion,
             NoticeKind::UnknownOCaml => Notice::UnknownOCaml,
             NoticeKind::Memtrace => Notice::Memtrace,
             NoticeKind::OwnMemprof => Notice::OwnMemprof,

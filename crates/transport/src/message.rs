@@ -83,8 +83,6 @@ impl MemoryKind {
 pub enum NoticeKind {
     /// The program defines its own malloc, ahead of ours: nothing of it can be heard.
     OwnAllocator = 0,
-    /// No memory for the region of sampled blocks: nothing is sampled.
-    NoRegion = 1,
     /// An OCaml runtime whose version has no statistical memory profiler (5.0 to 5.2, before 4.11), or
     /// which is not known: its heap is not sampled.
     UnknownOCaml = 2,
@@ -103,9 +101,8 @@ pub enum NoticeKind {
 
 impl NoticeKind {
     /// All of them.
-    pub const ALL: [NoticeKind; 7] = [
+    pub const ALL: [NoticeKind; 6] = [
         NoticeKind::OwnAllocator,
-        NoticeKind::NoRegion,
         NoticeKind::UnknownOCaml,
         NoticeKind::Memtrace,
         NoticeKind::OwnMemprof,

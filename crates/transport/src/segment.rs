@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::ring::RingHeader;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -86,26 +86,30 @@ pub enum LostReason {
     RingBusy = 1,
     /// The allocation was made by a signal handler that interrupted the agent.
     Reentrant = 2,
-    /// The region of sampled blocks had no room.
-    RegionFull = 3,
+    /// No memory for the agent's record of a sampled block.
+    NoBlockRecord = 3,
     /// No memory for the agent's record of the thread.
     NoThreadRecord = 4,
     /// The thread was at the end of its stack.
     NoStack = 5,
     /// No memory for the agent's record of a managed frame, or there are too many.
     NoFrameRecord = 6,
+    /// A block was freed by somebody whom the agent does not hear; its death was told when that was
+    /// found out, at the latest when its address came back.
+    DeathUnheard = 7,
 }
 
 impl LostReason {
     /// All of them, in the order of the counters.
-    pub const ALL: [LostReason; 7] = [
+    pub const ALL: [LostReason; 8] = [
         LostReason::RingFull,
         LostReason::RingBusy,
         LostReason::Reentrant,
-        LostReason::RegionFull,
+        LostReason::NoBlockRecord,
         LostReason::NoThreadRecord,
         LostReason::NoStack,
         LostReason::NoFrameRecord,
+        LostReason::DeathUnheard,
     ];
 
     /// For programs.
@@ -114,10 +118,11 @@ impl LostReason {
             LostReason::RingFull => "ring-full",
             LostReason::RingBusy => "ring-busy",
             LostReason::Reentrant => "reentrant",
-            LostReason::RegionFull => "region-full",
+            LostReason::NoBlockRecord => "no-block-record",
             LostReason::NoThreadRecord => "no-thread-record",
             LostReason::NoStack => "no-stack",
             LostReason::NoFrameRecord => "no-frame-record",
+            LostReason::DeathUnheard => "death-unheard",
         }
     }
 
@@ -127,10 +132,11 @@ impl LostReason {
             LostReason::RingFull => "ring full",
             LostReason::RingBusy => "ring busy",
             LostReason::Reentrant => "in a signal handler that interrupted the agent",
-            LostReason::RegionFull => "no room for sampled blocks",
+            LostReason::NoBlockRecord => "no memory for the record of a block",
             LostReason::NoThreadRecord => "no memory for the record of a thread",
             LostReason::NoStack => "at the end of a thread's stack",
             LostReason::NoFrameRecord => "no memory for the record of a frame",
+            LostReason::DeathUnheard => "blocks freed unheard, whose deaths were told late",
         }
     }
 }

@@ -69,7 +69,7 @@ fn losses_are_counted_by_reason() {
     header.count_lost(LostReason::NoThreadRecord);
     header.count_lost(LostReason::NoThreadRecord);
     let counts = LostReason::ALL.map(|reason| header.lost(reason));
-    assert_eq!(counts, [1, 0, 0, 0, 2, 0, 0]);
+    assert_eq!(counts, [1, 0, 0, 0, 2, 0, 0, 0]);
     let descriptions: HashSet<_> = LostReason::ALL.map(LostReason::description).into();
     assert_eq!(descriptions.len(), LostReason::ALL.len());
 }

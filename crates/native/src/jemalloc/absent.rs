@@ -5,8 +5,8 @@
 
 use core::ffi::c_int;
 
+use super::QUANTUM;
 use super::{Wish, zero};
-use crate::classes::QUANTUM;
 use crate::next::NEXT;
 
 /// # Safety

@@ -23,10 +23,10 @@ use core::ffi::c_int;
 use lifetrace_agent::sampler::{WORD, footprint, words};
 use lifetrace_agent::tls;
 
-use crate::interpose::{Malloc, block_or, can_align, free, sampled_or, words_of_usable, zeroed_or};
+use crate::interpose::{Malloc, freed, resized, sampled, usable};
+use crate::live::filter;
 use crate::next::table;
-use crate::region::{self, Block};
-use crate::sample::{self, Born};
+use crate::sample;
 
 type Query = unsafe extern "C" fn(*const u8, c_int) -> usize;
 
@@ -40,6 +40,9 @@ table! {
     sdallocx: unsafe extern "C" fn(*mut u8, usize, c_int) = absent::sdallocx;
     nallocx: unsafe extern "C" fn(usize, c_int) -> usize = absent::nallocx;
 }
+
+/// The alignment of all blocks, in bytes.
+const QUANTUM: usize = 16;
 
 /// What flags ask for.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +60,6 @@ impl Wish {
         let flags = flags as u32;
         Wish { alignment: 1 << (flags & 63), zero: flags & 64 != 0, any_arena: flags >> 20 == 0 }
     }
-
-    fn can_be_sampled(self) -> bool {
-        self.any_arena && can_align(self.alignment)
-    }
 }
 
 /// Looks the next definitions up.
@@ -73,39 +72,26 @@ pub(crate) fn resolve() {
 pub unsafe extern "C" fn mallocx(size: usize, flags: c_int) -> *mut u8 {
     // SAFETY: the caller's contract.
     let next = || unsafe { NEXT.mallocx()(size, flags) };
-    let wish = Wish::of(flags);
-    if !wish.can_be_sampled() || !tls::take(footprint(size)) {
-        return next();
-    }
-    if wish.zero {
-        zeroed_or(size, wish.alignment, next)
+    if Wish::of(flags).any_arena && tls::take(footprint(size)) {
+        sampled(size, next)
     } else {
-        sampled_or(size, wish.alignment, next)
+        next()
     }
 }
 
 /// # Safety
 /// As jemalloc's.
 pub unsafe extern "C" fn rallocx(block: *mut u8, size: usize, flags: c_int) -> *mut u8 {
-    let wish = Wish::of(flags);
     // SAFETY: the caller's contract, here and below.
     unsafe {
-        if region::contains(block) {
-            return rallocx_sampled(block, size, flags);
-        }
-        let usable = NEXT.sallocx()(block, flags);
-        let added = words(size).saturating_sub(words_of_usable(usable));
         let next = || NEXT.rallocx()(block, size, flags);
-        if added == 0 || !wish.can_be_sampled() || !tls::take((added * WORD) as usize) {
-            return next();
+        if Wish::of(flags).any_arena {
+            return resized(block, size, next);
         }
-        let born = sample::grown(&Malloc, block, usable, added, size, wish.alignment);
-        let is_sample = matches!(born, Born::Sample(_));
-        let new = block_or(born, next);
-        if is_sample && wish.zero {
-            zero(new, usable, size);
+        if filter::may_be_sampled(block) {
+            freed(block);
         }
-        new
+        next()
     }
 }
 
@@ -114,19 +100,24 @@ pub unsafe extern "C" fn rallocx(block: *mut u8, size: usize, flags: c_int) -> *
 pub unsafe extern "C" fn xallocx(block: *mut u8, size: usize, extra: usize, flags: c_int) -> usize {
     // SAFETY: the caller's contract, here and below.
     unsafe {
-        if region::contains(block) {
-            return xallocx_sampled(block, size, extra, flags);
-        }
-        let usable = NEXT.sallocx()(block, flags);
-        let new = NEXT.xallocx()(block, size, extra, flags);
-        let added = words(new).saturating_sub(words(usable));
-        if added == 0 || !Wish::of(flags).any_arena || !tls::take((added * WORD) as usize) {
+        let next = || NEXT.xallocx()(block, size, extra, flags);
+        if filter::may_be_sampled(block)
+            && let Some(sample) = sample::lift(&Malloc, block, || usable(block))
+        {
+            let new = next();
+            // Smaller than asked for, it has stayed as it was; more than asked for is the allocator's rounding.
+            let asked = new.clamp(size, size.saturating_add(extra));
+            let size = if new < size { sample.size } else { asked };
+            sample::resized(&Malloc, sample, block, size, usable(block));
             return new;
         }
-        // What was added is hit. It cannot be a sample where it is: the block stays as it was, as it
-        // may, and the program gets its memory in another way.
-        let undo = || NEXT.xallocx()(block, usable, 0, flags) <= usable;
-        if sample::hit_in_vain(&Malloc, added, undo) { usable } else { new }
+        let old = NEXT.sallocx()(block, flags);
+        let new = next();
+        let added = words(new).saturating_sub(words(old));
+        if added != 0 && Wish::of(flags).any_arena && tls::take((added * WORD) as usize) {
+            grown_in_place(block, added, new);
+        }
+        new
     }
 }
 
@@ -134,19 +125,19 @@ pub unsafe extern "C" fn xallocx(block: *mut u8, size: usize, extra: usize, flag
 /// As jemalloc's.
 pub unsafe extern "C" fn sallocx(block: *const u8, flags: c_int) -> usize {
     // SAFETY: the caller's contract.
-    unsafe {
-        match live(block.cast_mut()) {
-            Some(block) => block.size(),
-            None => NEXT.sallocx()(block, flags),
-        }
-    }
+    unsafe { NEXT.sallocx()(block, flags) }
 }
 
 /// # Safety
 /// As jemalloc's.
 pub unsafe extern "C" fn dallocx(block: *mut u8, flags: c_int) {
     // SAFETY: the caller's contract.
-    unsafe { if region::contains(block) { free(block) } else { NEXT.dallocx()(block, flags) } }
+    unsafe {
+        if filter::may_be_sampled(block) {
+            freed(block);
+        }
+        NEXT.dallocx()(block, flags)
+    }
 }
 
 /// # Safety
@@ -154,7 +145,10 @@ pub unsafe extern "C" fn dallocx(block: *mut u8, flags: c_int) {
 pub unsafe extern "C" fn sdallocx(block: *mut u8, size: usize, flags: c_int) {
     // SAFETY: the caller's contract.
     unsafe {
-        if region::contains(block) { free(block) } else { NEXT.sdallocx()(block, size, flags) }
+        if filter::may_be_sampled(block) {
+            freed(block);
+        }
+        NEXT.sdallocx()(block, size, flags)
     }
 }
 
@@ -165,48 +159,14 @@ pub unsafe extern "C" fn nallocx(size: usize, flags: c_int) -> usize {
     unsafe { NEXT.nallocx()(size, flags) }
 }
 
+/// The countdown has ended for words that were added to a block, which is no sample, where it is.
 #[cold]
-unsafe fn rallocx_sampled(address: *mut u8, size: usize, flags: c_int) -> *mut u8 {
-    let wish = Wish::of(flags);
-    // SAFETY: the caller's contract. A block that is not live is the next allocator's to judge.
-    unsafe {
-        let Some(block) = live(address) else { return NEXT.rallocx()(address, size, flags) };
-        if size > isize::MAX as usize || !can_align(wish.alignment) {
-            return core::ptr::null_mut();
-        }
-        let old = block.size();
-        let new = sample::resized(&Malloc, block, size.max(1), wish.alignment);
-        if wish.zero && !new.is_null() {
-            zero(new, old, size);
-        }
-        new
+unsafe fn grown_in_place(block: *mut u8, added: u64, size: usize) {
+    if let Some(drawn) = sample::draw(&Malloc, (added * WORD) as usize) {
+        // SAFETY: by contract, a block of the next allocator.
+        let mark = unsafe { usable(block) };
+        sample::grown(&Malloc, drawn, block, added, size, mark);
     }
-}
-
-#[cold]
-unsafe fn xallocx_sampled(address: *mut u8, size: usize, extra: usize, flags: c_int) -> usize {
-    // SAFETY: the caller's contract, here and below.
-    let Some(block) = (unsafe { live(address) }) else {
-        // SAFETY: as above.
-        return unsafe { NEXT.xallocx()(address, size, extra, flags) };
-    };
-    let old = block.size();
-    let most = size.saturating_add(extra).min(isize::MAX as usize);
-    if !sample::resized_in_place(&Malloc, block, most) {
-        sample::resized_in_place(&Malloc, block, size);
-    }
-    if Wish::of(flags).zero {
-        // SAFETY: the block is the caller's and has the size that it says.
-        unsafe { zero(address, old, block.size()) };
-    }
-    block.size()
-}
-
-/// # Safety
-/// As for [`Block::at`], if the address is in the region.
-unsafe fn live(address: *mut u8) -> Option<Block> {
-    // SAFETY: by contract.
-    if region::contains(address) { unsafe { Block::at(address) } } else { None }
 }
 
 /// Makes the bytes from `from` to `to` zero, if there are any.

@@ -59,6 +59,13 @@ pub fn c_library(name: &str) -> PathBuf {
     })
 }
 
+/// A shared library in C, compiled with one more option.
+pub fn c_library_with(name: &str, option: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("lib{name}{option}.so"), |source| {
+        gcc(source, &["-shared", "-fPIC", option])
+    })
+}
+
 /// A program in C that is linked with a library.
 pub fn c_with_library(name: &str, library: &str) -> PathBuf {
     let library = c_library(library);
