@@ -10,7 +10,7 @@
 //!
 //! The functions are "C" because the next `operator new` may throw through them.
 
-#![allow(non_snake_case, reason = "C++ mangled names")]
+#![allow(non_snake_case, non_upper_case_globals, reason = "C++ mangled names")]
 
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
