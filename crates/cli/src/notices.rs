@@ -1,6 +1,23 @@
 //! What a user should know of a trace, in words. The codes are those that the recorder writes; a trace of
 //! a later version may have others, which are shown as they are.
 
+use crate::human;
+
+/// The code of deaths that were told late; nothing else of them is missing.
+pub const DEATH_UNHEARD: &str = "death-unheard";
+
+/// That so many events are not in the trace, for a reason that a trace names by a code, or that they are late.
+pub fn lost(code: &str, count: u64) -> String {
+    let events = human::count(count as f64);
+    match code {
+        DEATH_UNHEARD => format!(
+            "{events} blocks were freed past the agent (by a function of the C library's own, for \
+             one): they died some time before the trace says so"
+        ),
+        _ => format!("{events} events were lost before they reached the trace ({code})"),
+    }
+}
+
 /// What goes on after the program's name.
 pub fn of_program(code: &str) -> Option<&'static str> {
     Some(match code {

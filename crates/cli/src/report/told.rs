@@ -198,10 +198,7 @@ impl<'a> Told<'a> {
     /// What makes the numbers less than the truth.
     pub fn shortcomings(&self) -> impl Iterator<Item = String> {
         let lost = self.lost.iter().filter(|(_, count)| **count > 0);
-        let lost = lost.map(|(reason, count)| {
-            let count = human::count(*count as f64);
-            format!("{count} events were lost before they reached the trace ({reason})")
-        });
+        let lost = lost.map(|(reason, count)| notices::lost(reason, *count));
         let truncated = (self.truncated_backtraces > 0).then(|| {
             let count = human::count(self.truncated_backtraces as f64);
             format!("{count} backtraces were too deep: their outermost frames are missing")

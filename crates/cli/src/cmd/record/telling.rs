@@ -187,9 +187,12 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
              has what was recorded before"
         )
     });
-    let losses = session.lost.iter().map(|(reason, count)| {
-        let count = human::count(*count as f64);
-        format!("{path}: lost {count} events: {}", reason.description())
+    let losses = session.lost.iter().map(|(reason, count)| match reason.code() {
+        code @ notices::DEATH_UNHEARD => format!("{path}: {}", notices::lost(code, *count)),
+        _ => {
+            let count = human::count(*count as f64);
+            format!("{path}: lost {count} events: {}", reason.description())
+        }
     });
     let notices = session.notices.iter().filter(|notice| is_news(notice)).filter_map(|notice| {
         let words = notices::of_program(notice.code())?;
