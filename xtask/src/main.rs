@@ -52,6 +52,9 @@ usage: cargo xtask COMMAND
                   appends to benchmarks/record/caches
   bench lines     which cache lines a sample of OCaml's heap touches; appends to benchmarks/record/lines
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
+  bench churn [PAIRS]
+                  resident memory after long use, under four allocators; appends to
+                  benchmarks/record/churn
   bench arena     instructions of the fast paths of arenas, with sampling and without; appends to
                   benchmarks/record/arena
   bench draws     cost of drawing a gap between samples; appends to benchmarks/record/draws
@@ -96,6 +99,8 @@ fn main() -> Result<()> {
         ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),
         ["bench", "pair"] => bench::pair::run(),
+        ["bench", "churn"] => bench::churn::run(None),
+        ["bench", "churn", pairs] => bench::churn::run(Some(pairs)),
         ["bench", "trace"] => bench::trace::run(None),
         ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),
         ["bench", "report"] => bench::report::run(false),

@@ -9,6 +9,7 @@ pub mod arena;
 mod at_once;
 pub mod caches;
 mod callgrind;
+pub mod churn;
 pub mod draws;
 mod heaptrack;
 mod inputs;
