@@ -7,6 +7,7 @@
 
 mod compare;
 mod cpython;
+mod friends;
 mod junit;
 mod kills;
 mod package;
@@ -30,6 +31,9 @@ pub fn run(words: &[&str]) -> Result<()> {
         ["stress"] => stress::run(10),
         ["stress", "--minutes", minutes] => stress::run(minutes.parse().context("--minutes N")?),
         ["kills"] => kills::run(),
-        _ => bail!("soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills"),
+        ["friends"] => friends::run(),
+        _ => bail!(
+            "soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills, soak friends"
+        ),
     }
 }
