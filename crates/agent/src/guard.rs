@@ -1,12 +1,14 @@
 //! Being inside the agent: at most once per thread. \[UNSAFE\]
 //!
 //! A hook enters for as long as it works on a sample. A signal handler that interrupts it and
-//! allocates finds the thread busy and passes through; so would an allocation of our own, if there
-//! were one. WARNING for future authors: what runs between [`enter`] and the drop of [`Entered`]
-//! must not wait for a lock that a thread may hold while it allocates (the loader's above all).
+//! allocates finds the thread busy and passes through; so does an allocation by what we call ourselves. The
+//! thread is marked before anything else happens, be it its first time
+//! ([`ENTERING`](crate::thread::ENTERING)) or a later one. WARNING for future authors: what runs between
+//! [`enter`] and the drop of [`Entered`] must not wait for a lock that a thread may hold while it allocates
+//! (the loader's above all).
 
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use lifetrace_transport::message::{BacktraceDelta, Body, SourceKind};
 use lifetrace_transport::segment::{LostReason, Sources};
@@ -19,7 +21,7 @@ use crate::room::{Room, Space};
 use crate::sampler::{Hits, WORD};
 use crate::sender::{AtOnce, Speaker};
 use crate::session::Session;
-use crate::thread::{self, COUNTING, EXCLUDED, Thread};
+use crate::thread::{self, COUNTING, ENTERING, EXCLUDED, Thread};
 use crate::{sys, tls};
 
 /// Nobody allocates so many words.
@@ -91,12 +93,13 @@ pub fn enter_at_ease() -> Option<Entered> {
     if state.busy || state.introduced_to != session.number {
         return None;
     }
+    state.busy = true;
+    compiler_fence(Ordering::SeqCst);
     let space = state.room.below(sys::stack_pointer());
     if space != Space::Ample {
-        sys::set_errno(errno);
+        state.busy = false;
         return None;
     }
-    state.busy = true;
     Some(Entered { thread, session, errno, space, at_once: None })
 }
 
@@ -157,8 +160,12 @@ fn hears_malloc(session: &Session) -> bool {
 
 /// Whether this thread is inside the agent, or none of the program's.
 pub fn is_busy() -> bool {
-    // SAFETY: the pointer is this thread's own and stays mapped.
-    thread::current().is_some_and(|thread| unsafe { (*thread).busy }) || is_excluded()
+    match tls::state() {
+        0 | COUNTING => false,
+        ENTERING | EXCLUDED => true,
+        // SAFETY: the pointer is this thread's own and stays mapped.
+        thread => unsafe { (*(thread as *const Thread)).busy },
+    }
 }
 
 /// To be called by a thread of the recorder, first of all: it is never sampled, and never waits for the
@@ -296,20 +303,20 @@ impl Entered {
     fn with(session: &'static Session, space: impl FnOnce(&mut Room) -> Space) -> Option<Self> {
         let known = thread::current();
         let thread = known.or_else(|| Self::acquire(session))?;
-        // SAFETY: this thread's own, and not busy: nobody else refers to it; so is its `errno`.
-        let errno = unsafe { *(*thread).errno };
-        // SAFETY: as above.
-        let space = space(unsafe { &mut (*thread).room });
+        // SAFETY: this thread's own, and not busy before: nobody else refers to it; so is its `errno`.
+        let (errno, space) = unsafe {
+            (*thread).busy = true;
+            compiler_fence(Ordering::SeqCst);
+            (*(*thread).errno, space(&mut (*thread).room))
+        };
+        let mut entered = Entered { thread, session, errno, space, at_once: None };
         if space == Space::None {
             session.header.count_lost(LostReason::NoStack);
-            sys::set_errno(errno);
             return None;
         }
-        // SAFETY: as above.
-        unsafe { (*thread).busy = true };
-        let mut entered = Entered { thread, session, errno, space, at_once: None };
         if known.is_none() {
-            sys::call_at_thread_end();
+            // What libc allocates for it is not the program's.
+            tls::aside(sys::call_at_thread_end);
         }
         if entered.introduced_to != session.number {
             entered.introduce();
@@ -317,20 +324,23 @@ impl Entered {
         Some(entered)
     }
 
-    /// Gives this thread its record; `errno` stays.
+    /// Gives this thread its record. Until it has that, it is marked as on its way in.
     #[cold]
     fn acquire(session: &'static Session) -> Option<*mut Thread> {
-        let errno = sys::errno();
-        if tls::state() == 0 {
+        let before = tls::state();
+        tls::set_state(ENTERING);
+        compiler_fence(Ordering::SeqCst);
+        if before == 0 {
             // It is here before it has allocated: to free, or for a managed runtime.
             tls::set_countdown(first_gap(session) * WORD as i64);
         }
         let thread = thread::acquire(session.header.settings().seed);
-        if thread.is_none() {
+        let Some(thread) = thread else {
             session.header.count_lost(LostReason::NoThreadRecord);
-        }
-        sys::set_errno(errno);
-        thread
+            tls::set_state(before);
+            return None;
+        };
+        Some(thread)
     }
 
     /// Says who this thread is to a session that has not heard of it.
