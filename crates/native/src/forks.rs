@@ -24,7 +24,6 @@ pub extern "C" fn before() {
 
 /// After it, in the parent.
 pub extern "C" fn after() {
-    modules::reopen();
     let thaws: [fn(); 3] = [modules::thaw, || arena::heap().thaw(), || region::heap().thaw()];
     for (thaw, frozen) in thaws.into_iter().zip(&FROZEN) {
         if frozen.swap(false, Ordering::Relaxed) {
@@ -35,7 +34,7 @@ pub extern "C" fn after() {
 
 /// After it, in the child.
 pub extern "C" fn in_child() {
-    modules::reset_after_fork();
+    modules::thaw();
     arena::heap().thaw();
     region::heap().thaw();
     engine::reset_after_fork();

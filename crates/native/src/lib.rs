@@ -24,8 +24,8 @@
 //!
 //! # Threads and locks
 //!
-//! No lock is held while the unwinder or the loader is called; every wait is bounded; a `free`
-//! never waits (a block whose heap is busy is handed to the next holder of its lock).
+//! No lock of the program's or of the loader's is waited for ([`modules`]), and none of ours is held while the
+//! unwinder is at work; every wait is bounded; a `free` never waits (a block whose heap is busy is handed to the next holder of its lock).
 //!
 //! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `heap/{mod,range,runs,spans}`, `interpose`,
 //! `jemalloc/*`, `modules`, `next`, `region`, `sample`, `sandbox`, `signal_frame`, `start`, `totals`,
@@ -57,3 +57,5 @@ mod signal_frame;
 pub mod start;
 pub mod totals;
 pub mod unwind;
+
+pub use lifetrace_agent::sys::abort;

@@ -5,9 +5,10 @@
 //! known, so that no call ever tests a pointer.
 
 use core::ffi::{CStr, c_int, c_void};
+use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use lifetrace_agent::tls;
+use lifetrace_agent::{loader, tls};
 
 use crate::{boot, jemalloc, totals};
 
@@ -98,9 +99,7 @@ impl Next {
 
 /// The next definition of a symbol after ours.
 pub(crate) fn lookup(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a C string; RTLD_NEXT finds the caller, this library, by the return address.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
+    loader::next_symbol(name, lookup as *const () as u64).map(NonNull::as_ptr)
 }
 
 /// Does `work`; whether it came by our malloc: did it move this thread's countdown? Nothing is
