@@ -2,7 +2,7 @@
 //!
 //! A hook enters for as long as it works on a sample. A signal handler that interrupts it and
 //! allocates finds the thread busy and passes through; so does an allocation by what we call ourselves. The
-//! thread is marked before anything else happens, be it its first time
+//! thread is marked before anything but the kernel is called, be it its first time
 //! ([`ENTERING`](crate::thread::ENTERING)) or a later one. WARNING for future authors: what runs between
 //! [`enter`] and the drop of [`Entered`] must not wait for a lock that a thread may hold while it allocates
 //! (the loader's above all).
@@ -93,13 +93,12 @@ pub fn enter_at_ease() -> Option<Entered> {
     if state.busy || state.introduced_to != session.number {
         return None;
     }
-    state.busy = true;
-    compiler_fence(Ordering::SeqCst);
     let space = state.room.below(sys::stack_pointer());
     if space != Space::Ample {
-        state.busy = false;
         return None;
     }
+    state.busy = true;
+    compiler_fence(Ordering::SeqCst);
     Some(Entered { thread, session, errno, space, at_once: None })
 }
 
@@ -300,20 +299,29 @@ impl Entered {
         Self::with(session, |room| room.below(sys::stack_pointer()))
     }
 
+    /// The stack is looked at before the thread is marked: who overflows it there, and jumps out of that, leaves
+    /// nothing behind. Only the kernel is asked for that.
     fn with(session: &'static Session, space: impl FnOnce(&mut Room) -> Space) -> Option<Self> {
         let known = thread::current();
-        let thread = known.or_else(|| Self::acquire(session))?;
-        // SAFETY: this thread's own, and not busy before: nobody else refers to it; so is its `errno`.
-        let (errno, space) = unsafe {
-            (*thread).busy = true;
-            compiler_fence(Ordering::SeqCst);
-            (*(*thread).errno, space(&mut (*thread).room))
+        let mut fresh = Room::default();
+        let room = match known {
+            // SAFETY: this thread's own, and not busy: nobody else refers to it.
+            Some(thread) => unsafe { &mut (*thread).room },
+            None => &mut fresh,
         };
-        let mut entered = Entered { thread, session, errno, space, at_once: None };
+        let space = space(room);
         if space == Space::None {
             session.header.count_lost(LostReason::NoStack);
             return None;
         }
+        let thread = known.or_else(|| Self::acquire(session, fresh))?;
+        // SAFETY: as above; so is its `errno`.
+        let errno = unsafe {
+            (*thread).busy = true;
+            compiler_fence(Ordering::SeqCst);
+            *(*thread).errno
+        };
+        let mut entered = Entered { thread, session, errno, space, at_once: None };
         if known.is_none() {
             // What libc allocates for it is not the program's.
             tls::aside(sys::call_at_thread_end);
@@ -326,7 +334,7 @@ impl Entered {
 
     /// Gives this thread its record. Until it has that, it is marked as on its way in.
     #[cold]
-    fn acquire(session: &'static Session) -> Option<*mut Thread> {
+    fn acquire(session: &'static Session, room: Room) -> Option<*mut Thread> {
         let before = tls::state();
         tls::set_state(ENTERING);
         compiler_fence(Ordering::SeqCst);
@@ -334,13 +342,13 @@ impl Entered {
             // It is here before it has allocated: to free, or for a managed runtime.
             tls::set_countdown(first_gap(session) * WORD as i64);
         }
-        let thread = thread::acquire(session.header.settings().seed);
-        let Some(thread) = thread else {
+        let seed = session.header.settings().seed;
+        let thread = tls::aside(|| thread::acquire(seed, room));
+        if thread.is_none() {
             session.header.count_lost(LostReason::NoThreadRecord);
             tls::set_state(before);
-            return None;
-        };
-        Some(thread)
+        }
+        thread
     }
 
     /// Says who this thread is to a session that has not heard of it.

@@ -78,7 +78,7 @@ pub(crate) fn current() -> Option<*mut Thread> {
 }
 
 /// Gives this thread a `Thread`, busy from the beginning; `None` when there is no memory for one.
-pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
+pub(crate) fn acquire(seed: u64, room: Room) -> Option<*mut Thread> {
     let thread = take_free().or_else(|| {
         let fresh = sys::map(size_of::<Thread>())?;
         Some(fresh.as_ptr().cast::<Thread>())
@@ -93,7 +93,7 @@ pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
     state.backtraces.clear();
     state.managed.clear();
     state.readable = 0..0;
-    state.room = Room::default();
+    state.room = room;
     state.introduced_to = 0;
     state.busy = true;
     compiler_fence(Ordering::SeqCst);

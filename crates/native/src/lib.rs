@@ -27,8 +27,8 @@
 //! No lock of the program's or of the loader's is waited for ([`modules`]), and none of ours is held while the
 //! unwinder is at work; every wait is bounded; a `free` never waits (a block whose heap is busy is handed to the next holder of its lock).
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `heap/{mod,range,runs,spans}`, `interpose`,
-//! `jemalloc/*`, `modules`, `next`, `region`, `sample`, `sandbox`, `signal_frame`, `start`, `totals`,
+//! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `executable`, `heap/{mod,range,runs,spans}`, `interpose`,
+//! `jemalloc/*`, `modules/*`, `next`, `region`, `sample`, `sandbox`, `signal_frame`, `start`, `totals`,
 //! `unwind/*`.
 
 #![no_std]
@@ -40,6 +40,7 @@ extern crate std;
 
 pub mod arena;
 pub mod boot;
+pub mod bytes;
 pub mod classes;
 pub mod cxx;
 pub mod executable;

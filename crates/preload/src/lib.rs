@@ -11,8 +11,10 @@
 use core::ffi::{c_char, c_int, c_ulong};
 
 use lifetrace_native::arena::Arena;
-use lifetrace_native::{abort, cxx, interpose, jemalloc, modules, sandbox, start};
+use lifetrace_native::{abort, byte_functions, cxx, interpose, jemalloc, modules, sandbox, start};
 use lifetrace_ocaml::start as ocaml;
+
+byte_functions!("");
 
 #[global_allocator]
 static ARENA: Arena = Arena;
