@@ -30,6 +30,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use lifetrace_agent::lock::{Held, Lock, Patience};
+use lifetrace_agent::tls;
 
 use self::page::{Kind, PAGE};
 use self::range::Range;
@@ -333,8 +334,7 @@ impl State {
 
 /// An address that no other thread has.
 fn this_thread() -> usize {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::__errno_location() as usize }
+    tls::identity()
 }
 
 fn pages_for(bytes: usize) -> u32 {
