@@ -359,7 +359,8 @@ impl Entered {
         thread.introduced_to = number;
         thread.backtraces.forget();
         thread.managed.clear();
-        self.send(Body::ThreadStarted { os_id: sys::thread_os_id() });
+        let os_id = tls::aside(sys::thread_os_id);
+        self.send(Body::ThreadStarted { os_id });
     }
 
     /// The session that this thread speaks to.

@@ -29,7 +29,7 @@ pub fn start(start: Start) {
     if !RESOLVED.swap(true, Ordering::Relaxed) {
         loader::list::take_note_of_start();
         loader::object::prepare();
-        sys::thread::find_functions();
+        sys::prepare();
         executable::take_note();
         room::take_note_of_main_stack();
         NEXT.resolve();

@@ -5,6 +5,7 @@
 //! environment, and what the kernel has told the process at its start.
 
 use core::ffi::{c_char, c_int, c_ulong};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 mod clock;
 mod descriptor;
@@ -29,11 +30,22 @@ pub use socket::{Address, connect, receive, send};
 pub use stack::{is_readable, main_stack, probe, signal_stack, stack_limit, stack_pointer};
 pub use thread::{call_at_thread_end, prepare_thread_ends, sleep_micros, thread_os_id, yield_now};
 
-/// What the kernel has told the process at its start under this number; `None` if nothing.
+/// Finds out what is found out once, by an agent that was loaded into the program. To be called at the start.
+pub fn prepare() {
+    thread::find_functions();
+    now();
+}
+
+/// What the kernel has told the process at its start under this number; `None` if nothing. libc is asked once.
 pub fn auxiliary(number: c_ulong) -> Option<u64> {
-    // SAFETY: libc looks into an array of its own.
-    let value = unsafe { libc::getauxval(number) };
-    (value != 0).then_some(value)
+    const NUMBERS: usize = 64;
+    static KNOWN: [AtomicU64; NUMBERS] = [const { AtomicU64::new(0) }; NUMBERS];
+    let place = KNOWN.get(number as usize)?;
+    if place.load(Ordering::Relaxed) == 0 {
+        // SAFETY: libc looks into an array of its own.
+        place.store(unsafe { libc::getauxval(number) }, Ordering::Relaxed);
+    }
+    Some(place.load(Ordering::Relaxed)).filter(|value| *value != 0)
 }
 
 /// Where this thread's `errno` is, as long as the thread lives.

@@ -40,7 +40,7 @@ pub fn main_stack() -> Option<Range<u64>> {
 /// The present limit of the main thread's stack, in bytes.
 pub fn stack_limit() -> u64 {
     const THIS_PROCESS: usize = 0;
-    let mut limit = libc::rlimit64 { rlim_cur: libc::RLIM64_INFINITY, rlim_max: 0 };
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
     let (which, new) = (libc::RLIMIT_STACK as usize, 0);
     // SAFETY: the kernel fills the structure, or leaves it alone.
     let _ = unsafe {
