@@ -3,7 +3,7 @@
 //! A hook enters for as long as it works on a sample. A signal handler that interrupts it and
 //! allocates finds the thread busy and passes through; so does an allocation by what we call ourselves. The
 //! thread is marked before anything but the kernel is called, be it its first time
-//! ([`ENTERING`](crate::thread::ENTERING)) or a later one. WARNING for future authors: what runs between
+//! ([`ENTERING`]) or a later one. WARNING for future authors: what runs between
 //! [`enter`] and the drop of [`Entered`] must not wait for a lock that a thread may hold while it allocates
 //! (the loader's above all).
 

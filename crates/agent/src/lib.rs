@@ -26,7 +26,6 @@
 //! - Threads that can't be served (no recorder, no memory for their record) pass straight through as well.
 //! - A forked child is found out without its help, by a page that the kernel wipes
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
-//!
 //! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
 //! \[UNSAFE\] files: `buffer`, `frames`, `guard`, `loader/*`, `phase`, `room` (its tests), `sender`, `session`,

@@ -50,7 +50,7 @@ pub fn use_functions(functions: Functions) {
 }
 
 /// To be called before a session begins, by an agent that was loaded into the program.
-pub fn find_functions() {
+pub(super) fn find_functions() {
     let slots = [
         (&KEY_CREATE, c"pthread_key_create"),
         (&SET_SPECIFIC, c"pthread_setspecific"),
