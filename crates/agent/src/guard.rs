@@ -1,12 +1,14 @@
 //! Being inside the agent: at most once per thread. \[UNSAFE\]
 //!
 //! A hook enters for as long as it works on a sample. A signal handler that interrupts it and
-//! allocates finds the thread busy and passes through; so would an allocation of our own, if there
-//! were one. WARNING for future authors: what runs between [`enter`] and the drop of [`Entered`]
-//! must not wait for a lock that a thread may hold while it allocates (the loader's above all).
+//! allocates finds the thread busy and passes through; so does an allocation by what we call ourselves. The
+//! thread is marked before anything but the kernel is called, be it its first time
+//! ([`ENTERING`]) or a later one. WARNING for future authors: what runs between
+//! [`enter`] and the drop of [`Entered`] must not wait for a lock that a thread may hold while it allocates
+//! (the loader's above all).
 
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use lifetrace_transport::message::{BacktraceDelta, Body, SourceKind};
 use lifetrace_transport::segment::{LostReason, Sources};
@@ -20,7 +22,7 @@ use crate::room::{Room, Space};
 use crate::sampler::{Hits, WORD};
 use crate::sender::{AtOnce, Speaker};
 use crate::session::Session;
-use crate::thread::{self, COUNTING, EXCLUDED, Thread};
+use crate::thread::{self, COUNTING, ENTERING, EXCLUDED, Thread};
 use crate::{sys, tls};
 
 /// Nobody allocates so many words.
@@ -94,10 +96,10 @@ pub fn enter_at_ease() -> Option<Entered> {
     }
     let space = state.room.below(sys::stack_pointer());
     if space != Space::Ample {
-        sys::set_errno(errno);
         return None;
     }
     state.busy = true;
+    compiler_fence(Ordering::SeqCst);
     Some(Entered { thread, session, errno, space, at_once: None })
 }
 
@@ -158,8 +160,12 @@ fn hears_malloc(session: &Session) -> bool {
 
 /// Whether this thread is inside the agent, or none of the program's.
 pub fn is_busy() -> bool {
-    // SAFETY: the pointer is this thread's own and stays mapped.
-    thread::current().is_some_and(|thread| unsafe { (*thread).busy }) || is_excluded()
+    match tls::state() {
+        0 | COUNTING => false,
+        ENTERING | EXCLUDED => true,
+        // SAFETY: the pointer is this thread's own and stays mapped.
+        thread => unsafe { (*(thread as *const Thread)).busy },
+    }
 }
 
 /// Does `work` with this thread busy, if it can be: a signal handler that interrupts it then passes through.
@@ -321,23 +327,32 @@ impl Entered {
         Self::with(session, |room| room.below(sys::stack_pointer()))
     }
 
+    /// The stack is looked at before the thread is marked: who overflows it there, and jumps out of that, leaves
+    /// nothing behind. Only the kernel is asked for that.
     fn with(session: &'static Session, space: impl FnOnce(&mut Room) -> Space) -> Option<Self> {
         let known = thread::current();
-        let thread = known.or_else(|| Self::acquire(session))?;
-        // SAFETY: this thread's own, and not busy: nobody else refers to it; so is its `errno`.
-        let errno = unsafe { *(*thread).errno };
-        // SAFETY: as above.
-        let space = space(unsafe { &mut (*thread).room });
+        let mut fresh = Room::default();
+        let room = match known {
+            // SAFETY: this thread's own, and not busy: nobody else refers to it.
+            Some(thread) => unsafe { &mut (*thread).room },
+            None => &mut fresh,
+        };
+        let space = space(room);
         if space == Space::None {
             session.header.count_lost(LostReason::NoStack);
-            sys::set_errno(errno);
             return None;
         }
-        // SAFETY: as above.
-        unsafe { (*thread).busy = true };
+        let thread = known.or_else(|| Self::acquire(session, fresh))?;
+        // SAFETY: as above; so is its `errno`.
+        let errno = unsafe {
+            (*thread).busy = true;
+            compiler_fence(Ordering::SeqCst);
+            *(*thread).errno
+        };
         let mut entered = Entered { thread, session, errno, space, at_once: None };
         if known.is_none() {
-            sys::call_at_thread_end();
+            // What libc allocates for it is not the program's.
+            tls::aside(sys::call_at_thread_end);
         }
         if entered.introduced_to != session.number {
             entered.introduce();
@@ -345,19 +360,22 @@ impl Entered {
         Some(entered)
     }
 
-    /// Gives this thread its record; `errno` stays.
+    /// Gives this thread its record. Until it has that, it is marked as on its way in.
     #[cold]
-    fn acquire(session: &'static Session) -> Option<*mut Thread> {
-        let errno = sys::errno();
-        if tls::state() == 0 {
+    fn acquire(session: &'static Session, room: Room) -> Option<*mut Thread> {
+        let before = tls::state();
+        tls::set_state(ENTERING);
+        compiler_fence(Ordering::SeqCst);
+        if before == 0 {
             // It is here before it has allocated: to free, or for a managed runtime.
             tls::set_countdown(first_gap(session) * WORD as i64);
         }
-        let thread = thread::acquire(session.header.settings().seed);
+        let seed = session.header.settings().seed;
+        let thread = tls::aside(|| thread::acquire(seed, room));
         if thread.is_none() {
             session.header.count_lost(LostReason::NoThreadRecord);
+            tls::set_state(before);
         }
-        sys::set_errno(errno);
         thread
     }
 
@@ -369,7 +387,8 @@ impl Entered {
         thread.introduced_to = number;
         thread.backtraces.forget();
         thread.managed.clear();
-        self.send(Body::ThreadStarted { os_id: sys::thread_os_id() });
+        let os_id = tls::aside(sys::thread_os_id);
+        self.send(Body::ThreadStarted { os_id });
     }
 
     /// The session that this thread speaks to.

@@ -26,9 +26,10 @@
 //! - Threads that can't be served (no recorder, no memory for their record) pass straight through as well.
 //! - A forked child is found out without its help, by a page that the kernel wipes
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
+//! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
-//! \[UNSAFE\] files: `buffer`, `frames`, `guard`, `phase`, `room` (its tests), `sender`, `session`, `sys`,
-//! `thread`, `tls/*`.
+//! \[UNSAFE\] files: `buffer`, `frames`, `guard`, `loader/*`, `phase`, `room` (its tests), `sender`, `session`,
+//! `sys/*`, `thread`, `tls/*`.
 
 #![no_std]
 
@@ -46,6 +47,7 @@ pub mod frames;
 pub mod guard;
 mod last;
 pub mod layouts;
+pub mod loader;
 pub mod lock;
 pub mod managed;
 pub mod phase;

@@ -61,6 +61,11 @@ pub fn expect_sandbox() {
     IN_SANDBOX.store(true, Ordering::Relaxed);
 }
 
+/// Whether this process is in a sandbox, or about to enter one.
+pub(crate) fn is_sandbox_expected() -> bool {
+    IN_SANDBOX.load(Ordering::Relaxed)
+}
+
 /// The agent's deepest path: code that its unwinder sees for the first time. A test measures it
 /// (`stack_use` among the end-to-end tests).
 const AMPLE: u64 = 10 * 1024;

@@ -1,13 +1,13 @@
 //! What the agent knows of a thread once it has had a sample. \[UNSAFE\]
 //!
 //! A thread-local word says which: 0 is a fresh thread, [`COUNTING`] one that only counts down,
-//! [`EXCLUDED`] one that is no thread of the program's, anything else the address of its [`Thread`]. Most threads of a program with thousands never get
-//! past counting. A `Thread` is a mapping of its own. When a thread ends, its `Thread` goes to a free
+//! [`ENTERING`] one that is about to get its [`Thread`], [`EXCLUDED`] one that is no thread of the program's,
+//! anything else the address of its [`Thread`]. Most threads of a program with thousands never get past counting. A `Thread` is a mapping of its own. When a thread ends, its `Thread` goes to a free
 //! list for the next one.
 
 use core::ffi::c_int;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use lifetrace_transport::codec::MAX_HEAD;
 use lifetrace_transport::message::ThreadId;
@@ -25,6 +25,9 @@ pub const COUNTING: usize = 1;
 /// The thread-local word of a thread that is never in the agent: the recorder's, where it runs in the
 /// program's process.
 pub const EXCLUDED: usize = 2;
+
+/// The thread-local word of a thread that is inside the agent for the first time, and has no [`Thread`] yet.
+pub const ENTERING: usize = 3;
 
 /// See the module. What every sample needs stands together at the front, in few cache lines.
 #[derive(Debug)]
@@ -69,13 +72,13 @@ pub fn next_number() -> u32 {
 /// The pointer is valid for the thread's life; exclusive use is settled by `busy`.
 pub(crate) fn current() -> Option<*mut Thread> {
     match tls::state() {
-        0 | COUNTING | EXCLUDED => None,
+        0 | COUNTING | ENTERING | EXCLUDED => None,
         address => Some(address as *mut Thread),
     }
 }
 
-/// Gives this thread a `Thread`; `None` when there is no memory for one.
-pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
+/// Gives this thread a `Thread`, busy from the beginning; `None` when there is no memory for one.
+pub(crate) fn acquire(seed: u64, room: Room) -> Option<*mut Thread> {
     let thread = take_free().or_else(|| {
         let fresh = sys::map(size_of::<Thread>())?;
         Some(fresh.as_ptr().cast::<Thread>())
@@ -90,8 +93,10 @@ pub(crate) fn acquire(seed: u64) -> Option<*mut Thread> {
     state.backtraces.clear();
     state.managed.clear();
     state.readable = 0..0;
-    state.room = Room::default();
+    state.room = room;
     state.introduced_to = 0;
+    state.busy = true;
+    compiler_fence(Ordering::SeqCst);
     tls::set_state(thread as usize);
     Some(thread)
 }

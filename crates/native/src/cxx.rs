@@ -16,7 +16,7 @@ use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use lifetrace_agent::sampler::footprint;
-use lifetrace_agent::tls;
+use lifetrace_agent::{sys, tls};
 
 use crate::interpose::{freed, sampled};
 use crate::live::filter;
@@ -71,7 +71,7 @@ impl Operator {
     #[cold]
     #[inline(never)]
     fn find(&self) -> Option<*mut c_void> {
-        let found = lookup(self.symbol).or_else(|| modules::find_symbol(self.symbol))?;
+        let Some(found) = lookup(self.symbol) else { return modules::find_symbol(self.symbol) };
         self.next.store(found, Ordering::Relaxed);
         Some(found)
     }
@@ -84,8 +84,7 @@ fn plain_malloc(size: usize, alignment: usize) -> *mut u8 {
     // SAFETY: an ordinary allocation.
     let block = unsafe { NEXT.memalign()(alignment.max(16), size) };
     if block.is_null() {
-        // SAFETY: does not return.
-        unsafe { libc::abort() }
+        sys::abort();
     }
     block
 }

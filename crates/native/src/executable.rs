@@ -4,6 +4,8 @@
 
 use core::cell::UnsafeCell;
 
+use lifetrace_agent::sys;
+
 const LONGEST: usize = 1024;
 
 struct Executable(UnsafeCell<([u8; LONGEST], usize)>);
@@ -17,12 +19,7 @@ static EXECUTABLE: Executable = Executable(UnsafeCell::new(([0; LONGEST], 0)));
 pub fn take_note() {
     // SAFETY: nobody reads it yet.
     let (path, length) = unsafe { &mut *EXECUTABLE.0.get() };
-    let link = c"/proc/self/exe".as_ptr();
-    // SAFETY: a C string, and a buffer of that length.
-    let found = unsafe {
-        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, path.as_mut_ptr(), path.len())
-    };
-    *length = usize::try_from(found).unwrap_or(0).min(LONGEST);
+    *length = sys::read_link(c"/proc/self/exe", path).unwrap_or(0).min(LONGEST);
 }
 
 /// The path, as far as it is known; empty before [`take_note`], or without `/proc`.

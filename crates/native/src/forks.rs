@@ -23,7 +23,6 @@ pub extern "C" fn before() {
 
 /// After it, in the parent.
 pub extern "C" fn after() {
-    modules::reopen();
     let thaws: [fn(); 2] = [modules::thaw, arena::thaw];
     for (thaw, frozen) in thaws.into_iter().zip(&FROZEN) {
         if frozen.swap(false, Ordering::Relaxed) {
@@ -34,7 +33,7 @@ pub extern "C" fn after() {
 
 /// After it, in the child.
 pub extern "C" fn in_child() {
-    modules::reset_after_fork();
+    modules::thaw();
     arena::thaw();
     live::abandon();
     engine::reset_after_fork();

@@ -24,10 +24,11 @@
 //!
 //! # Threads and locks
 //!
-//! No lock is held while the unwinder, the loader or the next allocator is called; every wait is bounded.
+//! No lock of the program's or of the loader's is waited for ([`modules`]), and none of ours is held while
+//! the unwinder or the next allocator is at work; every wait is bounded.
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `interpose`, `jemalloc/*`, `live/{mod,filter}`,
-//! `modules`, `next`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
+//! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `executable`, `interpose`, `jemalloc/*`,
+//! `live/{mod,filter}`, `modules/*`, `next`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
 
 #![no_std]
 #![cfg_attr(test, allow(clippy::undocumented_unsafe_blocks, reason = "tests own what they touch"))]
@@ -38,6 +39,7 @@ extern crate std;
 
 pub mod arena;
 pub mod boot;
+pub mod bytes;
 pub mod cxx;
 pub mod executable;
 pub mod forks;
@@ -53,3 +55,5 @@ mod signal_frame;
 pub mod start;
 pub mod totals;
 pub mod unwind;
+
+pub use lifetrace_agent::sys::abort;

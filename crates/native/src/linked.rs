@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use lifetrace_agent::room;
+use lifetrace_agent::{loader, room, sys};
 
 use crate::unwind::engine;
 use crate::{arena, executable, live, modules};
@@ -24,6 +24,13 @@ pub fn prepare() -> bool {
 pub fn take_notes() {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     if !TAKEN.swap(true, Ordering::Relaxed) {
+        loader::object::prepare();
+        sys::thread::use_functions(sys::thread::Functions {
+            key_create: libc::pthread_key_create,
+            set_specific: libc::pthread_setspecific,
+            this: libc::pthread_self,
+            clock: libc::pthread_getcpuclockid,
+        });
         room::take_note_of_main_stack();
         executable::take_note();
     }

@@ -5,9 +5,10 @@
 //! known, so that no call ever tests a pointer.
 
 use core::ffi::{CStr, c_int, c_void};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use lifetrace_agent::tls;
+use lifetrace_agent::{loader, tls};
 
 use crate::{boot, jemalloc, totals};
 
@@ -100,8 +101,8 @@ impl Next {
     /// Looks all functions up. To be called once, while the process has a single thread.
     pub fn resolve(&self) {
         self.look_up();
-        let object = |function: *const c_void| totals::object_of(function);
-        let tells = object(self.malloc() as _) == object(self.malloc_usable_size() as _);
+        let bias_of = |function: *const c_void| loader::bias_at(function as u64);
+        let tells = bias_of(self.malloc() as _) == bias_of(self.malloc_usable_size() as _);
         TELLS_USABLE_SIZE.store(tells, Ordering::Relaxed);
         boot::stay_if_used(self);
         jemalloc::resolve();
@@ -124,9 +125,7 @@ impl Next {
 
 /// The next definition of a symbol after ours.
 pub(crate) fn lookup(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a C string; RTLD_NEXT finds the caller, this library, by the return address.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
+    loader::next_symbol(name, lookup as *const () as u64).map(NonNull::as_ptr)
 }
 
 /// Does `work`; whether it came by our malloc: did it move this thread's countdown? Nothing is

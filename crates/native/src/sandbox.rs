@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Phase};
-use lifetrace_agent::room;
+use lifetrace_agent::{room, sys};
 
 use crate::next::lookup;
 use crate::start;
@@ -47,9 +47,7 @@ pub unsafe extern "C" fn prctl(
     let next = NEXT_PRCTL.load(Ordering::Relaxed);
     if next.is_null() {
         // SAFETY: what C's prctl does with the caller's arguments.
-        return unsafe {
-            libc::syscall(libc::SYS_prctl, option, second, third, fourth, fifth) as c_int
-        };
+        return unsafe { sys::prctl(option, [second, third, fourth, fifth]) };
     }
     // SAFETY: `resolve` stored a function of this type; the arguments are the caller's.
     unsafe {

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
-use lifetrace_agent::{room, sys};
+use lifetrace_agent::{loader, room, sys};
 use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
 use lifetrace_transport::message::{Body, NoticeKind};
 
@@ -27,6 +27,9 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 /// Starts.
 pub fn start(start: Start) {
     if !RESOLVED.swap(true, Ordering::Relaxed) {
+        loader::list::take_note_of_start();
+        loader::object::prepare();
+        sys::prepare();
         executable::take_note();
         room::take_note_of_main_stack();
         NEXT.resolve();
@@ -69,13 +72,13 @@ pub fn constructor() {
 /// Whether the program's malloc is ours: not if the executable defines one. The address alone would
 /// not tell, as an executable may have a stub of its own that leads to ours.
 fn malloc_is_heard() -> bool {
-    // SAFETY: C strings; what the names stand for has these types; free matches malloc.
+    let found = loader::symbol(c"malloc").zip(loader::symbol(c"free"));
+    // SAFETY: what the names stand for has these types; free matches malloc.
     comes_by_our_malloc(|| unsafe {
-        let malloc = libc::dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr());
-        let free = libc::dlsym(libc::RTLD_DEFAULT, c"free".as_ptr());
-        if !malloc.is_null() && !free.is_null() {
-            let malloc: unsafe extern "C" fn(usize) -> *mut c_void = core::mem::transmute(malloc);
-            let free: unsafe extern "C" fn(*mut c_void) = core::mem::transmute(free);
+        if let Some((malloc, free)) = found {
+            let malloc: unsafe extern "C" fn(usize) -> *mut c_void =
+                core::mem::transmute(malloc.as_ptr());
+            let free: unsafe extern "C" fn(*mut c_void) = core::mem::transmute(free.as_ptr());
             free(malloc(1));
         }
     })
@@ -118,11 +121,9 @@ type Handler = extern "C" fn();
 /// Looked up by name. As an import it would keep programs with another C library, which a traced one
 /// may start, from running at all: their loaders take a missing symbol for a reason to stop.
 fn atfork() -> Option<RegisterAtfork> {
-    // SAFETY: a C string; glibc's function has this type.
-    unsafe {
-        let found = libc::dlsym(libc::RTLD_DEFAULT, c"__register_atfork".as_ptr());
-        (!found.is_null()).then(|| core::mem::transmute::<*mut c_void, RegisterAtfork>(found))
-    }
+    let found = loader::symbol(c"__register_atfork")?;
+    // SAFETY: glibc's function has this type.
+    Some(unsafe { core::mem::transmute::<*mut c_void, RegisterAtfork>(found.as_ptr()) })
 }
 
 fn register(atfork: RegisterAtfork) {

@@ -19,7 +19,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::sys;
+use lifetrace_agent::{loader, sys};
 use lifetrace_transport::message::Body;
 
 use crate::next::{NEXT, comes_by_our_malloc, lookup};
@@ -57,7 +57,8 @@ pub(crate) fn resolve() {
     for (slot, name) in [(&MALLCTL, c"mallctl"), (&PROPERTY, c"MallocExtension_GetNumericProperty")]
     {
         // There may be allocators around that are not the program's.
-        let found = lookup(name).filter(|&found| object_of(found) == object_of(malloc));
+        let bias_of = |function| loader::bias_at(function as u64);
+        let found = lookup(name).filter(|&found| bias_of(found.cast_const()) == bias_of(malloc));
         slot.store(found.unwrap_or(null_mut()), Ordering::Relaxed);
     }
 }
@@ -95,16 +96,6 @@ fn tell(entered: &mut Entered) {
 /// Whether this thread is, or may be, in a signal handler.
 fn in_signal_handler(entered: &Entered) -> bool {
     entered.backtraces.whole().is_none_or(signal_frame::is_among)
-}
-
-/// The first address of the object file that an address belongs to.
-pub(crate) fn object_of(address: *const c_void) -> *const c_void {
-    // SAFETY: all-zero is a valid Dl_info, which the call fills.
-    unsafe {
-        let mut info: libc::Dl_info = core::mem::zeroed();
-        libc::dladdr(address, &mut info);
-        info.dli_fbase
-    }
 }
 
 fn ask() -> Option<Totals> {

@@ -35,7 +35,7 @@ static CURRENT: Place<Recording> = Place::new();
 const HOST: Host = Host {
     // The recorder does not follow children.
     begin_session: |start: Start| start.finish(false),
-    announce_modules: modules::refresh,
+    announce_module: modules::announce_at,
 };
 
 /// OCaml's own at_exit ends most; not that of a C program. If the program exits in the middle of a start or

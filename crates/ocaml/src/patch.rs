@@ -5,6 +5,8 @@
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
+use lifetrace_agent::sys;
+
 const PAGE: usize = 4096;
 
 #[cfg(target_arch = "x86_64")]
@@ -94,11 +96,11 @@ pub(crate) unsafe fn take_back_all(patches: &[Patch], functions: &[Option<NonNul
 /// # Safety
 /// Nobody runs these bytes, and they are code.
 unsafe fn write(place: *mut u8, code: &[u8; BYTES]) -> bool {
-    let start = place as usize & !(PAGE - 1);
-    let length = place as usize + BYTES - start;
+    let offset = place as usize & (PAGE - 1);
+    let Some(start) = NonNull::new(place.wrapping_sub(offset)) else { return false };
     let protect = |access| {
         // SAFETY: pages of the program's code, which keep being readable and executable.
-        unsafe { libc::mprotect(start as *mut _, length, access) == 0 }
+        unsafe { sys::protect(start, offset + BYTES, access) }
     };
     if !protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
         return false;

@@ -7,7 +7,7 @@ use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use lifetrace_agent::sys;
+use lifetrace_agent::{loader, sys};
 
 use crate::blocks::{NONE, Value};
 use crate::debug_info::{Extract, Locate, Next};
@@ -81,8 +81,7 @@ pub(crate) fn exports(name: &CStr) -> bool {
 }
 
 fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: a C string.
-    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+    loader::symbol(name)
 }
 
 /// A function or variable, whose type the caller knows.

@@ -26,7 +26,7 @@ pub(crate) fn prepare() -> bool {
     }
     let Some(start) = sys::map(BYTES) else { return false };
     // SAFETY: the lowest page of a fresh mapping, which nobody uses.
-    unsafe { libc::mprotect(start.as_ptr().cast(), PAGE, libc::PROT_NONE) };
+    unsafe { sys::protect(start, PAGE, libc::PROT_NONE) };
     START.store(start.as_ptr() as usize, Ordering::Relaxed);
     TOP.store(start.as_ptr() as usize + BYTES, Ordering::Relaxed);
     true

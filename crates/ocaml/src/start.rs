@@ -5,11 +5,12 @@
 //! runtime. That function is heard, and everything begins there.
 
 use core::ffi::{CStr, c_char, c_void};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use lifetrace_agent::guard::{self, Entered, Entry};
 use lifetrace_agent::phase::{self, Phase, Start};
-use lifetrace_agent::sys;
+use lifetrace_agent::{loader, sys};
 use lifetrace_transport::handshake::Origin;
 use lifetrace_transport::message::{Body, NoticeKind};
 use lifetrace_transport::segment::{Settings, Sources};
@@ -23,15 +24,15 @@ use crate::{callbacks, memprof, stack, state, thunks, totals, yielding};
 pub struct Host {
     /// Starts the session of this process.
     pub begin_session: fn(Start),
-    /// Tells the recorder which object files are mapped.
-    pub announce_modules: fn(&mut Entered),
+    /// Tells the recorder which object file is mapped at an address.
+    pub announce_module: fn(&mut Entered, u64),
 }
 
 type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> isize;
 
 static NEXT_READLINK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static BEGIN_SESSION: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static ANNOUNCE_MODULES: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static ANNOUNCE_MODULE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static STARTED: AtomicBool = AtomicBool::new(false);
 static DEPTH: AtomicUsize = AtomicUsize::new(usize::MAX);
 
@@ -62,8 +63,7 @@ pub unsafe fn readlink_checked(
     length: usize,
 ) -> isize {
     if size > length {
-        // SAFETY: what the checked function does about it.
-        unsafe { libc::abort() }
+        sys::abort();
     }
     // SAFETY: by contract.
     unsafe { readlink(host, path, to, size) }
@@ -74,15 +74,13 @@ pub unsafe fn readlink_checked(
 unsafe fn next_readlink(path: *const c_char, to: *mut c_char, size: usize) -> isize {
     let mut next = NEXT_READLINK.load(Ordering::Relaxed);
     if next.is_null() {
-        // SAFETY: a C string; RTLD_NEXT finds the caller, this library, by the return address.
-        next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"readlink".as_ptr()) };
+        let own = readlink as *const () as u64;
+        next = loader::next_symbol(c"readlink", own).map_or(next, NonNull::as_ptr);
         NEXT_READLINK.store(next, Ordering::Relaxed);
     }
     if next.is_null() {
         // SAFETY: what C's readlink does; the arguments are the caller's.
-        return unsafe {
-            libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, path, to, size) as isize
-        };
+        return unsafe { sys::readlink(path, to, size) };
     }
     // SAFETY: C's readlink has this type; the arguments are the caller's.
     unsafe { core::mem::transmute::<*mut c_void, Readlink>(next)(path, to, size) }
@@ -115,12 +113,12 @@ pub(crate) fn begin_session(start: Start) {
     }
 }
 
-/// Tells the recorder which object files are mapped.
-pub(crate) fn announce_modules(at: &mut Entered) {
-    let function = ANNOUNCE_MODULES.load(Ordering::Relaxed);
+/// Tells the recorder which object file is mapped at `address`.
+pub(crate) fn announce_module(at: &mut Entered, address: u64) {
+    let function = ANNOUNCE_MODULE.load(Ordering::Relaxed);
     if !function.is_null() {
         // SAFETY: as above.
-        unsafe { core::mem::transmute::<*mut c_void, fn(&mut Entered)>(function)(at) }
+        unsafe { core::mem::transmute::<*mut c_void, fn(&mut Entered, u64)>(function)(at, address) }
     }
 }
 
@@ -132,7 +130,7 @@ pub(crate) fn depth() -> usize {
 /// Takes note of what the agent may ask of its library.
 pub(crate) fn host_is(host: Host) {
     BEGIN_SESSION.store(host.begin_session as *mut c_void, Ordering::Relaxed);
-    ANNOUNCE_MODULES.store(host.announce_modules as *mut c_void, Ordering::Relaxed);
+    ANNOUNCE_MODULE.store(host.announce_module as *mut c_void, Ordering::Relaxed);
 }
 
 /// Starts sampling if this is the moment and the recorder wants it.

@@ -34,9 +34,15 @@ pub(crate) struct State {
 /// Tells the recorder what the numbers of frames stand for.
 #[derive(Debug)]
 pub(crate) struct Naming {
-    /// Whether some were found that have no names but addresses.
-    are_addresses_new: bool,
+    /// Of those that have no names but addresses, one in each part of memory, as far as there is room; 0 is none.
+    new_addresses: [u64; MOST_NEW],
 }
+
+/// Modules that can be met for the first time in one sample.
+const MOST_NEW: usize = 8;
+
+/// Code that is nearer than that is mostly of the same module.
+const SAME_MODULE: u64 = 1 << 16;
 
 struct Shared(UnsafeCell<State>);
 
@@ -47,7 +53,7 @@ static LOCK: Lock = Lock::new();
 static STATE: Shared = Shared(UnsafeCell::new(State {
     session: 0,
     layouts: Layouts::new(),
-    naming: Naming { are_addresses_new: false },
+    naming: Naming { new_addresses: [0; MOST_NEW] },
 }));
 
 /// Exclusive use of the state.
@@ -133,7 +139,7 @@ impl Naming {
         if count == 0
             && let Some(address) = debug_info::return_address(slot)
         {
-            self.are_addresses_new = true;
+            self.note(address);
             return speaker.send(Body::FrameAddress { frame, address });
         }
         // At least one location, even if nothing is known of it.
@@ -149,8 +155,18 @@ impl Naming {
 
     /// Sees to it that the recorder knows the code of frames that have no names but addresses.
     pub(crate) fn announce(&mut self, at: &mut Entered) {
-        if core::mem::take(&mut self.are_addresses_new) {
-            start::announce_modules(at);
+        for address in core::mem::take(&mut self.new_addresses) {
+            if address == 0 {
+                break;
+            }
+            start::announce_module(at, address);
+        }
+    }
+
+    fn note(&mut self, address: u64) {
+        let is_for = |known: &u64| *known == 0 || known.abs_diff(address) < SAME_MODULE;
+        if let Some(known) = self.new_addresses.iter_mut().find(|known| is_for(known)) {
+            *known = address;
         }
     }
 }

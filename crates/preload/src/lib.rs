@@ -11,8 +11,10 @@
 use core::ffi::{c_char, c_int, c_ulong};
 
 use lifetrace_native::arena::Arena;
-use lifetrace_native::{cxx, interpose, jemalloc, modules, sandbox, start};
+use lifetrace_native::{abort, byte_functions, cxx, interpose, jemalloc, modules, sandbox, start};
 use lifetrace_ocaml::start as ocaml;
+
+byte_functions!("");
 
 #[global_allocator]
 static ARENA: Arena = Arena;
@@ -21,8 +23,7 @@ static ARENA: Arena = Arena;
 /// reached. Should it be, stopping is the only sound thing to do.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: does not return.
-    unsafe { libc::abort() }
+    abort()
 }
 
 macro_rules! export {
@@ -74,7 +75,7 @@ export! {
 
 /// What the OCaml agent has from the native one.
 const HOST: ocaml::Host =
-    ocaml::Host { begin_session: start::start, announce_modules: modules::refresh };
+    ocaml::Host { begin_session: start::start, announce_module: modules::announce_at };
 
 /// # Safety
 /// As C's.

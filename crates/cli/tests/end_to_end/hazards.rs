@@ -103,6 +103,13 @@ fn modules_that_go_while_other_threads_allocate() {
 }
 
 #[test]
+fn a_library_in_the_place_of_another() {
+    let plugins = ["plugin", "another_plugin"].map(fixture::c_library);
+    let paths = plugins.each_ref().map(|path| path.to_str().unwrap());
+    check(&fixture::c("replaced"), &paths, 1);
+}
+
+#[test]
 fn malloc_found_by_name() {
     check(&fixture::c("dlsym"), &[], 1);
 }

@@ -14,6 +14,10 @@ mod facts;
 #[cfg(target_arch = "x86_64")]
 mod fast_path;
 mod hazards;
+#[cfg(target_arch = "x86_64")]
+mod imports;
+#[cfg(target_arch = "x86_64")]
+mod interposed;
 mod leftovers;
 mod memtrace;
 mod ocaml;

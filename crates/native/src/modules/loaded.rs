@@ -1,17 +1,19 @@
-//! What the loader says about the object files that it has mapped. \[UNSAFE\]
+//! An object file that is mapped, as it is described to the recorder and to the unwinder. \[UNSAFE\]
 //!
-//! All that is wanted of a module's memory is read inside the loader's callback, under its lock: as
-//! soon as that is over another thread may unload the module, and the memory is gone. Later only a
-//! walk reads there, and only in modules that its own thread is running in.
+//! All that is wanted of a module's memory is read at once. Later only a walk reads there, and only in modules
+//! that its own thread is running in: those cannot go.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::CStr;
 use core::ops::Range;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use framehop::{ExplicitModuleSectionInfo, Module};
+use lifetrace_agent::loader::image::Image;
+use lifetrace_agent::loader::object::Object;
+use lifetrace_agent::sys;
 
-use crate::executable;
+use super::late::Late;
 use crate::unwind::tables;
 
 /// A mapped object file.
@@ -21,6 +23,8 @@ pub struct Loaded {
     pub text: Range<u64>,
     pub build_id: Vec<u8>,
     pub path: Vec<u8>,
+    /// How it is known to be still there; `None` if it never goes.
+    pub late: Option<Late>,
     unwind: Option<Unwind>,
 }
 
@@ -36,14 +40,6 @@ struct Unwind {
     file_bias: u64,
     /// Where both are to be read.
     tables: [&'static [u8]; 2],
-}
-
-/// The unwind tables are not looked at: another thread may have unloaded the module meanwhile.
-impl PartialEq for Loaded {
-    fn eq(&self, other: &Self) -> bool {
-        let what = |it: &Self| (it.bias, it.text.start, it.text.end);
-        what(self) == what(other) && self.build_id == other.build_id && self.path == other.path
-    }
 }
 
 impl Loaded {
@@ -79,105 +75,57 @@ impl Loaded {
         path.push(0);
         let path = CStr::from_bytes_with_nul(&path).ok()?;
         // SAFETY: part of a segment that is mapped readable, of a module that nobody can unload now.
-        let loaded = unsafe { bytes(start, unwind.end.checked_sub(start)?) };
+        let loaded = unsafe { bytes(start..unwind.end, true)? };
         tables::map_again(path, start.wrapping_sub(unwind.file_bias), loaded);
         Some(())
     }
 }
 
-/// A mix of the loader's counters of arrivals and departures.
-pub fn counters() -> u32 {
-    unsafe extern "C" fn first(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        state: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes a valid info, and we passed a u64.
-        unsafe {
-            let (arrivals, departures) = ((*info).dlpi_adds, (*info).dlpi_subs);
-            *state.cast::<u64>() = arrivals.wrapping_mul(0x9E37_79B1) ^ departures;
-        }
-        1
-    }
-    let mut state = 0u64;
-    // SAFETY: the callback matches the type of its argument.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut state).cast()) };
-    state as u32
-}
-
-/// All modules there are.
-pub fn scan() -> Vec<Loaded> {
-    unsafe extern "C" fn each(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        modules: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes a valid info, and we passed a Vec.
-        unsafe {
-            if let Some(module) = read(&*info) {
-                (*modules.cast::<Vec<Loaded>>()).push(module);
-            }
-        }
-        0
-    }
-    let mut modules = Vec::with_capacity(64);
-    // SAFETY: the callback matches the type of its argument. It allocates from the private arena,
-    // whose lock nobody holds while waiting for the loader.
-    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut modules).cast()) };
-    modules
-}
-
-/// # Safety
-/// `info` is what the loader passes to a callback, during that callback.
-unsafe fn read(info: &libc::dl_phdr_info) -> Option<Loaded> {
-    // SAFETY: the loader's own table of program headers, of that length.
-    let headers =
-        unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let address = |header: &libc::Elf64_Phdr| info.dlpi_addr.wrapping_add(header.p_vaddr);
-    let code = |header: &&libc::Elf64_Phdr| {
-        header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0
+/// What is mapped as `image`, under the name `path`; `None` if there is no code in it, or it has gone
+/// meanwhile. `stays` says that it never goes, `object` what else is known of it.
+pub fn read(image: &Image, path: Vec<u8>, stays: bool, object: Option<Object>) -> Option<Loaded> {
+    let is_code =
+        |it: &libc::Elf64_Phdr| it.p_type == libc::PT_LOAD && it.p_flags & libc::PF_X != 0;
+    let text = image.headers().filter(is_code).map(|it| image.place(&it));
+    let text = text.reduce(|all, it| all.start.min(it.start)..all.end.max(it.end))?;
+    let notes = image.headers().filter(|it| it.p_type == libc::PT_NOTE);
+    // SAFETY: program headers of a mapped file describe memory that is mapped readable.
+    let found = unsafe {
+        notes.filter_map(|it| build_id(bytes(image.place(&it), stays)?)).next().unwrap_or_default()
     };
-    let text = headers.iter().filter(code).map(|it| address(it)..address(it) + it.p_memsz);
-    let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
-    // SAFETY: program headers of a loaded module describe memory that is mapped readable.
-    unsafe {
-        Some(Loaded {
-            bias: info.dlpi_addr,
-            text: text.reduce(|all, it| all.start.min(it.start)..all.end.max(it.end))?,
-            build_id: notes
-                .filter_map(|note| build_id(bytes(address(note), note.p_memsz)))
-                .next()
-                .unwrap_or_default()
-                .to_vec(),
-            path: path(info),
-            unwind: unwind(info.dlpi_addr, headers),
-        })
-    }
+    let unwind = unwind(image, stays);
+    let marks = || [found, unwind.as_ref().map_or(&[][..], |unwind| unwind.tables[0])];
+    Some(Loaded {
+        bias: image.bias,
+        late: (!stays).then(|| Late::new(text.clone(), object, marks())),
+        text,
+        build_id: found.to_vec(),
+        path,
+        unwind,
+    })
 }
 
 /// `.eh_frame_hdr` as its program header says, and `.eh_frame` as that one says, up to the end of
 /// its segment.
-///
-/// # Safety
-/// As for [`read`].
-unsafe fn unwind(bias: u64, headers: &[libc::Elf64_Phdr]) -> Option<Unwind> {
-    let table = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?;
-    let holder = headers.iter().find(|load| {
+fn unwind(image: &Image, stays: bool) -> Option<Unwind> {
+    let table = image.header(libc::PT_GNU_EH_FRAME)?;
+    let holder = image.headers().find(|load| {
         let contents = load.p_vaddr..load.p_vaddr + load.p_filesz;
         load.p_type == libc::PT_LOAD && contents.contains(&table.p_vaddr)
     })?;
-    let segment = bias.wrapping_add(holder.p_vaddr);
-    let (header, end) = (bias.wrapping_add(table.p_vaddr), segment + holder.p_filesz);
-    // SAFETY: inside a segment that is mapped readable, and during the loader's callback.
+    let segment = image.place(&holder).start;
+    let (place, end) = (image.place(&table), segment + holder.p_filesz);
+    // SAFETY: inside a segment that is mapped readable.
     unsafe {
-        let table = bytes(header, table.p_memsz);
+        let header = place.start;
+        let table = bytes(place, stays)?;
         let frames = frames_address(table, header)?;
         Some(Unwind {
             header,
             frames,
             end,
             file_bias: segment.wrapping_sub(holder.p_offset),
-            tables: tables::where_to_read([table, bytes(frames, end.checked_sub(frames)?)]),
+            tables: tables::where_to_read([table, bytes(frames..end, stays)?]),
         })
     }
 }
@@ -194,25 +142,19 @@ fn frames_address(table: &[u8], table_start: u64) -> Option<u64> {
     Some((table_start + 4).wrapping_add_signed(i64::from(offset)))
 }
 
-/// The loader gives the program itself no name.
+/// What is in `place`; `None` if that is gone, which cannot be where it `stays`.
 ///
 /// # Safety
-/// As for [`read`].
-unsafe fn path(info: &libc::dl_phdr_info) -> Vec<u8> {
-    let name = if info.dlpi_name.is_null() {
-        b"".as_slice()
-    } else {
-        // SAFETY: the loader's name is a C string.
-        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
-    };
-    if name.is_empty() { executable::path() } else { name }.to_vec()
-}
-
-/// # Safety
-/// `length` bytes at `address` are mapped readable, and stay so while the module is loaded.
-unsafe fn bytes(address: u64, length: u64) -> &'static [u8] {
+/// It is mapped readable as long as the module is loaded.
+unsafe fn bytes(place: Range<u64>, stays: bool) -> Option<&'static [u8]> {
+    const WORD: u64 = 8;
+    let length = place.end.checked_sub(place.start)?;
+    let ends = [place.start, place.end.saturating_sub(WORD)];
+    if !stays && !ends.into_iter().all(sys::is_readable) {
+        return None;
+    }
     // SAFETY: by contract.
-    unsafe { core::slice::from_raw_parts(address as *const u8, length as usize) }
+    Some(unsafe { core::slice::from_raw_parts(place.start as *const u8, length as usize) })
 }
 
 /// The first GNU build id among the notes (name size, description size, type, then both, padded
@@ -234,7 +176,9 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::find::scan;
     use super::*;
+    use crate::executable;
 
     #[test]
     fn the_scan_finds_this_program_with_its_unwind_table() {

@@ -1,38 +1,43 @@
-//! Which object files are mapped where, as the loader has it. \[UNSAFE\]
+//! Which object files are mapped where. \[UNSAFE\]
 //!
-//! Before each backtrace the loader's own counters of arrivals and departures are compared with those
-//! of the last scan; only when they moved are the modules read again, the differences announced, and
-//! a new map published to the unwinder, in this order, so that a frame's module is always announced
-//! before the frame.
+//! The dynamic linker's own functions for that (`dl_iterate_phdr`, `dladdr`) wait for its lock. Another thread
+//! may have it, and wait for something that this one has: for a lock of the program's that this one holds
+//! while it allocates. So they are not called. The modules of the start are read from the dynamic linker's list;
+//! they stay for ever. Afterwards, nobody is asked unless a walk meets code that it does not know, and then for
+//! the module at that address alone ([`find`]): that one cannot go, as this thread is running in it. It is
+//! announced, and a new map published to the unwinder, in this order, so that a frame's module is always
+//! announced before the frame.
 //!
-//! # The loader's lock
+//! A module that came late may go, and another one be mapped there. So each walk that has met frames of such a
+//! module makes sure that it still is what it was ([`late`]); else the walk is taken again.
 //!
-//! `dl_iterate_phdr` takes it. Nothing of ours that another thread may wait for without bound is held
-//! meanwhile: the thread that refreshes holds [`REFRESH`], and the others give up waiting for it after
-//! a while and make do with the map there is.
-//!
-//! A fork copies the lock as it is, and a child whose parent's other thread held it would wait for
-//! ever. So a fork waits until none of our own threads is in the loader ([`IN_LOADER`]), and a forked
-//! child goes by the inherited list until a walk meets code that it doesn't know: then the child has
-//! itself loaded a module since, which shows that its loader works.
+//! The only lock here is [`REFRESH`]. Its holder waits for nobody but the recorder, and who does not get it
+//! after a while makes do with the map there is: then a backtrace ends at code that is not known yet, and is
+//! marked as truncated.
 
 use core::cell::UnsafeCell;
-use core::ffi::{CStr, c_void};
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use alloc::vec::Vec;
 use framehop::Unwinder as _;
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::lock::{Held, Lock, Patience};
-use lifetrace_agent::{sys, tls};
+use lifetrace_agent::tls;
 use lifetrace_transport::message::{self, Body};
 
 use crate::unwind::engine::{self, Engine, Map};
 
+mod find;
+mod foreign;
+pub mod late;
 mod loaded;
 
-use loaded::{Loaded, scan};
+pub use foreign::find_symbol;
+
+use find::scan;
+use late::Late;
+use loaded::Loaded;
 
 struct Known(UnsafeCell<Vec<Loaded>>);
 
@@ -42,25 +47,15 @@ unsafe impl Sync for Known {}
 static REFRESH: Lock = Lock::new();
 static KNOWN: Known = Known(UnsafeCell::new(Vec::new()));
 
-/// What was last read: the loader's two counters and the session that was told, mixed.
-static STATE: AtomicU64 = AtomicU64::new(0);
-
-/// Threads of ours that may hold the loader's lock; and whether no more may join them.
-static IN_LOADER: AtomicU32 = AtomicU32::new(0);
-static FORKING: AtomicBool = AtomicBool::new(false);
-
-/// This process is a fork, and has not scanned for itself.
-static INHERITED: AtomicBool = AtomicBool::new(false);
+/// The session that was last told of all modules.
+static TOLD: AtomicU32 = AtomicU32::new(0);
 
 /// The agent is a part of the program, whose frames are not its own.
 static LINKED_IN: AtomicBool = AtomicBool::new(false);
 
-/// The page of the last unknown code that a scan did not explain.
-static UNEXPLAINED: AtomicU64 = AtomicU64::new(0);
-
 /// To be called at the start, while the process has a single thread.
 pub fn prepare() {
-    for module in in_loader(scan).unwrap_or_default() {
+    for module in scan().iter().filter(|module| module.late.is_none()) {
         let _ = module.map_tables_again();
     }
 }
@@ -70,76 +65,63 @@ pub fn share_with_program() {
     LINKED_IN.store(true, Ordering::Relaxed);
 }
 
-/// Brings the map up to date, and the recorder too.
+/// Sees to it that this session's recorder knows what is known.
 pub fn refresh(entered: &mut Entered) {
     let session = entered.session().number;
-    if INHERITED.load(Ordering::Relaxed) {
-        if told() != session {
-            update(entered, inherited_state(session), |known| known.clone());
+    if TOLD.load(Ordering::Acquire) == session {
+        return;
+    }
+    with_known(|known| {
+        if known.is_empty() {
+            *known = scan();
+            engine::publish(map(known));
         }
-    } else if let Some(state) = in_loader(|| loader_state(session))
-        && STATE.load(Ordering::Acquire) != state
-    {
-        update(entered, state, |_| scan());
-    }
-}
-
-/// To be called when a walk met code at `address` that is in no module; whether it pays to walk again.
-pub fn refresh_for_unknown(entered: &mut Entered, address: u64) -> bool {
-    let page = address >> 12;
-    let forked = INHERITED.load(Ordering::Relaxed);
-    if !forked || UNEXPLAINED.swap(page, Ordering::Relaxed) == page {
-        return false;
-    }
-    update(entered, inherited_state(entered.session().number), |_| scan());
-    true
-}
-
-fn update(entered: &mut Entered, state: u64, read: impl FnOnce(&Vec<Loaded>) -> Vec<Loaded>) {
-    let Some(_held) = REFRESH.acquire(Patience::Short) else { return };
-    let new_session = told() != (state >> 32) as u32;
-    // SAFETY: under the lock.
-    let known = unsafe { &mut *KNOWN.0.get() };
-    tls::aside(|| {
-        let Some(modules) = in_loader(|| read(known)) else { return };
-        announce(entered, known, &modules, new_session);
-        engine::publish(map(&modules));
-        *known = modules;
-        STATE.store(state, Ordering::Release);
+        known.iter().for_each(|module| announce(entered, module));
+        TOLD.store(session, Ordering::Release);
     });
 }
 
-/// The session that was last told.
-fn told() -> u32 {
-    (STATE.load(Ordering::Acquire) >> 32) as u32
+/// To be called when there is code at `address` that is in no known module, or in one that is gone; whether
+/// more is known now, so that it pays to walk again.
+pub fn learn(entered: &mut Entered, address: u64) -> bool {
+    // What returns there may be the last of its function, and of its module.
+    let code = address.wrapping_sub(1);
+    with_known(|known| {
+        let at_code = known.iter().find(|module| module.text.contains(&code));
+        // Another thread may have been faster.
+        if at_code.is_some_and(|it| it.late.as_ref().is_none_or(Late::is_around_us)) {
+            return true;
+        }
+        let found = find::at(code).filter(|found| found.text.contains(&code));
+        let is_news = at_code.is_some() || found.is_some();
+        if is_news {
+            forget_gone(entered, known, found.as_ref());
+            found.iter().for_each(|found| announce(entered, found));
+            known.extend(found);
+            engine::publish(map(known));
+        }
+        is_news
+    })
+    .unwrap_or(false)
 }
 
-fn inherited_state(session: u32) -> u64 {
-    u64::from(session) << 32
+/// Sees to it that the recorder knows which module has the code that returns to `address`.
+pub fn announce_at(entered: &mut Entered, address: u64) {
+    refresh(entered);
+    learn(entered, address);
 }
 
-/// Runs what may take the loader's lock, unless a fork is under way.
-fn in_loader<T>(work: impl FnOnce() -> T) -> Option<T> {
-    IN_LOADER.fetch_add(1, Ordering::SeqCst);
-    let result = (!FORKING.load(Ordering::SeqCst)).then(work);
-    IN_LOADER.fetch_sub(1, Ordering::SeqCst);
-    result
+/// Does `work` with what is known; `None` if another thread has it for too long.
+fn with_known<T>(work: impl FnOnce(&mut Vec<Loaded>) -> T) -> Option<T> {
+    let _held = REFRESH.acquire(Patience::Short)?;
+    // SAFETY: under the lock.
+    let known = unsafe { &mut *KNOWN.0.get() };
+    Some(tls::aside(|| work(known)))
 }
 
-/// Holds the list still and keeps our threads out of the loader, for a fork.
+/// Holds the list still, for a fork.
 pub fn freeze() -> Option<Held<'static>> {
-    let held = REFRESH.acquire(Patience::Short);
-    FORKING.store(true, Ordering::SeqCst);
-    let deadline = sys::now().0 + Patience::Short.millis() * 1_000_000;
-    while IN_LOADER.load(Ordering::SeqCst) > 0 && sys::now().0 < deadline {
-        sys::yield_now();
-    }
-    held
-}
-
-/// Lets our threads into the loader again.
-pub fn reopen() {
-    FORKING.store(false, Ordering::SeqCst);
+    REFRESH.acquire(Patience::Short)
 }
 
 /// Ends the hold on the list, whose holder was forgotten or is not in this process.
@@ -147,50 +129,29 @@ pub fn thaw() {
     REFRESH.reset();
 }
 
-/// In a forked child: the others are in the parent.
-pub fn reset_after_fork() {
-    IN_LOADER.store(0, Ordering::SeqCst);
-    INHERITED.store(true, Ordering::Relaxed);
-    reopen();
-    thaw();
-}
-
-/// A definition of `symbol` outside this library, in whichever module has one.
-pub fn find_symbol(symbol: &CStr) -> Option<*mut c_void> {
-    let modules = scan();
-    let here = refresh as *const () as u64;
-    let own = modules.iter().find(|module| module.text.contains(&here));
-    modules.iter().find_map(|module| {
-        let mut path = module.path.clone();
-        path.push(0);
-        // SAFETY: C strings. NOLOAD only counts a reference, which keeps what we find loaded.
-        let found = unsafe {
-            let handle = libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
-            if handle.is_null() {
-                return None;
-            }
-            libc::dlsym(handle, symbol.as_ptr())
-        };
-        let ours = own.is_some_and(|own| own.text.contains(&(found as u64)));
-        (!found.is_null() && !ours).then_some(found)
-    })
-}
-
-fn announce(entered: &mut Entered, old: &[Loaded], new: &[Loaded], everything: bool) {
-    if !everything {
-        for gone in old.iter().filter(|module| !new.contains(module)) {
-            entered.send(Body::ModuleUnloaded { start: gone.text.start });
+/// Forgets modules that are not there any more, or where `found` is.
+fn forget_gone(entered: &mut Entered, known: &mut Vec<Loaded>, found: Option<&Loaded>) {
+    known.retain(|module| {
+        let is_there = module.late.as_ref().is_none_or(Late::is_there);
+        let is_apart = found.is_none_or(|found| {
+            module.text.end <= found.text.start || found.text.end <= module.text.start
+        });
+        let stays = is_there && is_apart;
+        if !stays {
+            entered.send(Body::ModuleUnloaded { start: module.text.start });
         }
-    }
-    for module in new.iter().filter(|module| everything || !old.contains(module)) {
-        entered.send(Body::ModuleLoaded(message::Module {
-            bias: module.bias,
-            start: module.text.start,
-            end: module.text.end,
-            build_id: &module.build_id,
-            path: &module.path,
-        }));
-    }
+        stays
+    });
+}
+
+fn announce(entered: &mut Entered, module: &Loaded) {
+    entered.send(Body::ModuleLoaded(message::Module {
+        bias: module.bias,
+        start: module.text.start,
+        end: module.text.end,
+        build_id: &module.build_id,
+        path: &module.path,
+    }));
 }
 
 fn map(modules: &[Loaded]) -> Map {
@@ -206,12 +167,7 @@ fn map(modules: &[Loaded]) -> Map {
         }
     }
     text.sort_unstable_by_key(|range| range.start);
-    Map::new(engine, text, own)
-}
-
-/// The loader's counters in the low half, the session in the high half.
-fn loader_state(session: u32) -> u64 {
-    u64::from(loaded::counters()) | u64::from(session) << 32
+    Map::new(engine, text, own, modules.iter().filter_map(|module| module.late.clone()).collect())
 }
 
 /// The modules of now, none of them taken for our own.

@@ -22,6 +22,7 @@ use super::cache::RuleCache;
 use super::readable::Readable;
 use super::registers;
 use super::walker::Walker;
+use crate::modules::late::Late;
 
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Unwinder};
@@ -42,6 +43,8 @@ pub struct Map {
     /// The range of this library, whose frames are left out; empty where the agent is a part of the
     /// program.
     pub own: Range<u64>,
+    /// The modules that may go, in the order of their code.
+    late: Vec<Late>,
     number: u64,
 }
 
@@ -52,6 +55,8 @@ pub enum Walk {
     Complete,
     /// Before that, in code of no known module, at this address.
     Unknown(u64),
+    /// Somewhere, as a module that had code at this address is gone.
+    Stale(u64),
     /// Before that, for another reason.
     CutOff,
 }
@@ -138,7 +143,8 @@ pub fn walk(
         backtraces.start(map.number);
         let mut walker = Walker { map, tools, stack: &mut stack, backtraces };
         let Some(caller) = walker.leave_own(ip, registers, own_stack) else { break };
-        return walker.outwards(caller);
+        let end = walker.outwards(caller);
+        return map.stale_among(backtraces.frames()).map_or(end, Walk::Stale);
     }
     backtraces.leave_out();
     Walk::CutOff
@@ -146,8 +152,45 @@ pub fn walk(
 
 impl Map {
     /// The modules of a moment.
-    pub fn new(engine: Engine, text: Vec<Range<u64>>, own: Range<u64>) -> Self {
-        Map { engine, text, own, number: 0 }
+    pub fn new(
+        engine: Engine,
+        text: Vec<Range<u64>>,
+        own: Range<u64>,
+        mut late: Vec<Late>,
+    ) -> Self {
+        late.sort_unstable_by_key(|module| module.text.start);
+        Map { engine, text, own, late, number: 0 }
+    }
+
+    /// Whether the module that has code before `address` is gone. Asked for a frame of this thread's.
+    pub fn is_stale(&self, address: u64) -> bool {
+        self.late_at(address).is_some_and(|place| !self.late[place].is_around_us())
+    }
+
+    /// The first of these frames of this thread's whose module is gone.
+    fn stale_among(&self, frames: &[u64]) -> Option<u64> {
+        let all = self.late.first()?.text.start..self.late.last()?.text.end;
+        let mut last_seen = usize::MAX;
+        let mut seen = 0u64;
+        frames.iter().copied().find(|&address| {
+            let Some(place) = all.contains(&address).then(|| self.late_at(address)).flatten()
+            else {
+                return false;
+            };
+            let bit = 1u64.checked_shl(place as u32).unwrap_or(0);
+            if place == last_seen || seen & bit != 0 {
+                return false;
+            }
+            (last_seen, seen) = (place, seen | bit);
+            !self.late[place].is_around_us()
+        })
+    }
+
+    /// The module that may go and has code before `address`.
+    fn late_at(&self, address: u64) -> Option<usize> {
+        let after = self.late.partition_point(|module| module.text.start < address);
+        let place = after.checked_sub(1)?;
+        (address <= self.late[place].text.end).then_some(place)
     }
 
     /// Whether there is code at `address`.

@@ -37,15 +37,24 @@ pub fn capture(entered: &mut Entered, own_stack: u64) {
         return;
     }
     modules::refresh(entered);
-    let mut end = walk(entered, own_stack);
-    if let Walk::Unknown(address) = end
-        && modules::refresh_for_unknown(entered, address)
-    {
-        end = walk(entered, own_stack);
+    match walk_and_learn(entered, own_stack) {
+        Walk::Complete => {}
+        Walk::Stale(_) => entered.backtraces.leave_out(),
+        Walk::Unknown(_) | Walk::CutOff => entered.backtraces.truncate(),
     }
-    if end != Walk::Complete {
-        entered.backtraces.truncate();
+}
+
+/// Walks until no new module is met any more.
+fn walk_and_learn(entered: &mut Entered, own_stack: u64) -> Walk {
+    /// A stack that leads through so many new ones can be walked to its end next time.
+    const MOST_NEW_MODULES: usize = 64;
+    for _ in 0..MOST_NEW_MODULES {
+        match walk(entered, own_stack) {
+            Walk::Unknown(address) | Walk::Stale(address) if modules::learn(entered, address) => {}
+            end => return end,
+        }
     }
+    walk(entered, own_stack)
 }
 
 #[inline(never)]

@@ -13,6 +13,7 @@
 //! read where the loader has them.
 
 use core::ffi::CStr;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use lifetrace_agent::sys;
@@ -103,12 +104,10 @@ pub fn looked_up() {
 fn forget() {
     for (_, bytes, again) in mapped() {
         let within_page = again % PAGE;
+        let Some(start) = NonNull::new((again - within_page) as *mut u8) else { continue };
         // SAFETY: pages of a mapping of ours that nobody writes to: who reads them has the file's
         // contents again.
-        unsafe {
-            let start = (again - within_page) as *mut libc::c_void;
-            libc::madvise(start, within_page + bytes, libc::MADV_DONTNEED);
-        }
+        unsafe { sys::discard(start, within_page + bytes) };
     }
 }
 

@@ -180,7 +180,9 @@ impl Walker<'_, '_> {
     #[inline(never)]
     fn search(&mut self, address: u64) -> Way {
         let code = FrameAddress::from_return_address(address);
-        let Some(code) = code.filter(|_| self.map.knows(address)) else { return Way::Unknown };
+        // The tables of a module that is gone may be gone, too.
+        let is_known = self.map.knows(address) && !self.map.is_stale(address);
+        let Some(code) = code.filter(|_| is_known) else { return Way::Unknown };
         let rule = Rule::infer(&self.map.engine, &mut self.tools.rules, code);
         tables::looked_up();
         match rule {

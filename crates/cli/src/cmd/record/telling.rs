@@ -17,7 +17,8 @@ const SHOWN: usize = 5;
 const COMPLAINTS: usize = 20;
 
 const NOTHING: &str = "nothing was recorded: no process has loaded the agent (statically linked and \
-setuid programs do not, nor do programs that are started with an emptied environment)";
+setuid programs do not, nor do programs that are started with an emptied environment, or with a C library older \
+than glibc 2.16)";
 
 const TOO_SHORT: &str = "nothing was recorded: what has loaded the agent had ended before it could be \
 traced";

@@ -1,0 +1,123 @@
+//! An object file as it is mapped. \[UNSAFE\]
+
+use core::ops::Range;
+
+use crate::sys;
+
+/// How memory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// As what it is: it is there, and stays.
+    Direct,
+    /// After the kernel has said that it is there.
+    Probed,
+}
+
+impl Access {
+    /// What is at `address`.
+    ///
+    /// Sound only where something readable of that type is, or with [`Access::Probed`]; the callers, all in
+    /// this crate, follow what the dynamic linker and the kernel have written.
+    #[inline]
+    pub(crate) fn read<T: Plain>(self, address: u64) -> Option<T> {
+        if self == Access::Probed && !is_readable(address, size_of::<T>() as u64) {
+            return None;
+        }
+        // SAFETY: readable, as has been found out or is known; any bytes make a `T`.
+        Some(unsafe { (address as *const T).read_unaligned() })
+    }
+}
+
+/// What may consist of any bytes.
+///
+/// # Safety
+/// That is so.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: numbers.
+unsafe impl Plain for u8 {}
+// SAFETY: numbers.
+unsafe impl Plain for u16 {}
+// SAFETY: numbers.
+unsafe impl Plain for u32 {}
+// SAFETY: numbers.
+unsafe impl Plain for u64 {}
+// SAFETY: numbers.
+unsafe impl<const N: usize> Plain for [u64; N] {}
+// SAFETY: numbers alone.
+unsafe impl Plain for libc::Elf64_Ehdr {}
+// SAFETY: numbers alone.
+unsafe impl Plain for libc::Elf64_Phdr {}
+// SAFETY: numbers alone.
+unsafe impl Plain for libc::Elf64_Sym {}
+
+/// Of what is not longer than a page.
+fn is_readable(address: u64, bytes: u64) -> bool {
+    const WORD: u64 = 8;
+    let last = (address + bytes.max(WORD)).wrapping_sub(WORD);
+    sys::is_readable(address) && (last == address || sys::is_readable(last))
+}
+
+/// A mapped object file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// From an address in its file to one in memory.
+    pub bias: u64,
+    headers: u64,
+    count: u16,
+    access: Access,
+}
+
+impl Image {
+    /// The file whose beginning is mapped at `start`.
+    pub fn at(start: u64, access: Access) -> Option<Image> {
+        let header: libc::Elf64_Ehdr = access.read(start)?;
+        if !header.e_ident.starts_with(b"\x7fELF\x02")
+            || usize::from(header.e_phentsize) != size_of::<libc::Elf64_Phdr>()
+        {
+            return None;
+        }
+        let (headers, count) = (start.checked_add(header.e_phoff)?, header.e_phnum);
+        let unplaced = Image { bias: 0, headers, count, access };
+        let first = unplaced.headers().find(|it| it.p_type == libc::PT_LOAD && it.p_offset == 0)?;
+        Some(Image { bias: start.wrapping_sub(first.p_vaddr), ..unplaced })
+    }
+
+    /// The program itself, as the kernel has mapped it, with this bias.
+    pub fn of_program(bias: u64) -> Option<Image> {
+        let headers = sys::auxiliary(libc::AT_PHDR)?;
+        let count = sys::auxiliary(libc::AT_PHNUM)? as u16;
+        Some(Image { bias, headers, count, access: Access::Direct })
+    }
+
+    /// Its program headers.
+    pub fn headers(&self) -> impl Iterator<Item = libc::Elf64_Phdr> {
+        let (start, access) = (self.headers, self.access);
+        let place = move |index: u16| {
+            start.wrapping_add(u64::from(index) * size_of::<libc::Elf64_Phdr>() as u64)
+        };
+        (0..self.count).map_while(move |index| access.read(place(index)))
+    }
+
+    /// The first program header of a kind.
+    pub fn header(&self, kind: u32) -> Option<libc::Elf64_Phdr> {
+        self.headers().find(|header| header.p_type == kind)
+    }
+
+    /// Where a program header's contents are.
+    pub fn place(&self, header: &libc::Elf64_Phdr) -> Range<u64> {
+        let start = self.bias.wrapping_add(header.p_vaddr);
+        start..start.saturating_add(header.p_memsz)
+    }
+
+    /// Whether a part of it is mapped at `address`.
+    pub fn contains(&self, address: u64) -> bool {
+        let mut headers = self.headers();
+        headers.any(|it| it.p_type == libc::PT_LOAD && self.place(&it).contains(&address))
+    }
+
+    /// Where its dynamic section is.
+    pub fn dynamic(&self) -> Option<u64> {
+        self.header(libc::PT_DYNAMIC).map(|header| self.place(&header).start)
+    }
+}

@@ -1,0 +1,81 @@
+//! What the dynamic linker has loaded, without asking it. \[UNSAFE\]
+//!
+//! Its functions take its lock, which any thread may hold while it waits for something that this one has. So
+//! its list of modules ([`list`]) and their symbol tables ([`symbols`]) are read where they lie. The modules
+//! that the process was started with never go; of any other, another thread may be taking the list's node, or
+//! the module itself, away, so that each read there asks the kernel first whether there is something
+//! ([`image::Access`]).
+//!
+//! [`object`] is glibc's own way to find the module of an address without a lock.
+
+pub mod image;
+pub mod list;
+pub mod object;
+pub mod symbols;
+
+use core::ffi::{CStr, c_void};
+use core::ptr::NonNull;
+
+use self::list::Entry;
+
+/// What the program finds under this name: the first definition in the order of the list.
+pub fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
+    list::entries().find_map(|entry| entry.symbol(name))
+}
+
+/// The next definition after that of the module that has `own`, an address in its code, among the modules of the
+/// start.
+pub fn next_symbol(name: &CStr, own: u64) -> Option<NonNull<c_void>> {
+    let mut entries = list::entries().take_while(Entry::stays);
+    entries.find(|entry| entry.image().is_some_and(|image| image.contains(own)))?;
+    entries.find_map(|entry| entry.symbol(name))
+}
+
+/// A definition outside the module that has `own`.
+pub fn symbol_elsewhere(name: &CStr, own: u64) -> Option<NonNull<c_void>> {
+    let is_own = |entry: &Entry| entry.image().is_some_and(|image| image.contains(own));
+    list::entries().filter(|entry| !is_own(entry)).find_map(|entry| entry.symbol(name))
+}
+
+/// Where the module that has `address` was put: from an address in its file to one in memory.
+pub fn bias_at(address: u64) -> Option<u64> {
+    let images = list::entries().filter_map(|entry| entry.image());
+    images.filter(|image| image.contains(address)).map(|image| image.bias).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_those_of_the_dynamic_linker() {
+        let names = [
+            c"malloc",
+            c"pthread_key_create",
+            c"memcpy",
+            c"_dl_find_object",
+            c"__register_atfork",
+            c"environ",
+            c"no_such_thing",
+        ];
+        for name in names {
+            // SAFETY: a C string.
+            let theirs = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            assert_eq!(symbol(name), NonNull::new(theirs), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn the_next_definition_is_in_another_module() {
+        list::take_note_of_start();
+        let own = symbol as *const () as u64;
+        let malloc = symbol(c"malloc").unwrap();
+        assert_eq!(next_symbol(c"malloc", own), Some(malloc));
+        assert_eq!(symbol_elsewhere(c"malloc", own), Some(malloc));
+        let libc = malloc.as_ptr() as u64;
+        assert_eq!(next_symbol(c"malloc", libc), None);
+        assert_eq!(symbol_elsewhere(c"malloc", libc), None);
+        assert_ne!(bias_at(own), bias_at(libc));
+        assert_eq!(bias_at(8), None);
+    }
+}

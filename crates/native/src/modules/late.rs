@@ -1,0 +1,100 @@
+//! Whether a module that may go is still there, and still the same. \[UNSAFE\]
+//!
+//! Nobody says that a module has been unloaded, and another one may be mapped where it was. It is known by what
+//! glibc says of that place, and by what stands there: the build id, and the beginning of the table of functions.
+
+use core::ops::Range;
+
+use alloc::vec::Vec;
+use lifetrace_agent::loader::object::{self, Object};
+use lifetrace_agent::sys;
+
+/// How much of a part is compared.
+const COMPARED: usize = 256;
+
+/// A module that was loaded after the start.
+#[derive(Clone, Debug)]
+pub struct Late {
+    /// Its code.
+    pub text: Range<u64>,
+    object: Option<Object>,
+    marks: [Mark; 2],
+}
+
+/// What stands where.
+#[derive(Clone, Debug)]
+struct Mark {
+    address: u64,
+    bytes: Vec<u8>,
+}
+
+impl Late {
+    /// A module with code at `text`, known by these parts of its memory.
+    pub fn new(text: Range<u64>, object: Option<Object>, parts: [&[u8]; 2]) -> Late {
+        let marks = parts.map(|part| {
+            let bytes = part.get(..COMPARED).unwrap_or(part).to_vec();
+            Mark { address: part.as_ptr() as u64, bytes }
+        });
+        Late { text, object, marks }
+    }
+
+    /// Whether it is still there, asked by a thread that is running in what is there.
+    pub fn is_around_us(&self) -> bool {
+        match self.object {
+            // What glibc knows at a place that this thread is running in does not go.
+            Some(_) => self.is_known() && self.marks.iter().all(Mark::is_same),
+            None => self.is_there(),
+        }
+    }
+
+    /// Whether it is still there.
+    pub fn is_there(&self) -> bool {
+        self.is_known() && self.marks.iter().all(|mark| mark.is_readable() && mark.is_same())
+    }
+
+    fn is_known(&self) -> bool {
+        self.object.is_none_or(|object| object::find(self.text.start) == Some(object))
+    }
+}
+
+impl Mark {
+    fn is_readable(&self) -> bool {
+        const WORD: u64 = 8;
+        let end = self.address + self.bytes.len() as u64;
+        let ends = [self.address, end.saturating_sub(WORD).max(self.address)];
+        self.bytes.is_empty() || ends.into_iter().all(sys::is_readable)
+    }
+
+    fn is_same(&self) -> bool {
+        // SAFETY: found out to be readable, or of a module that this thread is running in; nobody writes there.
+        let there =
+            unsafe { core::slice::from_raw_parts(self.address as *const u8, self.bytes.len()) };
+        there == self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_module_at_the_same_place_is_another() {
+        let memory = sys::map(8192).unwrap();
+        let (start, part) = (memory.as_ptr() as u64, |from: usize, bytes: usize| {
+            // SAFETY: inside the mapping.
+            unsafe { core::slice::from_raw_parts(memory.as_ptr().add(from), bytes) }
+        });
+        let late = Late::new(start..start + 8192, None, [part(64, 20), part(4096, 3000)]);
+        assert!(late.is_there() && late.is_around_us());
+        let write = |at: usize, byte: u8| {
+            // SAFETY: inside the mapping, to which nobody refers.
+            unsafe { memory.as_ptr().add(at).write_volatile(byte) };
+            late.is_there()
+        };
+        assert!(write(63, 1) && write(84, 1) && write(4096 + COMPARED, 1));
+        assert!(!write(83, 1) && write(83, 0) && !write(4096 + COMPARED - 1, 1));
+        // SAFETY: nobody refers to it.
+        unsafe { sys::unmap(memory, 8192) };
+        assert!(!late.is_there() && !late.is_around_us());
+    }
+}
