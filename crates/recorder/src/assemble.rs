@@ -130,7 +130,8 @@ impl Assembler {
             }
             Body::ModuleLoaded(module) => {
                 let number = self.places.load(&module);
-                self.fact(message.time, &Fact::Module(module_fact(number, &module)))?;
+                let path = self.places.path_of(&module);
+                self.fact(message.time, &Fact::Module(module_fact(number, path, &module)))?;
             }
             Body::ModuleUnloaded { start } => self.places.unload(start),
             Body::ThreadStarted { .. } | Body::ThreadEnded => {
@@ -338,14 +339,14 @@ fn source_of(kind: SourceKind) -> Source {
     }
 }
 
-fn module_fact(number: u32, module: &Module<'_>) -> fact::Module {
+fn module_fact(number: u32, path: Arc<str>, module: &Module<'_>) -> fact::Module {
     fact::Module {
         number,
         start: module.start,
         end: module.end,
         bias: module.bias,
         build_id: module.build_id.to_vec(),
-        path: String::from_utf8_lossy(module.path).into(),
+        path,
     }
 }
 

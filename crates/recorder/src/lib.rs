@@ -52,6 +52,7 @@ pub mod heap;
 mod latecomers;
 mod launch;
 mod leftovers;
+mod linker;
 mod losses;
 mod managed;
 mod memtrace;

@@ -118,6 +118,14 @@ impl Places {
         number
     }
 
+    /// The path of a module's file; an agent may not know that of the program itself.
+    pub(crate) fn path_of(&self, module: &Module<'_>) -> Arc<str> {
+        match module.path {
+            b"" => self.process.executable.to_string_lossy().into(),
+            path => String::from_utf8_lossy(path).into(),
+        }
+    }
+
     pub(crate) fn unload(&mut self, start: u64) {
         if let Some(range) = self.space.unload(start) {
             self.codes.retain(|address, _| !range.contains(address));
