@@ -1,8 +1,32 @@
 //! What a user should know of a trace, in words. The codes are those that the recorder writes; a trace of
 //! a later version may have others, which are shown as they are.
 
+use std::borrow::Cow;
+
+use crate::human;
+
 /// What goes on after the program's name.
-pub fn of_program(code: &str) -> Option<&'static str> {
+pub fn of_program(code: &str) -> Option<Cow<'static, str>> {
+    let about = code.split_once(':').and_then(|(code, subject)| of_subject(code, subject));
+    about.map(Cow::from).or_else(|| of_itself(code).map(Cow::from))
+}
+
+/// Of a notice that is about something in particular.
+fn of_subject(code: &str, subject: &str) -> Option<String> {
+    let why = match code {
+        "became-unaware" => "LD_PRELOAD and LIFETRACE_SOCKET are not in its environment",
+        "became-static" => "it is statically linked",
+        "became-privileged" => "it has other rights, so that the system ignores the agent",
+        "became-foreign" => {
+            "it is of another C library or processor, or linked with a sanitizer's shared library"
+        }
+        _ => return None,
+    };
+    let program = human::printable(subject);
+    Some(format!("executed {program}, which is not traced: {why}; the trace ends there"))
+}
+
+fn of_itself(code: &str) -> Option<&'static str> {
     Some(match code {
         "own-allocator" => "brings its own malloc: its allocations cannot be heard",
         "no-region" => "left no room in its address space: nothing could be sampled",
@@ -43,20 +67,23 @@ pub fn of_program(code: &str) -> Option<&'static str> {
 pub fn sentence(code: &str) -> String {
     match of_program(code) {
         Some(words) => format!("the program {words}"),
-        None => format!("the recorder noticed: {}", crate::human::printable(code)),
+        None => format!("the recorder noticed: {}", human::printable(code)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifetrace_recorder::Notice;
+    use lifetrace_recorder::{Notice, Untraced};
 
     #[test]
     fn there_are_words_for_whatever_is_recorded() {
-        for notice in Notice::ALL {
-            assert!(of_program(notice.code()).is_some(), "{notice:?}");
+        let became = Untraced::ALL.map(|why| Notice::Became { why, program: "/x".into() });
+        for notice in Notice::PLAIN.into_iter().chain(became) {
+            assert!(of_program(&notice.code()).is_some(), "{notice:?}");
         }
+        let executed = sentence("became-static:/bin/a b");
+        assert!(executed.starts_with("the program executed /bin/a b, which is not traced: it is"));
     }
 
     #[test]

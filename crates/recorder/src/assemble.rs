@@ -191,8 +191,9 @@ impl Assembler {
         if self.notices.contains(&notice) {
             return Ok(());
         }
+        let code = notice.code();
         self.notices.push(notice);
-        self.fact(self.last_time, &Fact::Notice(notice.code().into()))
+        self.fact(self.last_time, &Fact::Notice(code.into()))
     }
 
     /// Whether the agent has met a managed runtime.

@@ -212,7 +212,7 @@ impl Control {
     }
 }
 
-/// A session needs six descriptors; there may be thousands at a time.
+/// A session needs seven descriptors; there may be thousands at a time.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

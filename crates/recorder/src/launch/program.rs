@@ -167,6 +167,15 @@ fn check_machine_and_linking(path: &Path) -> Result<(), LaunchError> {
     }
 }
 
+/// Why no agent could be in a program of this file; none is known of what is no program.
+pub(crate) fn obstacle(file: &File) -> Option<Untraceable> {
+    match elf::image(file) {
+        Ok(Image::Untraceable(Untraceable::Static)) if mentions(file, JOINS_MARK) => None,
+        Ok(Image::Untraceable(reason)) => Some(reason),
+        Ok(Image::Dynamic | Image::Linker) | Err(_) => None,
+    }
+}
+
 /// Whether executing `path` makes the kernel set `AT_SECURE`, on which the dynamic linker ignores
 /// `LD_PRELOAD`.
 fn gains_privileges(path: &Path) -> Option<Untraceable> {

@@ -122,10 +122,17 @@ impl Strip {
         }
     }
 
-    /// Recorders' codes are nobody's own; what is no code may be anything.
-    fn notice(&mut self, code: &str) -> Arc<str> {
+    /// Recorders' codes are nobody's own, but what stands behind a colon is the file that one is about.
+    /// What is no code may be anything.
+    fn notice(&mut self, notice: &str) -> Arc<str> {
         let is_code = |code: &str| code.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
-        if is_code(code) { code.into() } else { self.markers.of(code) }
+        match notice.split_once(':') {
+            Some((code, file)) if is_code(code) => {
+                format!("{code}:{}", self.modules.of_path(file)).into()
+            }
+            _ if is_code(notice) => notice.into(),
+            _ => self.markers.of(notice),
+        }
     }
 
     /// Modules lie one behind the other, each linked to where it is.
