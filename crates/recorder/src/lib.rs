@@ -43,6 +43,7 @@ mod collections;
 mod collector;
 mod container;
 mod contexts;
+mod cuts;
 mod door;
 mod exports;
 #[cfg(test)]
@@ -98,7 +99,7 @@ pub use format::Format;
 pub use launch::{LaunchError, Untraceable};
 pub use lifetrace_transport::segment::LostReason;
 pub use memtrace::{MemtraceControl, MemtraceRun};
-pub use notice::{Notice, Untraced};
+pub use notice::{Notice, Unread, Untraced};
 pub use ocaml::SourceChoice;
 pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport};
 pub use output::{Output, OutputError};

@@ -28,6 +28,13 @@ pub enum Notice {
     HiddenOCaml,
     /// OCaml's heap was asked for, and there is none.
     NoOCaml,
+    /// A file's debug information cannot be read, or not all of it.
+    Unread {
+        /// What of it.
+        what: Unread,
+        /// The file.
+        file: Arc<str>,
+    },
     /// The process has executed another program, which is not traced.
     Became {
         /// Why not.
@@ -35,6 +42,34 @@ pub enum Notice {
         /// Its path, or what the kernel calls it.
         program: Arc<str>,
     },
+}
+
+/// Why debug information cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is compressed in a way that is not known.
+    Compressed,
+    /// It is in files beside, `.dwo` or `.dwp`, that are not there.
+    Split,
+    /// A part is in a file that several share, which is not there.
+    Shared,
+    /// It makes no sense.
+    Damaged,
+}
+
+impl Unread {
+    /// All of them.
+    pub const ALL: [Unread; 4] =
+        [Unread::Compressed, Unread::Split, Unread::Shared, Unread::Damaged];
+
+    fn code(self) -> &'static str {
+        match self {
+            Unread::Compressed => "debug-info-compressed",
+            Unread::Split => "debug-info-split",
+            Unread::Shared => "debug-info-shared",
+            Unread::Damaged => "debug-info-damaged",
+        }
+    }
 }
 
 /// Why a program that a traced one has executed is not traced.
@@ -84,7 +119,9 @@ impl Notice {
     pub fn code(&self) -> Cow<'static, str> {
         let code = self.plain_code();
         match self {
-            Notice::Became { program, .. } => format!("{code}:{program}").into(),
+            Notice::Became { program: subject, .. } | Notice::Unread { file: subject, .. } => {
+                format!("{code}:{subject}").into()
+            }
             _ => code.into(),
         }
     }
@@ -92,6 +129,7 @@ impl Notice {
     fn plain_code(&self) -> &'static str {
         match self {
             Notice::Became { why, .. } => why.code(),
+            Notice::Unread { what, .. } => what.code(),
             Notice::OwnAllocator => "own-allocator",
             Notice::NoRegion => "no-region",
             Notice::UnknownOCaml => "ocaml-without-sampler",
@@ -127,13 +165,14 @@ mod tests {
     #[test]
     fn each_has_a_code_of_its_own() {
         let became = Untraced::ALL.map(|why| Notice::Became { why, program: "x".into() });
-        let subjects = became.iter();
+        let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "x".into() });
+        let subjects = became.iter().chain(&unread);
         assert!(subjects.clone().all(|notice| notice.code().ends_with(":x")));
         let all = Notice::PLAIN.iter().chain(subjects);
         let mut codes: Vec<_> = all.map(Notice::plain_code).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes.len(), Notice::PLAIN.len() + became.len());
+        assert_eq!(codes.len(), Notice::PLAIN.len() + became.len() + unread.len());
         assert!(NoticeKind::ALL.iter().all(|&kind| Notice::PLAIN.contains(&Notice::from(kind))));
     }
 }

@@ -22,8 +22,10 @@ use lifetrace_transport::message::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::cuts::{Cut, is_full};
 use crate::managed::{self, ManagedNames};
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
+use crate::notice::Notice;
 use crate::process::ProcessImage;
 use crate::symbolizer::{self, ObjectFile, Symbolizer};
 
@@ -49,6 +51,8 @@ const MOST_OBJECTS: usize = 1024;
 pub(crate) struct Places {
     space: AddressSpace,
     objects: FxHashMap<ModuleId, Arc<ObjectFile>>,
+    /// Of those that are forgotten.
+    unread: Vec<Notice>,
     /// What the trace calls a module that is mapped, or was.
     told: FxHashMap<ModuleId, u32>,
     /// Mappings so far.
@@ -86,6 +90,7 @@ impl Places {
         Places {
             space: AddressSpace::default(),
             objects: FxHashMap::default(),
+            unread: Vec::new(),
             told: FxHashMap::default(),
             mappings: 0,
             managed: ManagedNames::default(),
@@ -269,7 +274,8 @@ impl Places {
         });
         let kept: FxHashSet<ModuleId> = named.chain(self.space.mapped()).collect();
         self.space.forget_others(&kept);
-        self.objects.retain(|id, _| kept.contains(id));
+        let forgotten = self.objects.extract_if(|id, _| !kept.contains(id));
+        self.unread.extend(forgotten.filter_map(|(_, object)| unread(&object)));
         self.told.retain(|id, _| kept.contains(id));
     }
 
@@ -279,6 +285,24 @@ impl Places {
             places.push(place);
             LocationCode(*first + places.len() as u64 - 1)
         })
+    }
+
+    /// What there is to say of a backtrace that ends there, with so many frames, before its outermost
+    /// frame.
+    pub(crate) fn cut(&self, end: LocationCode, frames: usize) -> Option<Cut> {
+        let place = end.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize))?;
+        match place {
+            _ if is_full(frames) => Some(Cut::TooDeep),
+            Place::Anonymous(_) => Some(Cut::AtMadeCode),
+            Place::InModule(module, _) => Some(Cut::AtFile(self.objects[module].name().into())),
+            Place::Managed(_) => None,
+        }
+    }
+
+    /// What could not be read of the files that have been asked about.
+    pub(crate) fn unread(&self) -> Vec<Notice> {
+        let present = self.objects.values().filter_map(|object| unread(object));
+        self.unread.iter().cloned().chain(present).collect()
     }
 
     /// What a code stands for.
@@ -295,6 +319,11 @@ impl Places {
             None => vec![remark_of(code)].into(),
         }
     }
+}
+
+fn unread(object: &ObjectFile) -> Option<Notice> {
+    let what = object.unread()?;
+    Some(Notice::Unread { what, file: object.name().into() })
 }
 
 fn remark_of(code: LocationCode) -> Location {

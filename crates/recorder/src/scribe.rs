@@ -277,6 +277,8 @@ impl Scribe {
 
     fn finish(&mut self, ending: &Ending, pid: Pid) {
         self.attempt(Assembler::tell_collector);
+        self.attempt(Assembler::tell_unread);
+        self.attempt(Assembler::tell_cuts);
         self.tell_losses(ending.lost);
         self.tell_presumed();
         self.tell_successor(ending, pid);

@@ -202,9 +202,11 @@ impl<'a> Told<'a> {
             let count = human::count(*count as f64);
             format!("{count} events were lost before they reached the trace ({reason})")
         });
-        let truncated = (self.truncated_backtraces > 0).then(|| {
-            let count = human::count(self.truncated_backtraces as f64);
-            format!("{count} backtraces were too deep: their outermost frames are missing")
+        let explained: u64 = self.notices.iter().map(|code| notices::cut_backtraces(code)).sum();
+        let unexplained = self.truncated_backtraces.saturating_sub(explained);
+        let truncated = (unexplained > 0).then(|| {
+            let count = human::count(unexplained as f64);
+            format!("{count} backtraces lack their outermost frames")
         });
         let filter = self.labels.get(LABEL).map(|filter| {
             format!(
