@@ -28,7 +28,8 @@
 //!   waits for a slow disk is bounded over all sessions (`queue`), as are the threads' backtraces
 //!   (`stacks`), the places that have codes (`places`) and the names of places (`symbolizer`). What
 //!   grows is the table of live samples, 17 to 39 bytes each, and with the program's code the names of
-//!   a managed runtime's frames (`managed`).
+//!   a managed runtime's frames (`managed`); those of other code that is made at run time are bounded
+//!   (`made_code`).
 //! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
@@ -56,6 +57,7 @@ mod launch;
 mod leftovers;
 mod linker;
 mod losses;
+mod made_code;
 mod managed;
 mod memtrace;
 mod modules;

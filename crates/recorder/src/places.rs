@@ -9,6 +9,7 @@
 //!
 //! A managed runtime's frames have numbers instead of addresses, and names that their agent has told.
 
+use std::cell::RefCell;
 use std::iter;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use lifetrace_transport::message::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cuts::{Cut, is_full};
+use crate::made_code::MadeCode;
 use crate::managed::{self, ManagedNames};
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
 use crate::notice::Notice;
@@ -68,6 +70,8 @@ pub(crate) struct Places {
     first: u64,
     limits: Limits,
     symbolizer: Arc<Symbolizer>,
+    /// Names of code that is in no module.
+    made: RefCell<MadeCode>,
     process: ProcessImage,
 }
 
@@ -101,6 +105,7 @@ impl Places {
             first: FIRST_CODE,
             limits: Limits { places: MOST_PLACES, objects: MOST_OBJECTS },
             symbolizer,
+            made: RefCell::new(MadeCode::new(process.pid)),
             process,
         }
     }
@@ -314,7 +319,10 @@ impl Places {
                 kind: FrameKind::Native,
                 module: self.told.get(module).copied(),
             },
-            Some(Place::Anonymous(address)) => vec![symbolizer::anonymous(*address)].into(),
+            Some(Place::Anonymous(address)) => {
+                let told = self.made.borrow_mut().locate(*address);
+                vec![told.unwrap_or_else(|| symbolizer::anonymous(*address))].into()
+            }
             Some(Place::Managed(number)) => self.managed.frame(*number),
             None => vec![remark_of(code)].into(),
         }

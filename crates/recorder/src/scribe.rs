@@ -89,6 +89,8 @@ pub(crate) struct Scribe {
     lost: Losses,
     /// Told in the end, unless it turns out to be wrong.
     presumed: Option<Notice>,
+    /// The program that has come after this one has not said hello, but is going to.
+    expects_successor: bool,
     report: SessionReport,
 }
 
@@ -102,6 +104,9 @@ impl Scribe {
             ending.exit = ending.exit.or_else(|| seat.end_of_command(pid));
         }
         scribe.finish(&ending, pid);
+        if scribe.expects_successor {
+            seat.expect(pid);
+        }
         seat.leave(scribe.into_report());
     }
 
@@ -135,6 +140,7 @@ impl Scribe {
             clock: WallClock::new(anchor),
             lost: Losses::default(),
             presumed: notice.clone().filter(|notice| *notice == Notice::NoOCaml),
+            expects_successor: false,
             report: blank_report(path, &process, &info),
         };
         match sink::open(plan.format, file, heap, &info) {
@@ -267,11 +273,11 @@ impl Scribe {
 
     /// Says what the process has become, unless that speaks for itself.
     fn tell_successor(&mut self, ending: &Ending, pid: Pid) {
-        if ending.end == SessionEnd::Exec
-            && !ending.is_followed
-            && let Some(notice) = successor::untraced(pid)
-        {
-            self.attempt(|trace| trace.notice(notice));
+        if ending.end == SessionEnd::Exec && !ending.is_followed {
+            match successor::untraced(pid) {
+                Some(notice) => self.attempt(|trace| trace.notice(notice)),
+                None => self.expects_successor = true,
+            }
         }
     }
 

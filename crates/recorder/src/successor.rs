@@ -83,6 +83,8 @@ mod tests {
     fn became(environment: &[(&str, &str)]) -> Option<Notice> {
         let mut command = Command::new("cat");
         command.env_clear().envs(environment.iter().copied()).stdin(Stdio::piped());
+        // The dynamic linker complains there.
+        command.stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let found = untraced(Pid::from_child(&child));
         child.stdin.take();
