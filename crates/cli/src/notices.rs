@@ -1,6 +1,8 @@
 //! What a user should know of a trace, in words. The codes are those that the recorder writes; a trace of
 //! a later version may have others, which are shown as they are.
 
+use std::borrow::Cow;
+
 use crate::human;
 
 /// The code of deaths that were told late; nothing else of them is missing.
@@ -19,7 +21,45 @@ pub fn lost(code: &str, count: u64) -> String {
 }
 
 /// What goes on after the program's name.
-pub fn of_program(code: &str) -> Option<&'static str> {
+pub fn of_program(code: &str) -> Option<Cow<'static, str>> {
+    let about = code.split_once(':');
+    let about = about
+        .and_then(|(code, subject)| of_subject(code, subject).or_else(|| of_cut(code, subject)));
+    about.map(Cow::from).or_else(|| of_itself(code).map(Cow::from))
+}
+
+/// Of a notice that is about something in particular.
+fn of_subject(code: &str, subject: &str) -> Option<String> {
+    let why = match code {
+        "became-unaware" => "LD_PRELOAD and LIFETRACE_SOCKET are not in its environment",
+        "became-static" => "it is statically linked",
+        "became-privileged" => "it has other rights, so that the system ignores the agent",
+        "became-foreign" => {
+            "it is of another C library or processor, or linked with a sanitizer's shared library"
+        }
+        _ => return of_file(code, subject),
+    };
+    let program = human::printable(subject);
+    Some(format!("executed {program}, which is not traced: {why}; the trace ends there"))
+}
+
+/// Of a notice that is about a file that the program has loaded.
+fn of_file(code: &str, file: &str) -> Option<String> {
+    let why = match code {
+        "debug-info-compressed" => "is compressed in a way that this build cannot read: no lines",
+        "debug-info-split" => {
+            "is split, and its .dwo or .dwp files are not there: no inlined functions"
+        }
+        "debug-info-shared" => {
+            "is partly in a file made by dwz, which is not there: some names lack"
+        }
+        "debug-info-damaged" => "is damaged: no lines",
+        _ => return None,
+    };
+    Some(format!("has loaded {}, whose debug information {why}", human::printable(file)))
+}
+
+fn of_itself(code: &str) -> Option<&'static str> {
     Some(match code {
         "own-allocator" => "brings its own malloc: its allocations cannot be heard",
         "no-region" => "left no room in its address space: nothing could be sampled",
@@ -56,24 +96,62 @@ pub fn of_program(code: &str) -> Option<&'static str> {
     })
 }
 
+/// How many backtraces a notice says to be cut off; 0 if it is about something else.
+pub fn cut_backtraces(code: &str) -> u64 {
+    let count = |subject: &str| subject.split(':').next()?.parse().ok();
+    code.strip_prefix("cut-").and_then(|it| count(it.split_once(':')?.1)).unwrap_or(0)
+}
+
+/// Of a notice that says where backtraces end without their outermost frames.
+fn of_cut(code: &str, subject: &str) -> Option<String> {
+    let (count, file) = subject.split_once(':').unwrap_or((subject, ""));
+    let count = human::count(count.parse::<u64>().ok()? as f64);
+    let file = human::printable(file);
+    Some(match code {
+        "cut-at-made-code" => format!(
+            "runs code without unwind tables, such as a virtual machine compiles at run time: \
+             {count} backtraces end there"
+        ),
+        "cut-at-file" => format!(
+            "has loaded {file}, which lacks unwind tables for some of its code, or whose stack could \
+             not be read: {count} backtraces end there"
+        ),
+        "cut-too-deep" => {
+            format!("has very deep stacks: {count} backtraces lack their outermost frames")
+        }
+        _ => return None,
+    })
+}
+
 /// A sentence about the traced program.
 pub fn sentence(code: &str) -> String {
     match of_program(code) {
         Some(words) => format!("the program {words}"),
-        None => format!("the recorder noticed: {}", crate::human::printable(code)),
+        None => format!("the recorder noticed: {}", human::printable(code)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifetrace_recorder::Notice;
+    use lifetrace_recorder::{Notice, Unread, Untraced};
 
     #[test]
     fn there_are_words_for_whatever_is_recorded() {
-        for notice in Notice::ALL {
-            assert!(of_program(notice.code()).is_some(), "{notice:?}");
+        let became = Untraced::ALL.map(|why| Notice::Became { why, program: "/x".into() });
+        let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "/x.so".into() });
+        for notice in Notice::PLAIN.into_iter().chain(became).chain(unread) {
+            assert!(of_program(&notice.code()).is_some(), "{notice:?}");
         }
+        let cut = "the program has loaded /x.so, which lacks unwind tables";
+        assert!(sentence("cut-at-file:1200:/x.so").starts_with(cut));
+        assert!(
+            sentence("cut-at-made-code:1200").ends_with("run time: 1,200 backtraces end there")
+        );
+        assert_eq!(cut_backtraces("cut-at-file:1200:/x.so"), 1200);
+        assert_eq!(cut_backtraces("no-ocaml") + cut_backtraces("cut-else"), 0);
+        let executed = sentence("became-static:/bin/a b");
+        assert!(executed.starts_with("the program executed /bin/a b, which is not traced: it is"));
     }
 
     #[test]

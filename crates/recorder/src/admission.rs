@@ -22,6 +22,7 @@ use rustix::system::uname;
 use crate::clock::{Anchor, monotonic_now};
 use crate::collector::EXACT_RING_BYTES;
 use crate::heap::Heap;
+use crate::image::Image;
 use crate::notice::Notice;
 use crate::ocaml::{self, Programs, SourceChoice};
 use crate::outcome::Refusal;
@@ -105,7 +106,7 @@ impl Admission {
     fn begin(&mut self, process: ProcessImage) -> Result<(OwnedFd, u64), BeginError> {
         let pid = process.pid;
         let begun = monotonic_now();
-        let handle = handle_of(pid)?;
+        let (handle, image) = (handle_of(pid)?, Image::of(pid));
         let (settings, notice) = self.settle(&process);
         let (segment, descriptor) = Segment::create(settings)?;
         let name = pid.as_raw_nonzero().to_string();
@@ -133,7 +134,7 @@ impl Admission {
             failed: Arc::clone(&failed),
         };
         threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, seat))?;
-        let mut session = Session::new(pid, handle, segment, queue, failed);
+        let mut session = Session::new(image, handle, segment, queue, failed);
         if self.heap.is_none() {
             session.gather();
         }

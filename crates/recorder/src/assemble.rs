@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 use crate::clock::{Anchor, monotonic_now};
 use crate::collections::Collections;
 use crate::contexts::Contexts;
+use crate::cuts::Cuts;
 use crate::notice::Notice;
 use crate::places::{DESERIALISED, Places};
 use crate::process::ProcessImage;
@@ -50,6 +51,7 @@ pub(crate) struct Assembler {
     live: FxHashMap<SampleId, AllocationId>,
     counts: Counts,
     notices: Vec<Notice>,
+    cuts: Cuts,
     allocator: Option<AllocatorTotals>,
     collections: Collections,
     /// As it was told last.
@@ -91,6 +93,7 @@ impl Assembler {
             live: FxHashMap::default(),
             counts: Counts::default(),
             notices: Vec::new(),
+            cuts: Cuts::default(),
             allocator: None,
             collections: Collections::default(),
             process: None,
@@ -130,7 +133,8 @@ impl Assembler {
             }
             Body::ModuleLoaded(module) => {
                 let number = self.places.load(&module);
-                self.fact(message.time, &Fact::Module(module_fact(number, &module)))?;
+                let path = self.places.path_of(&module);
+                self.fact(message.time, &Fact::Module(module_fact(number, path, &module)))?;
             }
             Body::ModuleUnloaded { start } => self.places.unload(start),
             Body::ThreadStarted { .. } | Body::ThreadEnded => {
@@ -190,8 +194,28 @@ impl Assembler {
         if self.notices.contains(&notice) {
             return Ok(());
         }
+        let code = notice.code();
         self.notices.push(notice);
-        self.fact(self.last_time, &Fact::Notice(notice.code().into()))
+        self.fact(self.last_time, &Fact::Notice(code.into()))
+    }
+
+    /// Says where backtraces were cut off.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn tell_cuts(&mut self) -> io::Result<()> {
+        let codes = self.cuts.codes();
+        codes.into_iter().try_for_each(|code| self.fact(self.last_time, &Fact::Notice(code.into())))
+    }
+
+    /// Says of which files the debug information could not be read.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn tell_unread(&mut self) -> io::Result<()> {
+        let mut notices = self.places.unread();
+        notices.sort_by_cached_key(|notice| notice.code().into_owned());
+        notices.into_iter().try_for_each(|notice| self.notice(notice))
     }
 
     /// Whether the agent has met a managed runtime.
@@ -278,6 +302,11 @@ impl Assembler {
         }
         stack.codes_mut().extend(block.mark);
         let is_truncated = stack.is_cut();
+        if let Some((end, frames)) = stack.end_of_cut().filter(|_| !stream.is_managed)
+            && let Some(cut) = self.places.cut(end, frames)
+        {
+            self.cuts.count(cut);
+        }
         let (backtrace, common_prefix) = match stream.is_managed {
             true => (stack.backtrace(), common_prefix),
             false => self.contexts.join(message.thread, stack, common_prefix),
@@ -338,14 +367,14 @@ fn source_of(kind: SourceKind) -> Source {
     }
 }
 
-fn module_fact(number: u32, module: &Module<'_>) -> fact::Module {
+fn module_fact(number: u32, path: Arc<str>, module: &Module<'_>) -> fact::Module {
     fact::Module {
         number,
         start: module.start,
         end: module.end,
         bias: module.bias,
         build_id: module.build_id.to_vec(),
-        path: String::from_utf8_lossy(module.path).into(),
+        path,
     }
 }
 

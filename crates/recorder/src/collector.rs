@@ -231,7 +231,9 @@ impl Collector {
                 return true;
             }
             std::thread::sleep(USUAL_DELAY);
-            if self.progress.live_count() == 0 && !self.latecomers.are_expected() {
+            // Who comes is awaited until it lives, so this is asked first.
+            let is_awaited = self.progress.expects_any() || self.latecomers.are_expected();
+            if !is_awaited && self.progress.live_count() == 0 {
                 return true;
             }
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {

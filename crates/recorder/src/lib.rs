@@ -28,7 +28,8 @@
 //!   waits for a slow disk is bounded over all sessions (`queue`), as are the threads' backtraces
 //!   (`stacks`), the places that have codes (`places`) and the names of places (`symbolizer`). What
 //!   grows is the table of live samples, 17 to 39 bytes each, and with the program's code the names of
-//!   a managed runtime's frames (`managed`).
+//!   a managed runtime's frames (`managed`); those of other code that is made at run time are bounded
+//!   (`made_code`).
 //! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
@@ -43,16 +44,20 @@ mod collections;
 mod collector;
 mod container;
 mod contexts;
+mod cuts;
 mod door;
 mod exports;
 #[cfg(test)]
 mod fake;
 mod format;
 pub mod heap;
+mod image;
 mod latecomers;
 mod launch;
 mod leftovers;
+mod linker;
 mod losses;
+mod made_code;
 mod managed;
 mod memtrace;
 mod modules;
@@ -84,6 +89,7 @@ mod sink;
 mod socket;
 mod stacks;
 mod stat;
+mod successor;
 mod switch;
 mod symbolizer;
 mod threads;
@@ -95,7 +101,7 @@ pub use format::Format;
 pub use launch::{LaunchError, Untraceable};
 pub use lifetrace_transport::segment::LostReason;
 pub use memtrace::{MemtraceControl, MemtraceRun};
-pub use notice::Notice;
+pub use notice::{Notice, Unread, Untraced};
 pub use ocaml::SourceChoice;
 pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport};
 pub use output::{Output, OutputError};

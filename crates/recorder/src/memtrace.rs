@@ -44,8 +44,7 @@ impl MemtraceRun {
         options: &CollectorOptions,
         trace: PathBuf,
     ) -> Result<MemtraceRun, StartError> {
-        let name = command.first().ok_or(LaunchError::Empty)?;
-        let program = Program::find(name, std::env::var_os("PATH").as_deref())?;
+        let program = Program::of(command, std::env::var_os("PATH").as_deref())?;
         let image = File::open(&program.image).map_err(StartError::System)?;
         if !has_memtrace(&image) {
             let (path, reason) = (program.image, Untraceable::NoMemtrace);

@@ -1,9 +1,12 @@
 //! What a user should know of a trace beside its events: from the agent, or found out here.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use lifetrace_transport::message::NoticeKind;
 
-/// See the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// The program defines its own malloc, ahead of ours.
     OwnAllocator,
@@ -23,11 +26,81 @@ pub enum Notice {
     HiddenOCaml,
     /// OCaml's heap was asked for, and there is none.
     NoOCaml,
+    /// A file's debug information cannot be read, or not all of it.
+    Unread {
+        /// What of it.
+        what: Unread,
+        /// The file.
+        file: Arc<str>,
+    },
+    /// The process has executed another program, which is not traced.
+    Became {
+        /// Why not.
+        why: Untraced,
+        /// Its path, or what the kernel calls it.
+        program: Arc<str>,
+    },
+}
+
+/// Why debug information cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is compressed in a way that is not known.
+    Compressed,
+    /// It is in files beside, `.dwo` or `.dwp`, that are not there.
+    Split,
+    /// A part is in a file that several share, which is not there.
+    Shared,
+    /// It makes no sense.
+    Damaged,
+}
+
+impl Unread {
+    /// All of them.
+    pub const ALL: [Unread; 4] =
+        [Unread::Compressed, Unread::Split, Unread::Shared, Unread::Damaged];
+
+    fn code(self) -> &'static str {
+        match self {
+            Unread::Compressed => "debug-info-compressed",
+            Unread::Split => "debug-info-split",
+            Unread::Shared => "debug-info-shared",
+            Unread::Damaged => "debug-info-damaged",
+        }
+    }
+}
+
+/// Why a program that a traced one has executed is not traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untraced {
+    /// The agent or its recorder is not in its environment.
+    Environment,
+    /// It has no dynamic linker.
+    Static,
+    /// It has got other rights, for which the dynamic linker ignores its environment.
+    Privileged,
+    /// It is of another C library or processor, or has a sanitizer.
+    Foreign,
+}
+
+impl Untraced {
+    /// All of them.
+    pub const ALL: [Untraced; 4] =
+        [Untraced::Environment, Untraced::Static, Untraced::Privileged, Untraced::Foreign];
+
+    fn code(self) -> &'static str {
+        match self {
+            Untraced::Environment => "became-unaware",
+            Untraced::Static => "became-static",
+            Untraced::Privileged => "became-privileged",
+            Untraced::Foreign => "became-foreign",
+        }
+    }
 }
 
 impl Notice {
-    /// All of them.
-    pub const ALL: [Notice; 9] = [
+    /// All that are about nothing in particular.
+    pub const PLAIN: [Notice; 9] = [
         Notice::OwnAllocator,
         Notice::UnknownOCaml,
         Notice::Memtrace,
@@ -39,9 +112,21 @@ impl Notice {
         Notice::NoOCaml,
     ];
 
-    /// As traces have it.
-    pub fn code(self) -> &'static str {
+    /// As traces have it: what it is, and behind a colon what it is about.
+    pub fn code(&self) -> Cow<'static, str> {
+        let code = self.plain_code();
         match self {
+            Notice::Became { program: subject, .. } | Notice::Unread { file: subject, .. } => {
+                format!("{code}:{subject}").into()
+            }
+            _ => code.into(),
+        }
+    }
+
+    fn plain_code(&self) -> &'static str {
+        match self {
+            Notice::Became { why, .. } => why.code(),
+            Notice::Unread { what, .. } => what.code(),
             Notice::OwnAllocator => "own-allocator",
             Notice::UnknownOCaml => "ocaml-without-sampler",
             Notice::Memtrace => "ocaml-memtrace",
@@ -74,10 +159,15 @@ mod tests {
 
     #[test]
     fn each_has_a_code_of_its_own() {
-        let mut codes: Vec<_> = Notice::ALL.map(Notice::code).into();
+        let became = Untraced::ALL.map(|why| Notice::Became { why, program: "x".into() });
+        let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "x".into() });
+        let subjects = became.iter().chain(&unread);
+        assert!(subjects.clone().all(|notice| notice.code().ends_with(":x")));
+        let all = Notice::PLAIN.iter().chain(subjects);
+        let mut codes: Vec<_> = all.map(Notice::plain_code).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes.len(), Notice::ALL.len());
-        assert!(NoticeKind::ALL.iter().all(|&kind| Notice::ALL.contains(&Notice::from(kind))));
+        assert_eq!(codes.len(), Notice::PLAIN.len() + became.len() + unread.len());
+        assert!(NoticeKind::ALL.iter().all(|&kind| Notice::PLAIN.contains(&Notice::from(kind))));
     }
 }

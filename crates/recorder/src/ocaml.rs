@@ -350,19 +350,25 @@ mod tests {
             let heaps = [Heap::None, Heap::Sampled, Heap::Unsampled, Heap::Bytecode];
             assert_eq!(heaps.map(|heap| choice.settle(heap)), expected, "{choice:?}");
         };
-        let (unknown, bytecode) = (Some(Notice::UnknownOCaml), Some(Notice::Bytecode));
-        check(SourceChoice::Native, [(native, None); 4]);
+        let unknown = || Some(Notice::UnknownOCaml);
+        let bytecode = || Some(Notice::Bytecode);
+        check(SourceChoice::Native, [(); 4].map(|()| (native, None)));
         check(
             SourceChoice::Auto,
-            [(native, None), (ocaml, None), (native, unknown), (native, bytecode)],
+            [(native, None), (ocaml, None), (native, unknown()), (native, bytecode())],
         );
         check(
             SourceChoice::All,
-            [(native, None), (both, None), (native, unknown), (native, bytecode)],
+            [(native, None), (both, None), (native, unknown()), (native, bytecode())],
         );
         check(
             SourceChoice::OCaml,
-            [(ocaml, Some(Notice::NoOCaml)), (ocaml, None), (ocaml, unknown), (ocaml, bytecode)],
+            [
+                (ocaml, Some(Notice::NoOCaml)),
+                (ocaml, None),
+                (ocaml, unknown()),
+                (ocaml, bytecode()),
+            ],
         );
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! A managed runtime's frames have numbers instead of addresses, and names that their agent has told.
 
+use std::cell::RefCell;
 use std::iter;
 use std::sync::Arc;
 
@@ -22,8 +23,11 @@ use lifetrace_transport::message::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::cuts::{Cut, is_full};
+use crate::made_code::MadeCode;
 use crate::managed::{self, ManagedNames};
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
+use crate::notice::Notice;
 use crate::process::ProcessImage;
 use crate::symbolizer::{self, ObjectFile, Symbolizer};
 
@@ -49,6 +53,8 @@ const MOST_OBJECTS: usize = 1024;
 pub(crate) struct Places {
     space: AddressSpace,
     objects: FxHashMap<ModuleId, Arc<ObjectFile>>,
+    /// Of those that are forgotten.
+    unread: Vec<Notice>,
     /// What the trace calls a module that is mapped, or was.
     told: FxHashMap<ModuleId, u32>,
     /// Mappings so far.
@@ -64,6 +70,8 @@ pub(crate) struct Places {
     first: u64,
     limits: Limits,
     symbolizer: Arc<Symbolizer>,
+    /// Names of code that is in no module.
+    made: RefCell<MadeCode>,
     process: ProcessImage,
 }
 
@@ -86,6 +94,7 @@ impl Places {
         Places {
             space: AddressSpace::default(),
             objects: FxHashMap::default(),
+            unread: Vec::new(),
             told: FxHashMap::default(),
             mappings: 0,
             managed: ManagedNames::default(),
@@ -96,6 +105,7 @@ impl Places {
             first: FIRST_CODE,
             limits: Limits { places: MOST_PLACES, objects: MOST_OBJECTS },
             symbolizer,
+            made: RefCell::new(MadeCode::new(process.pid)),
             process,
         }
     }
@@ -116,6 +126,14 @@ impl Places {
         self.mappings += 1;
         self.told.insert(id, number);
         number
+    }
+
+    /// The path of a module's file; an agent may not know that of the program itself.
+    pub(crate) fn path_of(&self, module: &Module<'_>) -> Arc<str> {
+        match module.path {
+            b"" => self.process.executable.to_string_lossy().into(),
+            path => String::from_utf8_lossy(path).into(),
+        }
     }
 
     pub(crate) fn unload(&mut self, start: u64) {
@@ -261,7 +279,8 @@ impl Places {
         });
         let kept: FxHashSet<ModuleId> = named.chain(self.space.mapped()).collect();
         self.space.forget_others(&kept);
-        self.objects.retain(|id, _| kept.contains(id));
+        let forgotten = self.objects.extract_if(|id, _| !kept.contains(id));
+        self.unread.extend(forgotten.filter_map(|(_, object)| unread(&object)));
         self.told.retain(|id, _| kept.contains(id));
     }
 
@@ -273,6 +292,24 @@ impl Places {
         })
     }
 
+    /// What there is to say of a backtrace that ends there, with so many frames, before its outermost
+    /// frame.
+    pub(crate) fn cut(&self, end: LocationCode, frames: usize) -> Option<Cut> {
+        let place = end.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize))?;
+        match place {
+            _ if is_full(frames) => Some(Cut::TooDeep),
+            Place::Anonymous(_) => Some(Cut::AtMadeCode),
+            Place::InModule(module, _) => Some(Cut::AtFile(self.objects[module].name().into())),
+            Place::Managed(_) => None,
+        }
+    }
+
+    /// What could not be read of the files that have been asked about.
+    pub(crate) fn unread(&self) -> Vec<Notice> {
+        let present = self.objects.values().filter_map(|object| unread(object));
+        self.unread.iter().cloned().chain(present).collect()
+    }
+
     /// What a code stands for.
     pub(crate) fn locate(&self, code: LocationCode) -> Frame {
         let place = code.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize));
@@ -282,11 +319,19 @@ impl Places {
                 kind: FrameKind::Native,
                 module: self.told.get(module).copied(),
             },
-            Some(Place::Anonymous(address)) => vec![symbolizer::anonymous(*address)].into(),
+            Some(Place::Anonymous(address)) => {
+                let told = self.made.borrow_mut().locate(*address);
+                vec![told.unwrap_or_else(|| symbolizer::anonymous(*address))].into()
+            }
             Some(Place::Managed(number)) => self.managed.frame(*number),
             None => vec![remark_of(code)].into(),
         }
     }
+}
+
+fn unread(object: &ObjectFile) -> Option<Notice> {
+    let what = object.unread()?;
+    Some(Notice::Unread { what, file: object.name().into() })
 }
 
 fn remark_of(code: LocationCode) -> Location {

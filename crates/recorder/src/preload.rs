@@ -40,6 +40,13 @@ pub(crate) fn unpack(library: &[u8]) -> io::Result<PathBuf> {
     keep_in_memory(library)
 }
 
+/// Whether what `LD_PRELOAD` lists has an agent among it, wherever that has been put.
+pub(crate) fn names_agent(list: &[u8]) -> bool {
+    let is_in_memory = |path: &[u8]| path.starts_with(b"/proc/");
+    let is_agent = |path: &[u8]| path.ends_with(FILE_NAME.as_bytes()) || is_in_memory(path);
+    list.split(|byte| b": ".contains(byte)).any(is_agent)
+}
+
 /// The descriptor is never closed: whatever targets there are may start others.
 fn keep_in_memory(library: &[u8]) -> io::Result<PathBuf> {
     let memory = memfd_create(FILE_NAME, MemfdFlags::CLOEXEC)?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use crate::container;
+use crate::linker;
 use crate::stat::Stat;
 
 /// A process image at the moment of its hello. Whatever `/proc` would not tell is empty.
@@ -16,6 +17,7 @@ use crate::stat::Stat;
 pub(crate) struct ProcessImage {
     pub(crate) pid: Pid,
     pub(crate) parent: u32,
+    /// The program; not the dynamic linker, where that was started to run it.
     pub(crate) executable: PathBuf,
     /// Open for reading even if the path is removed or replaced later.
     pub(crate) executable_file: Option<File>,
@@ -30,7 +32,7 @@ pub(crate) struct ProcessImage {
 impl ProcessImage {
     pub(crate) fn read(pid: Pid) -> ProcessImage {
         let directory = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
-        ProcessImage {
+        let image = ProcessImage {
             pid,
             parent: parent(&directory).unwrap_or(0),
             executable: executable(&directory),
@@ -38,7 +40,21 @@ impl ProcessImage {
             arguments: arguments(&directory),
             container: container(&directory),
             age: Stat::read(pid).and_then(|stat| stat.age()),
+        };
+        image.behind_linker(&directory)
+    }
+
+    /// The program instead of the dynamic linker that was started to run it.
+    fn behind_linker(mut self, directory: &Path) -> ProcessImage {
+        if self.executable_file.as_ref().is_some_and(linker::is_linker)
+            && let Some(at) = linker::program(&self.arguments)
+            && let Some((path, file)) = linker::loaded(directory, self.arguments[at].as_bytes())
+        {
+            self.executable = path;
+            self.executable_file = Some(file);
+            self.arguments.drain(..at);
         }
+        self
     }
 
     /// The files of which code is mapped now, but for deleted ones.
@@ -46,7 +62,7 @@ impl ProcessImage {
         let directory = PathBuf::from(format!("/proc/{}", self.pid.as_raw_nonzero()));
         let root = directory.join("root");
         let maps = fs::read(directory.join("maps")).unwrap_or_default();
-        let mut names: Vec<&Path> = maps.split(|&byte| byte == b'\n').filter_map(code).collect();
+        let mut names = mapped_code(&maps);
         names.dedup();
         let path = |name: &Path| root.join(name.strip_prefix("/").unwrap_or(name));
         names.into_iter().filter_map(|name| open_regular(&path(name))).collect()
@@ -57,6 +73,11 @@ impl ProcessImage {
         let quoted: Vec<String> = self.arguments.iter().map(|word| quote(word)).collect();
         quoted.join(" ")
     }
+}
+
+/// The files of `/proc/<pid>/maps` that are mapped to be executed.
+pub(crate) fn mapped_code(maps: &[u8]) -> Vec<&Path> {
+    maps.split(|&byte| byte == b'\n').filter_map(code).collect()
 }
 
 /// The file of a line of `/proc/<pid>/maps`, if it is mapped there to be executed.

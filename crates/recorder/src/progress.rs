@@ -11,10 +11,14 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport};
 use crate::plan::Plan;
+use crate::stat::Stat;
 
 /// A recording of a build or a server may have millions of processes: more reports than these are not
 /// kept whole, nor more refusals.
 const MOST_REPORTS: usize = 4096;
+
+/// A program that has been executed says hello within this time.
+const START: Duration = Duration::from_secs(5);
 
 /// The condition is looked at again after this time.
 const FOREVER: Duration = Duration::from_secs(3600);
@@ -38,6 +42,8 @@ struct State {
     missed: u64,
     stopping: bool,
     command_end: Option<(Pid, Exit)>,
+    /// Processes that have executed another program, which is to say hello, and until when.
+    expected: Vec<(Pid, Instant)>,
 }
 
 #[derive(Debug)]
@@ -87,6 +93,7 @@ impl Progress {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
+        state.expected.retain(|(expected, _)| *expected != pid);
         state
             .live
             .insert(number, Live { pid, trace: trace.to_owned(), figures: Figures::default() });
@@ -136,6 +143,15 @@ impl Progress {
     /// Waits until the last session has written its trace.
     pub(crate) fn wait_for_all(&self) {
         self.wait(None, |state| state.live.is_empty());
+    }
+
+    /// Whether a process that was traced is about to say hello as another program.
+    pub(crate) fn expects_any(&self) -> bool {
+        let mut state = self.state();
+        let now = Instant::now();
+        let lives = |pid| Stat::read(pid).is_some_and(|stat| stat.has_memory());
+        state.expected.retain(|&(pid, until)| until > now && lives(pid));
+        !state.expected.is_empty()
     }
 
     pub(crate) fn live_count(&self) -> usize {
@@ -207,6 +223,16 @@ impl Seat {
     pub(crate) fn end_of_command(&self, pid: Pid) -> Option<Exit> {
         let (command, exit) = self.progress.state().command_end?;
         (command == pid).then_some(exit)
+    }
+
+    /// The process is to say hello again, unless it has.
+    pub(crate) fn expect(&self, pid: Pid) {
+        let mut state = self.progress.state();
+        let has_come =
+            state.live.iter().any(|(number, live)| *number > self.number && live.pid == pid);
+        if !has_come {
+            state.expected.push((pid, Instant::now() + START));
+        }
     }
 
     /// How the session goes.
@@ -303,6 +329,23 @@ mod tests {
         first.leave(None);
         let expected = Figures { processes: 1, samples: 12, bytes: 110, resident: 8192, lost: 1 };
         assert_eq!(progress.figures(), expected);
+    }
+
+    #[test]
+    fn who_executes_another_program_is_expected_until_that_says_hello() {
+        let progress = Arc::new(Progress::default());
+        let pid = rustix::process::getpid();
+        let seat = progress.enter(pid, Path::new("t"));
+        seat.expect(pid);
+        seat.leave(None);
+        assert!(progress.expects_any());
+        let later = progress.enter(pid, Path::new("u"));
+        assert!(!progress.expects_any());
+        // One that has come is not expected, nor one that is gone.
+        let (earlier, last) = (later, progress.enter(pid, Path::new("v")));
+        earlier.expect(pid);
+        last.expect(Pid::from_raw(i32::MAX).unwrap());
+        assert!(!progress.expects_any());
     }
 
     #[test]

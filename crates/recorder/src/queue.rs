@@ -47,6 +47,8 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) end: SessionEnd,
+    /// Whether the program that has come after this one has said hello, too.
+    pub(crate) is_followed: bool,
     pub(crate) time: MonotonicNanos,
     pub(crate) lost: Losses,
     /// Of a process that has died, if that is known.

@@ -6,6 +6,7 @@
 //! takes the processor from the target that it listens to, again and again. A ring holds what a target
 //! says meanwhile.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use lifetrace_transport::codec::MAX_LEN;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
+use crate::clock::monotonic_now;
 use crate::observe::ObserverHandle;
 use crate::outcome::SessionEnd;
 use crate::session::{Flow, MessageBuffer, Session};
@@ -47,6 +49,7 @@ pub(crate) struct ReceiverHandle {
 pub(crate) struct Receiver {
     arrivals: Inbox<Arrival>,
     sessions: Vec<Session>,
+    departed: Departed,
     wakeup: Arc<Wakeup>,
     stop: Arc<Wakeup>,
     switch: Arc<Switch>,
@@ -88,6 +91,7 @@ impl Receiver {
         let receiver = Receiver {
             arrivals,
             sessions: Vec::new(),
+            departed: Departed::default(),
             wakeup,
             stop,
             switch,
@@ -127,9 +131,9 @@ impl Receiver {
 
     /// Closes the sessions of a process; returns whether there were samples in any.
     fn replace(&mut self, pid: Pid) -> bool {
-        let mut has_samples = false;
+        let mut has_samples = self.departed.take(pid);
         for session in self.sessions.iter_mut().filter(|session| session.pid == pid) {
-            session.close(SessionEnd::Exec);
+            session.replace();
             session.pass(&mut self.buffer);
             has_samples |= session.has_samples();
         }
@@ -141,18 +145,25 @@ impl Receiver {
             self.sessions.iter_mut().for_each(|session| session.close(SessionEnd::Stopped));
         }
         let (buffer, is_paused) = (&mut self.buffer, self.switch.is_paused());
+        let count = self.sessions.len();
         let flows = self.sessions.iter_mut().map(|session| {
             session.set_paused(is_paused);
+            session.look_for_exec(count);
             session.pass(buffer)
         });
         let flow = flows.max().unwrap_or(Flow::Trickle);
-        self.sessions.retain(|session| !session.is_over());
+        self.departed.take_in(self.sessions.extract_if(.., |session| session.is_over()));
         flow
     }
 
     /// Closed sessions and a stop that has been heard would wake us again and again.
     fn sleep(&mut self, longest: Duration) {
         let open = self.sessions.iter().filter(|session| !session.is_closed());
+        let (now, count) = (monotonic_now(), self.sessions.len());
+        let look = open.clone().map(|session| session.until_next_look(now, count)).min();
+        // One that is overdue is of a process that ends.
+        let look = look.unwrap_or(longest).max(SHORTEST_SLEEP);
+        let longest = longest.min(look);
         let stop = (!self.is_stopping).then_some(self.stop.as_fd());
         let mut polled: Vec<PollFd<'_>> = [self.wakeup.as_fd()]
             .into_iter()
@@ -179,6 +190,30 @@ impl Receiver {
             }
         }
         self.is_stopping |= ready.next() == Some(true);
+    }
+}
+
+/// Those that have executed another program lately and had samples before. The other program may say
+/// hello yet, and what it asks is whether its name is free.
+#[derive(Debug, Default)]
+struct Departed(VecDeque<Pid>);
+
+impl Departed {
+    /// More than these are not on their way.
+    const MOST: usize = 64;
+
+    fn take_in(&mut self, sessions: impl Iterator<Item = Session>) {
+        let departed =
+            sessions.filter(|session| session.has_left_by_exec() && session.has_samples());
+        self.0.extend(departed.map(|session| session.pid));
+        let most = self.0.len().saturating_sub(Self::MOST);
+        self.0.drain(..most);
+    }
+
+    fn take(&mut self, pid: Pid) -> bool {
+        let before = self.0.len();
+        self.0.retain(|departed| *departed != pid);
+        self.0.len() < before
     }
 }
 

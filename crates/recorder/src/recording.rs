@@ -86,8 +86,7 @@ impl Recording {
     /// # Errors
     /// [`StartError`]; the command has not run then, or has been killed at its start.
     pub fn start(config: &Config) -> Result<Recording, StartError> {
-        let name = config.command.first().ok_or(LaunchError::Empty)?;
-        let program = Program::find(name, std::env::var_os("PATH").as_deref())?;
+        let program = Program::of(&config.command, std::env::var_os("PATH").as_deref())?;
         config.options.check(&program.image)?;
         let preload = preload::unpack(config.preload).map_err(StartError::Preload)?;
         let socket = Socket::bind().map_err(StartError::Socket)?;
@@ -213,7 +212,7 @@ impl Control {
     }
 }
 
-/// A session needs six descriptors; there may be thousands at a time.
+/// A session needs seven descriptors; there may be thousands at a time.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

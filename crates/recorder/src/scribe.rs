@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::{Exit, Fact, Parent};
 use lifetrace_transport::message::MonotonicNanos;
+use rustix::process::Pid;
 
 use crate::assemble::Assembler;
 use crate::clock::{Anchor, WallClock, monotonic_now};
@@ -28,6 +29,7 @@ use crate::progress::Seat;
 use crate::queue::{Ending, Work, WorkReceiver};
 use crate::samplers::Samplers;
 use crate::sink;
+use crate::successor;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
 
@@ -66,9 +68,9 @@ impl Assignment {
     fn first_notice(&self) -> Option<Notice> {
         let program = self.programs.as_ref().zip(self.process.executable_file.as_ref());
         let is_hidden = || program.is_some_and(|(programs, program)| programs.hides_heap(program));
-        match self.notice {
+        match &self.notice {
             None | Some(Notice::NoOCaml) if is_hidden() => Some(Notice::HiddenOCaml),
-            notice => notice,
+            notice => notice.clone(),
         }
     }
 }
@@ -87,6 +89,8 @@ pub(crate) struct Scribe {
     lost: Losses,
     /// Told in the end, unless it turns out to be wrong.
     presumed: Option<Notice>,
+    /// The program that has come after this one has not said hello, but is going to.
+    expects_successor: bool,
     report: SessionReport,
 }
 
@@ -99,7 +103,10 @@ impl Scribe {
         if ending.end == SessionEnd::Died {
             ending.exit = ending.exit.or_else(|| seat.end_of_command(pid));
         }
-        scribe.finish(&ending);
+        scribe.finish(&ending, pid);
+        if scribe.expects_successor {
+            seat.expect(pid);
+        }
         seat.leave(scribe.into_report());
     }
 
@@ -132,7 +139,8 @@ impl Scribe {
             resident: 0,
             clock: WallClock::new(anchor),
             lost: Losses::default(),
-            presumed: notice.filter(|notice| *notice == Notice::NoOCaml),
+            presumed: notice.clone().filter(|notice| *notice == Notice::NoOCaml),
+            expects_successor: false,
             report: blank_report(path, &process, &info),
         };
         match sink::open(plan.format, file, heap, &info) {
@@ -162,7 +170,9 @@ impl Scribe {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let (end, time) = (SessionEnd::Stopped, monotonic_now());
-                    return Ending { end, time, lost: self.lost, exit: None, peak_resident: None };
+                    let (lost, is_followed) = (self.lost, true);
+                    let (exit, peak_resident) = (None, None);
+                    return Ending { end, is_followed, time, lost, exit, peak_resident };
                 }
             }
             self.flush_if_due();
@@ -261,10 +271,23 @@ impl Scribe {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    fn finish(&mut self, ending: &Ending) {
+    /// Says what the process has become, unless that speaks for itself.
+    fn tell_successor(&mut self, ending: &Ending, pid: Pid) {
+        if ending.end == SessionEnd::Exec && !ending.is_followed {
+            match successor::untraced(pid) {
+                Some(notice) => self.attempt(|trace| trace.notice(notice)),
+                None => self.expects_successor = true,
+            }
+        }
+    }
+
+    fn finish(&mut self, ending: &Ending, pid: Pid) {
         self.attempt(Assembler::tell_collector);
+        self.attempt(Assembler::tell_unread);
+        self.attempt(Assembler::tell_cuts);
         self.tell_losses(ending.lost);
         self.tell_presumed();
+        self.tell_successor(ending, pid);
         if let Some(exit) = exit_of(ending) {
             self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));
         }
@@ -292,10 +315,13 @@ impl Scribe {
     }
 
     /// None for a process that executed another program before anything of it was sampled: its
-    /// trace says nothing, and is removed so that the other's may have its name.
+    /// trace says nothing, and is removed so that the other's may have its name. If the other has no
+    /// trace, at least that is said.
     fn into_report(self) -> Option<SessionReport> {
         let report = self.report;
-        let says_nothing = report.end == SessionEnd::Exec && report.samples == 0;
+        let is_followed =
+            !report.notices.iter().any(|notice| matches!(notice, Notice::Became { .. }));
+        let says_nothing = report.end == SessionEnd::Exec && report.samples == 0 && is_followed;
         let is_removed = says_nothing && report.path.is_file() && remove_file(&report.path).is_ok();
         (!is_removed).then_some(report)
     }

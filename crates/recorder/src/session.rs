@@ -12,6 +12,7 @@ use lifetrace_transport::ring::Damaged;
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
+use crate::image::Image;
 use crate::losses::Losses;
 use crate::notes::{Note, Notes};
 use crate::observe::ObserverHandle;
@@ -28,6 +29,17 @@ const MOST_PER_RING: u64 = 256 << 10;
 /// A trace that takes nothing for so long is taken to be stuck (a disk that hangs): from then on
 /// there is no sign of life for the target, which, if recording is exact, would wait for ever.
 const STUCK: Duration = Duration::from_secs(30);
+
+/// How often one looks whether a process has executed another program. The last look before that is
+/// the end of the trace, so there are more of them in the first moments.
+const LOOKS_APART: Duration = Duration::from_millis(20);
+
+/// So long after the first of a young session comes the next; from then on half of its age passes
+/// until there is one more.
+const FIRST_LOOKS_APART: Duration = Duration::from_millis(1);
+
+/// With more sessions than these each is looked at more rarely, so that looks do not cost more.
+const LOOKED_AT_OFTEN: u64 = 64;
 
 /// Room for any message.
 pub(crate) type MessageBuffer = Box<[u8; MAX_LEN]>;
@@ -68,7 +80,15 @@ pub(crate) struct Session {
     taken: (usize, Instant),
     /// Set by the session's thread when the trace cannot be written any more.
     failed: Arc<AtomicBool>,
+    image: Image,
+    since: MonotonicNanos,
+    /// When the image was there last.
+    seen: MonotonicNanos,
     end: Option<SessionEnd>,
+    /// When it ended, if that was before it was noticed.
+    ended: Option<MonotonicNanos>,
+    /// Whether it was noticed by what has come after.
+    has_heard_successor: bool,
     exit: Option<Exit>,
     handed_over: bool,
     /// When messages were handed over last.
@@ -82,14 +102,15 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(
-        pid: Pid,
+        image: Image,
         process: OwnedFd,
         segment: Segment,
         queue: WorkSender,
         failed: Arc<AtomicBool>,
     ) -> Session {
+        let now = monotonic_now();
         Session {
-            pid,
+            pid: image.pid(),
             process,
             segment,
             reorder: Reorder::new(),
@@ -99,7 +120,12 @@ impl Session {
             queue,
             taken: (0, Instant::now()),
             failed,
+            image,
+            since: now,
+            seen: now,
             end: None,
+            ended: None,
+            has_heard_successor: false,
             exit: None,
             handed_over: false,
             last_handover: Instant::now(),
@@ -110,7 +136,7 @@ impl Session {
 
     /// Has the process observed from outside.
     pub(crate) fn have_observed(&mut self, observer: ObserverHandle) {
-        observer.watch(self.pid, self.notes.clone());
+        observer.watch(self.image.clone(), self.notes.clone());
         self.observer = Some(observer);
     }
 
@@ -133,6 +159,44 @@ impl Session {
         self.end.get_or_insert(end);
     }
 
+    /// The process has executed another program, which has said hello.
+    pub(crate) fn replace(&mut self) {
+        self.has_heard_successor = true;
+        self.close_at_exec();
+    }
+
+    /// Closes the session if the process is found to have executed another program. One of so many
+    /// `sessions`.
+    pub(crate) fn look_for_exec(&mut self, sessions: usize) {
+        let now = monotonic_now();
+        if self.end.is_some() || !self.until_next_look(now, sessions).is_zero() {
+            return;
+        }
+        match self.image.is_gone() {
+            false => self.seen = now,
+            true if self.image.is_replaced() => self.close_at_exec(),
+            // It ends, which its handle tells soon.
+            true => {}
+        }
+    }
+
+    /// When to look again, of so many `sessions`.
+    pub(crate) fn until_next_look(&self, now: MonotonicNanos, sessions: usize) -> Duration {
+        let nanos = |from: MonotonicNanos, to: MonotonicNanos| to.0.saturating_sub(from.0);
+        let usually = LOOKS_APART.as_nanos() as u64 * (1 + sessions as u64 / LOOKED_AT_OFTEN);
+        let first = FIRST_LOOKS_APART.as_nanos() as u64;
+        let apart = (nanos(self.since, self.seen) / 2).max(first).min(usually);
+        Duration::from_nanos(apart.saturating_sub(nanos(self.seen, now)))
+    }
+
+    /// Whatever came between was the other program's.
+    fn close_at_exec(&mut self) {
+        if self.end.is_none() && self.image.is_gone() {
+            self.ended = Some(self.seen);
+        }
+        self.close(SessionEnd::Exec);
+    }
+
     /// Whether all has been handed over.
     pub(crate) fn is_over(&self) -> bool {
         self.handed_over
@@ -141,6 +205,11 @@ impl Session {
     /// Whether any allocation has been heard.
     pub(crate) fn has_samples(&self) -> bool {
         self.reorder.has_samples()
+    }
+
+    /// Whether its process has executed another program, as far as is known.
+    pub(crate) fn has_left_by_exec(&self) -> bool {
+        self.end == Some(SessionEnd::Exec)
     }
 
     /// Whether nothing new is awaited.
@@ -170,8 +239,10 @@ impl Session {
             self.hand_over((!is_last).then_some(until));
         }
         if let Some(end) = self.end.filter(|_| is_last) {
-            let (lost, peak_resident) = (self.lost(), self.notes.peak(now));
-            let ending = Ending { end, time: now, lost, exit: self.exit, peak_resident };
+            let time = self.ended.unwrap_or(now);
+            let (lost, peak_resident) = (self.lost(), self.notes.peak(time));
+            let is_followed = self.has_heard_successor;
+            let ending = Ending { end, is_followed, time, lost, exit: self.exit, peak_resident };
             self.send(Work::End(ending));
             self.handed_over = true;
         }

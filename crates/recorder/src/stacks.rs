@@ -103,6 +103,12 @@ impl Stack {
         &mut self.codes
     }
 
+    /// If the agent has cut it off, the outermost frame that there is, and how many there are.
+    pub(crate) fn end_of_cut(&self) -> Option<(LocationCode, usize)> {
+        let end = self.codes.get(1).filter(|_| self.truncated && self.missing == 0)?;
+        Some((*end, self.codes.len() - 1))
+    }
+
     /// Whether outermost frames are missing.
     pub(crate) fn is_cut(&self) -> bool {
         self.truncated || self.missing > 0

@@ -54,6 +54,11 @@ impl Stat {
         self.number(MEMORY_SIZE) != Some(0) && self.number(ENVIRONMENT_END) == Some(0)
     }
 
+    /// Whether it has not given up its memory, as it does when it ends.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.number(MEMORY_SIZE).is_some_and(|size| size > 0) && self.exit().is_none()
+    }
+
     /// How the process ended, if it has and nobody has asked yet.
     pub(crate) fn exit(&self) -> Option<Exit> {
         let is_over = matches!(self.field(STATE)?, "Z" | "X");

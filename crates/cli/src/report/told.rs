@@ -199,9 +199,11 @@ impl<'a> Told<'a> {
     pub fn shortcomings(&self) -> impl Iterator<Item = String> {
         let lost = self.lost.iter().filter(|(_, count)| **count > 0);
         let lost = lost.map(|(reason, count)| notices::lost(reason, *count));
-        let truncated = (self.truncated_backtraces > 0).then(|| {
-            let count = human::count(self.truncated_backtraces as f64);
-            format!("{count} backtraces were too deep: their outermost frames are missing")
+        let explained: u64 = self.notices.iter().map(|code| notices::cut_backtraces(code)).sum();
+        let unexplained = self.truncated_backtraces.saturating_sub(explained);
+        let truncated = (unexplained > 0).then(|| {
+            let count = human::count(unexplained as f64);
+            format!("{count} backtraces lack their outermost frames")
         });
         let filter = self.labels.get(LABEL).map(|filter| {
             format!(

@@ -8,7 +8,7 @@ use crate::support::fixture;
 use crate::support::hazard::{EXACT, check, check_totals, check_unheard};
 use crate::support::ledger;
 use crate::support::root::only_root_can;
-use crate::support::run::{Recording, Target, file_name};
+use crate::support::run::{Recording, Target, file_name, lifetrace_verb};
 
 #[test]
 fn clone_without_the_help_of_libc() {
@@ -56,6 +56,25 @@ fn a_program_behind_an_empty_environment() {
     check_unheard(&target);
     let traces = target.record(EXACT).traces();
     assert!(traces.iter().all(|trace| file_name(trace).starts_with("env.")), "{traces:?}");
+}
+
+/// As bundles do that bring their own C library. The kernel takes the linker for the program.
+#[test]
+fn a_program_that_its_dynamic_linker_starts() {
+    const LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
+    let program = fixture::c("ending");
+    let program = program.to_str().unwrap();
+    let options = ["--inhibit-cache", "--library-path", "/lib/x86_64-linux-gnu", "--argv0", "x"];
+    let direct = Target::new(&[LINKER]).arguments(&options).arguments(&[program, "return"]);
+    let script = format!("{LINKER} {program} return; true");
+    for target in [direct, Target::new(&["sh", "-c", &script])] {
+        for recording in check_totals(&target) {
+            let trace = recording.trace_of("ending");
+            let told = lifetrace_verb(&[Path::new("report"), &trace]).stdout_text();
+            assert!(told.starts_with(&format!("{program} return\n")), "{told}");
+            assert!(told.contains("ending.c:"), "{told}");
+        }
+    }
 }
 
 /// Its loader loads our library, which finds itself in a strange place and keeps still.

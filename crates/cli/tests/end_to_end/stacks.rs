@@ -3,10 +3,14 @@
 
 use std::path::Path;
 
+use lifetrace_trace::fact::Fact;
+
 use crate::support::fixture;
-use crate::support::hazard::{EXACT, SHORT_INTERVAL, check, check_despite_losses, same_ledger};
-use crate::support::profile::read_through;
-use crate::support::run::{Target, lifetrace_verb};
+use crate::support::hazard::{
+    EXACT, SHORT_INTERVAL, check, check_despite_losses, check_totals, same_ledger,
+};
+use crate::support::profile::{facts_of, read_through};
+use crate::support::run::{Target, file_name, lifetrace_verb};
 
 /// What the agent may take of a stack at most, in bytes; its own limit is a little higher.
 const STACK_OF_OURS: u64 = 10 * 1024;
@@ -61,27 +65,64 @@ fn the_agent_is_frugal_with_other_peoples_stacks() {
     assert!(used > stack_of(target.bare().stdout_text()), "nothing was sampled");
 }
 
-/// Compiled JavaScript has no unwind information: its backtraces end there, and say so.
+/// It has frame pointers, or its backtraces end there, and the trace says so.
+#[cfg(target_arch = "x86_64")]
 #[test]
-fn code_that_was_compiled_at_run_time() {
+fn code_that_was_made_at_run_time() {
+    let target = Target::new(&[&fixture::c("made_code")]);
+    for recording in check_totals(&target.clone().arguments(&["with"])) {
+        let trace = recording.trace_of("made_code");
+        assert!(!dump(&trace).contains("[truncated backtrace]"));
+        let tree = tree_through("hazard_below", &trace);
+        for part in ["  main  ", "  [anonymous]\n", "  hazard_below  "] {
+            assert!(tree.contains(part), "no {part:?} in {tree}");
+        }
+    }
+    let [exact, _] = check_totals(&target.arguments(&["without"]));
+    let trace = exact.trace_of("made_code");
+    let notice = Fact::Notice("cut-at-made-code:100".into());
+    assert!(facts_of(&trace).contains(&notice), "{:?}", facts_of(&trace));
+    let report = lifetrace_verb(&[Path::new("report"), &trace]).stdout_text();
+    assert!(report.contains("runs code without unwind tables"), "{report}");
+}
+
+/// Compiled JavaScript has no unwind tables, but frame pointers and, if told so, names.
+#[test]
+fn javascript() {
     const SCRIPT: &str = "
         const kept = [];
-        function work(n) { const b = Buffer.allocUnsafeSlow(20000); b.fill(n); if (n % 3 == 0) kept.push(b); return b[7]; }
+        function leaf(n) { const b = Buffer.allocUnsafeSlow(20000); b.fill(n); if (n % 3 == 0) kept.push(b); return b[7]; }
+        function work(n) { return leaf(n) + 1; }
         let sum = 0;
         for (let n = 0; n < 20000; n++) sum += work(n & 255);
         console.log(sum, kept.length, require('zlib').gzipSync(kept[0]).length);
     ";
-    let target = Target::new(&["node", "--single-threaded-gc", "-e", SCRIPT]);
-    let bare = target.bare();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("script.js"), SCRIPT).unwrap();
+    let target = |options: &[&str]| {
+        let target = Target::new(&["node"]).arguments(options);
+        target.arguments(&["--single-threaded-gc", "script.js"]).folder(folder.path())
+    };
+    let bare = target(&[]).bare();
     assert_eq!(bare.code, 0, "{bare:?}");
-    let recording = target.record(SHORT_INTERVAL);
+    let named = target(&["--perf-basic-prof", "--interpreted-frames-native-stack"]);
+    let recording = named.record(SHORT_INTERVAL);
     assert_eq!((recording.outcome.code, &recording.outcome.stdout), (0, &bare.stdout));
     let trace = recording.trace_of("node");
+    let process = file_name(&trace).replace("node.", "").replace(".lt", "");
+    let _ = std::fs::remove_file(format!("/tmp/perf-{process}.map"));
     assert!(read_through(&trace).samples > 1000);
-    assert!(
-        dump(&trace).contains("[truncated backtrace]"),
-        "no backtrace was cut at compiled code"
-    );
+    // Native, compiled and native again, out to the start.
+    let tree = tree_through("leaf", &trace);
+    for part in ["AllocateUninitialized", "  leaf  ", "script.js:3", "node::Start(", "  _start  "] {
+        assert!(tree.contains(part), "no {part:?} in {tree}");
+    }
+}
+
+fn tree_through(function: &str, trace: &Path) -> String {
+    let filter = format!("fn:{function}");
+    let arguments = ["report", "--view", "tree", "--filter", &filter, trace.to_str().unwrap()];
+    lifetrace_verb(&arguments).stdout_text()
 }
 
 fn dump(trace: &Path) -> String {

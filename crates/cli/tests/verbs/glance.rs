@@ -112,7 +112,7 @@ fn facts_of_the_whole_trace_are_there() {
     for note in [
         "ocaml/ocaml#14057",
         "7 events were lost",
-        "4 backtraces were too deep",
+        "4 backtraces lack their outermost frames",
         "those of the trace's index; --all reads the rest",
     ] {
         assert!(page.contains(note), "{note}: {page}");

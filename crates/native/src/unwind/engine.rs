@@ -53,6 +53,8 @@ pub struct Map {
 pub enum Walk {
     /// At the outermost frame.
     Complete,
+    /// There as well, past code of no known module at this address and maybe others.
+    Past(u64),
     /// Before that, in code of no known module, at this address.
     Unknown(u64),
     /// Somewhere, as a module that had code at this address is gone.

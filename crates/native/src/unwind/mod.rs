@@ -4,15 +4,16 @@
 //! of it are the thread's last backtrace, frame by frame with its [`rule`]
 //! ([`lifetrace_agent::backtrace`]), and a few [`cache`]s of rules, of which a thread borrows one for
 //! the length of a walk ([`walker`]). [`readable`] is what keeps a walk that has lost its way from
-//! touching memory that isn't there. [`tables`] keeps what framehop reads from staying resident.
+//! touching memory that isn't there. [`made_code`] is for frames that have no tables. [`tables`] keeps what framehop reads from staying resident.
 //! [`registers`] is where a walk begins.
 //!
 //! A walk ends at the outermost frame, or where it can't go on: at code without unwind information
-//! (a JIT's), at unreadable memory, at the greatest depth. In all but the first case the backtrace is
+//! (a JIT's) whose frame pointers don't lead on, at unreadable memory, at the greatest depth. In all but the first case the backtrace is
 //! marked as truncated. Frames of this library itself are left out.
 
 pub mod cache;
 pub mod engine;
+pub mod made_code;
 pub mod readable;
 #[cfg_attr(target_arch = "x86_64", path = "registers_x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "registers_aarch64.rs")]
@@ -38,7 +39,7 @@ pub fn capture(entered: &mut Entered, own_stack: u64) {
     }
     modules::refresh(entered);
     match walk_and_learn(entered, own_stack) {
-        Walk::Complete => {}
+        Walk::Complete | Walk::Past(_) => {}
         Walk::Stale(_) => entered.backtraces.leave_out(),
         Walk::Unknown(_) | Walk::CutOff => entered.backtraces.truncate(),
     }
@@ -50,7 +51,8 @@ fn walk_and_learn(entered: &mut Entered, own_stack: u64) -> Walk {
     const MOST_NEW_MODULES: usize = 64;
     for _ in 0..MOST_NEW_MODULES {
         match walk(entered, own_stack) {
-            Walk::Unknown(address) | Walk::Stale(address) if modules::learn(entered, address) => {}
+            Walk::Unknown(address) | Walk::Past(address) | Walk::Stale(address)
+                if modules::learn(entered, address) => {}
             end => return end,
         }
     }

@@ -8,13 +8,14 @@
 
 use framehop::{FrameAddress, Unwinder as _};
 use lifetrace_agent::backtrace::{Backtraces, Climber, Note};
+use lifetrace_agent::sys;
 
 use super::cache::Places;
 use super::engine::{Map, Tools, Walk};
 use super::readable::{Climb, Readable};
 use super::registers::{self, Registers, frame_pointer};
 use super::rule::{Caller, Frame, Rule};
-use super::tables;
+use super::{made_code, tables};
 
 /// A walk under way.
 pub struct Walker<'a, 'stack> {
@@ -91,19 +92,20 @@ impl Walker<'_, '_> {
 
     /// From the innermost frame to the outermost, over frames that are met again where possible.
     pub fn outwards(&mut self, mut caller: Caller) -> Walk {
+        let mut complete = Walk::Complete;
         loop {
             let (address, frame) = match caller {
                 Caller::At(address, frame) => (address, frame),
-                Caller::None => return self.end(0, Walk::Complete),
+                Caller::None => return self.end(0, complete),
                 Caller::Unreadable => return self.end(0, Walk::CutOff),
             };
             let (met, address, frame) = self.climb(address, frame);
             if address == 0 {
-                return self.end(0, Walk::Complete);
+                return self.end(0, complete);
             }
             if let Some(met) = met {
                 match self.follow(met, frame) {
-                    Followed::ToTheEnd => return self.end(met + 1, Walk::Complete),
+                    Followed::ToTheEnd => return self.end(met + 1, complete),
                     Followed::ToFrame(last, next) => {
                         if !self.backtraces.push_met(met, last) {
                             return self.end(0, Walk::CutOff);
@@ -122,8 +124,53 @@ impl Walker<'_, '_> {
             caller = match way {
                 Way::Rule(rule) => rule.caller(frame, self.stack),
                 Way::Framehop => self.framehop(address, frame),
-                Way::Unknown => return self.end(0, Walk::Unknown(address)),
+                Way::Unknown => match self.past_made_code(address, frame) {
+                    Some(known) => {
+                        complete = Walk::Past(address);
+                        known
+                    }
+                    None => return self.end(0, Walk::Unknown(address)),
+                },
             };
+        }
+    }
+
+    /// Pushes the frames above one of code that is in no module, out to the first of a module, which is
+    /// returned; `None` if nothing proves that they are frames.
+    #[cold]
+    #[inline(never)]
+    fn past_made_code(&mut self, address: u64, mut frame: Frame) -> Option<Caller> {
+        if !sys::is_readable(address) {
+            return None;
+        }
+        let steps = made_code::steps_to_known(self.map, self.stack, address, frame)?;
+        let (known, above) = (0..steps)
+            .try_fold((address, frame), |(_, frame), _| made_code::step(self.stack, frame))?;
+        if !self.leads_on(address, known, above) {
+            return None;
+        }
+        for _ in 1..steps {
+            let (caller, above) = made_code::step(self.stack, frame)?;
+            if !self.backtraces.push(caller, Note { sp: above.sp, rule: 0 }) {
+                return Some(Caller::Unreadable);
+            }
+            frame = above;
+        }
+        Some(Caller::At(known, above))
+    }
+
+    /// Whether a frame of a module, reached from made code near `address`, has a caller or is the
+    /// outermost.
+    fn leads_on(&mut self, address: u64, known: u64, frame: Frame) -> bool {
+        let caller = match self.way(known) {
+            Way::Rule(rule) => rule.caller(frame, self.stack),
+            Way::Framehop => self.framehop(known, frame),
+            Way::Unknown => Caller::Unreadable,
+        };
+        match caller {
+            Caller::At(caller, _) => self.map.knows(caller) || made_code::is_near(address, caller),
+            Caller::None => true,
+            Caller::Unreadable => false,
         }
     }
 

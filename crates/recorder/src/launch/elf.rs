@@ -11,12 +11,15 @@ use object::read::{ReadCache, StringTable};
 use object::{Endianness, ReadRef};
 
 use super::Untraceable;
+use crate::linker::is_linker;
 
 /// What kind of program it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Image {
     /// It has a dynamic linker of our kind.
     Dynamic,
+    /// It is such a dynamic linker itself.
+    Linker,
     /// It has not.
     Untraceable(Untraceable),
 }
@@ -40,8 +43,8 @@ const SANITIZERS: [&str; 8] = [
 ];
 
 /// Reads the headers. `Err` says why the file is no executable.
-pub(crate) fn image(file: &File) -> Result<Image, String> {
-    let file = &ReadCache::new(file);
+pub(crate) fn image(program: &File) -> Result<Image, String> {
+    let file = &ReadCache::new(program);
     let identification = file.read_bytes_at(0, 20).map_err(|()| damaged("no header"))?;
     let machine = Machine(u16::from_le_bytes([identification[18], identification[19]]));
     if identification[4] != ELFCLASS64.0 || machine != OUR_MACHINE {
@@ -49,6 +52,7 @@ pub(crate) fn image(file: &File) -> Result<Image, String> {
     }
     let interpreter = interpreter(file).map_err(damaged)?;
     Ok(match interpreter {
+        None if is_linker(program) => Image::Linker,
         None => Image::Untraceable(Untraceable::Static),
         Some(path) if contains(&path, b"ld-musl") => Image::Untraceable(Untraceable::Musl),
         // A list that cannot be read is the dynamic linker's business.
@@ -172,6 +176,7 @@ pub(crate) mod tests {
         check(&tiny(Some("/lib64/ld-linux-x86-64.so.2")), Ok(Image::Dynamic));
         check(&tiny(None), Ok(Image::Untraceable(Untraceable::Static)));
         check(&tiny(Some("/lib/ld-musl-x86_64.so.1")), Ok(Image::Untraceable(Untraceable::Musl)));
+        check(&std::fs::read("/lib64/ld-linux-x86-64.so.2").unwrap(), Ok(Image::Linker));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
-pub(crate) use program::Program;
+pub(crate) use program::{Program, obstacle};
 pub(crate) use spawn::spawn;
 
 /// Why the command was not started.

@@ -1,6 +1,6 @@
 //! Which file a command names, and whether the agent could be loaded into it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -13,14 +13,17 @@ use rustix::io::Errno;
 
 use super::elf::{self, Image};
 use super::{LaunchError, Untraceable};
+use crate::linker;
 use crate::ocaml::{mentions, mentions_runtime};
+use crate::process::open_regular;
 
 /// An executable that has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     /// What to execute.
     pub(crate) path: PathBuf,
-    /// The ELF file that will run: `path` itself, or its interpreter.
+    /// The ELF file that will run: `path` itself, its interpreter, or the program that a dynamic
+    /// linker is told to run.
     pub(crate) image: PathBuf,
 }
 
@@ -28,7 +31,25 @@ const SCRIPT_DEPTH: usize = 4;
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl Program {
-    /// Finds and checks a command.
+    /// Finds and checks what a command names by its first word. If that is a dynamic linker, the
+    /// program that the others have it run is checked, too.
+    ///
+    /// # Errors
+    /// Any [`LaunchError`] but `Spawn`.
+    pub(crate) fn of(command: &[OsString], search: Option<&OsStr>) -> Result<Program, LaunchError> {
+        let name = command.first().ok_or(LaunchError::Empty)?;
+        let program = Program::find(name, search)?;
+        match behind_linker(&program.path, command) {
+            // What is not there, or no program, the linker tells itself.
+            Some(image) if is_elf(&image) => {
+                check_machine_and_linking(&image)?;
+                Ok(Program { image, ..program })
+            }
+            _ => Ok(program),
+        }
+    }
+
+    /// Finds and checks the program of this name.
     ///
     /// # Errors
     /// Any [`LaunchError`] but `Spawn`.
@@ -37,6 +58,21 @@ impl Program {
         let image = image_of(&path, SCRIPT_DEPTH)?;
         Ok(Program { path, image })
     }
+}
+
+/// What a dynamic linker is to run. One without a folder is looked for among the libraries, and is not
+/// known before.
+fn behind_linker(path: &Path, command: &[OsString]) -> Option<PathBuf> {
+    File::open(path).ok().filter(linker::is_linker)?;
+    let words: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+    let program = &command[linker::program(&words)?];
+    program.as_bytes().contains(&b'/').then(|| PathBuf::from(program))
+}
+
+fn is_elf(path: &Path) -> bool {
+    let mut start = [0; 4];
+    let file = open_regular(path);
+    file.is_some_and(|mut file| file.read_exact(&mut start).is_ok()) && start == *b"\x7fELF"
 }
 
 fn locate(name: &OsStr, search: &OsStr) -> Result<PathBuf, LaunchError> {
@@ -107,22 +143,36 @@ fn interpreter(line: &[u8]) -> Option<PathBuf> {
 }
 
 fn check_elf(path: &Path) -> Result<(), LaunchError> {
+    check_machine_and_linking(path)?;
+    match gains_privileges(path) {
+        Some(reason) => Err(LaunchError::Untraceable { path: path.into(), reason }),
+        None => Ok(()),
+    }
+}
+
+/// Who executes a program in what way is another matter.
+fn check_machine_and_linking(path: &Path) -> Result<(), LaunchError> {
     let untraceable = |reason| LaunchError::Untraceable { path: path.into(), reason };
     let refuse = |reason: String| LaunchError::NotExecutable { path: path.into(), reason };
     let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
     match elf::image(&file) {
-        Ok(Image::Dynamic) => {}
+        Ok(Image::Dynamic | Image::Linker) => Ok(()),
         // It comes to us by itself.
-        Ok(Image::Untraceable(Untraceable::Static)) if mentions(&file, JOINS_MARK) => {}
+        Ok(Image::Untraceable(Untraceable::Static)) if mentions(&file, JOINS_MARK) => Ok(()),
         Ok(Image::Untraceable(Untraceable::Static)) if mentions_runtime(&file) => {
-            return Err(untraceable(Untraceable::StaticOCaml));
+            Err(untraceable(Untraceable::StaticOCaml))
         }
-        Ok(Image::Untraceable(reason)) => return Err(untraceable(reason)),
-        Err(reason) => return Err(refuse(reason)),
+        Ok(Image::Untraceable(reason)) => Err(untraceable(reason)),
+        Err(reason) => Err(refuse(reason)),
     }
-    match gains_privileges(path) {
-        Some(reason) => Err(untraceable(reason)),
-        None => Ok(()),
+}
+
+/// Why no agent could be in a program of this file; none is known of what is no program.
+pub(crate) fn obstacle(file: &File) -> Option<Untraceable> {
+    match elf::image(file) {
+        Ok(Image::Untraceable(Untraceable::Static)) if mentions(file, JOINS_MARK) => None,
+        Ok(Image::Untraceable(reason)) => Some(reason),
+        Ok(Image::Dynamic | Image::Linker) | Err(_) => None,
     }
 }
 
@@ -200,6 +250,32 @@ mod tests {
         check(&other, 0o755, "is built for another processor");
         other[4] = 1;
         check(&other, 0o755, "is built for another processor");
+    }
+
+    #[test]
+    fn what_a_dynamic_linker_is_to_run() {
+        const LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
+        let directory = tempfile::tempdir().unwrap();
+        let unlinked = file(directory.path(), "static", &tiny(None), 0o755);
+        let script = file(directory.path(), "script", b"#!/bin/sh\n", 0o755);
+        let image = |words: &[&OsStr]| {
+            let command =
+                [LINKER.as_ref()].into_iter().chain(words.iter().copied()).map(Into::into);
+            let found = Program::of(&command.collect::<Vec<OsString>>(), None);
+            found.map(|program| {
+                assert_eq!(program.path, Path::new(LINKER));
+                program.image.display().to_string()
+            })
+        };
+        let text = |word: &'static str| OsStr::new(word);
+        assert_eq!(image(&[text("--argv0"), text("x"), text("/bin/sh")]).unwrap(), "/bin/sh");
+        for words in
+            [&[][..], &[text("--list"), text("/bin/sh")], &[text("sh")], &[script.as_ref()]]
+        {
+            assert_eq!(image(words).unwrap(), LINKER, "{words:?}");
+        }
+        let refusal = image(&[unlinked.as_ref()]).unwrap_err().to_string();
+        assert!(refusal.contains("static: is statically linked"), "{refusal}");
     }
 
     #[test]

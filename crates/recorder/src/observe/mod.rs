@@ -24,6 +24,7 @@ use lifetrace_transport::message::ThreadId;
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
+use crate::image::Image;
 use crate::notes::{Note, Notes, UNSEEN};
 use crate::threads;
 use counters::ProcessFigures;
@@ -54,7 +55,7 @@ pub(crate) struct ObserverHandle {
 
 #[derive(Debug)]
 enum Errand {
-    Watch(Pid, Notes),
+    Watch(Image, Notes),
     ThreadStarted { pid: Pid, thread: ThreadId, os_id: u32 },
     ThreadEnded { pid: Pid, thread: ThreadId },
 }
@@ -78,9 +79,9 @@ impl ObserverHandle {
         Ok(ObserverHandle { errands, waiting })
     }
 
-    /// Begins to look at a process.
-    pub(crate) fn watch(&self, pid: Pid, notes: Notes) {
-        self.send(Errand::Watch(pid, notes));
+    /// Begins to look at a process, as long as it runs this program.
+    pub(crate) fn watch(&self, image: Image, notes: Notes) {
+        self.send(Errand::Watch(image, notes));
     }
 
     /// A thread was heard for the first time.
@@ -115,7 +116,7 @@ struct Observer {
 
 /// A process under observation.
 struct Watched {
-    pid: Pid,
+    image: Image,
     notes: Notes,
     figures: Option<ProcessFigures>,
     names: ThreadNames,
@@ -147,12 +148,13 @@ impl Observer {
 
     fn take(&mut self, errand: Errand) {
         match errand {
-            Errand::Watch(pid, notes) => {
+            Errand::Watch(image, notes) => {
+                let pid = image.pid();
                 let figures = self.wants_counters.then(|| ProcessFigures::open(pid)).flatten();
                 let names = ThreadNames::new(pid);
                 let since = Instant::now();
                 self.watched.push(Watched {
-                    pid,
+                    image,
                     notes,
                     figures,
                     names,
@@ -181,7 +183,7 @@ impl Observer {
 
     /// A process that has executed another program is here twice; the later one speaks.
     fn find(&mut self, pid: Pid) -> Option<&mut Watched> {
-        self.watched.iter_mut().rev().find(|watched| watched.pid == pid)
+        self.watched.iter_mut().rev().find(|watched| watched.image.pid() == pid)
     }
 
     /// Looks at all whose time has come. Those that are nearly due come along, so that there are
@@ -213,6 +215,10 @@ impl Watched {
     fn look_at_figures(&mut self) -> bool {
         let Some(figures) = &mut self.figures else { return true };
         let Some((counters, moved)) = figures.read() else { return false };
+        // They may be those of another program, which has come by now.
+        if self.image.is_gone() {
+            return false;
+        }
         if let Some(peak) = figures.peak() {
             self.notes.note_peak(monotonic_now(), peak);
         }
@@ -221,7 +227,7 @@ impl Watched {
     }
 
     fn note(&self, fact: Option<Fact>) {
-        if let Some(fact) = fact {
+        if let Some(fact) = fact.filter(|_| !self.image.is_gone()) {
             self.notes.add(Note { time: monotonic_now(), fact });
         }
     }

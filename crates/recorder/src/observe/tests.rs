@@ -14,7 +14,7 @@ fn wait_for(notes: &Notes, wanted: impl Fn(&Fact) -> bool) {
 fn counters_and_names_come_by_themselves() {
     let observer = ObserverHandle::start(Some(Duration::from_millis(5))).unwrap();
     let (pid, notes) = (rustix::process::getpid(), Notes::default());
-    observer.watch(pid, notes.clone());
+    observer.watch(Image::of(pid), notes.clone());
     wait_for(&notes, |fact| matches!(fact, Fact::Counters(it) if it.resident.is_some()));
     wait_for(&notes, |_| notes.peak(monotonic_now()).is_some_and(|peak| peak.0 > 0));
     let os_id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
@@ -26,7 +26,7 @@ fn counters_and_names_come_by_themselves() {
 fn names_without_counters() {
     let observer = ObserverHandle::start(None).unwrap();
     let (pid, notes) = (rustix::process::getpid(), Notes::default());
-    observer.watch(pid, notes.clone());
+    observer.watch(Image::of(pid), notes.clone());
     let os_id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
     observer.thread_started(pid, ThreadId(3), os_id);
     wait_for(&notes, |fact| !matches!(fact, Fact::Counters(_)));

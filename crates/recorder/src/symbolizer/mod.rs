@@ -8,10 +8,14 @@
 //! process is likely still there; it stays open, so a file that is deleted or replaced later does
 //! no harm. Its symbols are read at the first address in it.
 
+mod elsewhere;
 mod fit;
+mod forms;
+mod mini;
 mod names;
 mod object_file;
 mod resolver;
+mod thorough;
 
 use std::io;
 use std::sync::mpsc::{self, Sender, SyncSender};
@@ -134,5 +138,7 @@ pub(crate) fn anonymous(address: u64) -> Location {
     names::anonymous(address)
 }
 
+#[cfg(test)]
+mod forms_tests;
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,23 @@ pub(super) fn resolved(object: &ObjectFile, symbol: &Sym<'_>) -> Vec<Location> {
     fit(std::iter::once(outer).chain(inlined).collect())
 }
 
+/// A function at a line of a file; that of the module itself if none is known.
+pub(super) fn placed(
+    object: &ObjectFile,
+    name: &str,
+    file: Option<&str>,
+    line: u32,
+    column: u32,
+) -> Location {
+    Location {
+        filename: file.unwrap_or(object.name()).into(),
+        line,
+        start_char: column,
+        end_char: column,
+        defname: without_hash(name).into(),
+    }
+}
+
 /// An address in a file that has no symbol for it: `libfoo.so.1+0x1234`.
 pub(super) fn unresolved(object: &ObjectFile, address: FileAddress) -> Location {
     let file = Path::new(object.name()).file_name().unwrap_or_default().to_string_lossy();

@@ -7,17 +7,20 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::iter;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use object::Object;
 use object::read::ReadCache;
-use object::{Object, ObjectSection};
 
+use super::forms::Forms;
+use super::{elsewhere, mini};
+use crate::notice::Unread;
 use crate::process::{ProcessImage, open_regular, undeleted};
-
-const DEBUG_DIRECTORIES: [&str; 2] = ["/usr/lib/debug/.build-id", "/lib/debug/.build-id"];
 
 /// A module's file, or only its name where no file can be trusted.
 #[derive(Debug)]
@@ -27,6 +30,10 @@ pub(crate) struct ObjectFile {
     build_id: Vec<u8>,
     file: Option<File>,
     debug_file: Option<PathBuf>,
+    /// Unpacked from the file when first asked for.
+    mini: OnceLock<Option<File>>,
+    /// What is in the files and could not be read, once that has turned out.
+    unread: OnceLock<Unread>,
 }
 
 /// What makes two modules of different processes the same file.
@@ -51,7 +58,28 @@ impl ObjectFile {
     /// Files to look for symbols in, the richest first.
     pub(super) fn sources(&self) -> impl Iterator<Item = PathBuf> {
         let own = self.file.as_ref().map(own_path);
+        let mini = iter::once_with(|| self.mini().map(own_path)).flatten();
+        self.debug_file.clone().into_iter().chain(own).chain(mini)
+    }
+
+    /// Files that may have debug information, by paths beside which there may be more of it.
+    pub(super) fn with_debug_info(&self) -> impl Iterator<Item = PathBuf> {
+        let own = self.file.as_ref().map(|file| real_path(file).unwrap_or_else(|| own_path(file)));
         self.debug_file.clone().into_iter().chain(own)
+    }
+
+    fn mini(&self) -> Option<&File> {
+        self.mini.get_or_init(|| mini::symbols(self.file.as_ref()?)).as_ref()
+    }
+
+    /// Notes that something in the files cannot be read; the first counts.
+    pub(super) fn note_unread(&self, unread: Unread) {
+        self.unread.get_or_init(|| unread);
+    }
+
+    /// What cannot be read, as far as anybody has tried.
+    pub(crate) fn unread(&self) -> Option<Unread> {
+        self.unread.get().copied()
     }
 
     pub(super) fn identity(&self) -> Identity {
@@ -76,11 +104,21 @@ pub(super) fn find(path: &[u8], build_id: &[u8], process: &ProcessImage) -> Obje
     };
     let file = candidates(name, process).into_iter().find(|file| has_build_id(file, build_id));
     let debug_file = match &file {
-        Some(file) if has_debug_info(file) => None,
-        _ => debug_file(build_id),
+        Some(file) if Forms::of(file).has_any => None,
+        file => {
+            let path = file.as_ref().and_then(real_path);
+            elsewhere::debug_file(file.as_ref(), path.as_deref().and_then(Path::parent), build_id)
+        }
     };
-    let name = name.to_string_lossy().into_owned();
-    ObjectFile { number: 0, name, build_id: build_id.to_vec(), file, debug_file }
+    ObjectFile {
+        number: 0,
+        name: name.to_string_lossy().into_owned(),
+        build_id: build_id.to_vec(),
+        file,
+        debug_file,
+        mini: OnceLock::new(),
+        unread: OnceLock::new(),
+    }
 }
 
 fn candidates(name: &Path, process: &ProcessImage) -> Vec<File> {
@@ -106,27 +144,18 @@ fn mapped_file(directory: &Path, name: &Path) -> Option<File> {
     File::open(directory.join("map_files").join(OsStr::from_bytes(range))).ok()
 }
 
-fn has_build_id(file: &File, expected: &[u8]) -> bool {
+pub(super) fn has_build_id(file: &File, expected: &[u8]) -> bool {
     let cache = ReadCache::new(file);
     let Ok(object) = object::File::parse(&cache) else { return false };
     object.build_id().is_ok_and(|found| found.unwrap_or_default() == expected)
 }
 
-fn has_debug_info(file: &File) -> bool {
-    let cache = ReadCache::new(file);
-    let Ok(object) = object::File::parse(&cache) else { return false };
-    object.section_by_name(".debug_info").is_some_and(|section| section.size() > 0)
-}
-
-/// Separate debug information where distributions put it; a `.gnu_debuglink` is followed by the
-/// resolver.
-fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
-    let (first, rest) = build_id.split_first()?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    DEBUG_DIRECTORIES
-        .iter()
-        .map(|directory| format!("{directory}/{first:02x}/{rest}.debug").into())
-        .find(|path: &PathBuf| open_regular(path).is_some_and(|file| has_build_id(&file, build_id)))
+/// Where an open file lies, if it is still there and that is within our view.
+fn real_path(file: &File) -> Option<PathBuf> {
+    let path = fs::read_link(own_path(file)).ok()?;
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let found = identity(path.metadata().ok()?);
+    (identity(file.metadata().ok()?) == found).then_some(path)
 }
 
 fn own_path(file: &File) -> PathBuf {

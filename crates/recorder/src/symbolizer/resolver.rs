@@ -5,7 +5,7 @@
 //! places are named in the first moments of a process, and a process that runs for days asks for a
 //! new one now and then.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use std::time::Duration;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
 use lifetrace_trace::event::Location;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::thorough::Thorough;
 use super::{ObjectFile, Request, names};
 use crate::modules::FileAddress;
 
@@ -33,42 +34,84 @@ pub(super) fn serve(requests: &Receiver<Request>) {
 
 /// Answers, with tables that are kept, until nobody has asked for a while.
 fn serve_the_busy(first: Request, requests: &Receiver<Request>) {
-    let mut tables = Symbolizer::new();
-    let mut read = FxHashSet::default();
+    let mut tables = Tables::default();
     let mut next = Ok(first);
     while let Ok(Request { object, address, answer }) = next {
-        if read.insert(object.number()) && read.len() > MAX_FILES {
-            tables = Symbolizer::new();
-            read.clear();
+        if tables.read.insert(object.number()) && tables.read.len() > MAX_FILES {
+            tables = Tables::default();
         }
         // The asker's thread may have ended.
-        let _ = answer.send(Arc::from(resolve(&tables, &object, address)));
+        let _ = answer.send(Arc::from(tables.resolve(&object, address)));
         next = requests.recv_timeout(IDLE);
     }
 }
 
-fn resolve(tables: &Symbolizer, object: &ObjectFile, address: FileAddress) -> Vec<Location> {
-    object
-        .sources()
-        // Without debug symbols only the symbol table is used: damaged debug information does not
-        // spoil it.
-        .flat_map(|path| [(path.clone(), true), (path, false)])
-        .find_map(|(path, debug_symbols)| look_up(tables, object, path, debug_symbols, address))
-        .unwrap_or_else(|| vec![names::unresolved(object, address)])
+/// What has been read.
+#[derive(Default)]
+struct Tables {
+    fast: Symbolizer,
+    thorough: FxHashMap<u64, Thorough>,
+    /// The numbers of all files.
+    read: FxHashSet<u64>,
+}
+
+impl Tables {
+    fn resolve(&mut self, object: &ObjectFile, address: FileAddress) -> Vec<Location> {
+        let Tables { fast, thorough, .. } = self;
+        let thorough = thorough.entry(object.number());
+        let thorough = thorough.or_insert_with(|| Thorough::open(object));
+        let by_fast = |debug_symbols| look_up_all(fast, object, debug_symbols, address);
+        let of_symbols = || by_fast(false).ok().flatten();
+        let found = if thorough.is_needed() {
+            let symbol = of_symbols();
+            let name = symbol.as_ref().and_then(|symbol| symbol.first()).map(|it| &*it.defname);
+            thorough.find(object, address, name).or(symbol)
+        } else {
+            let found = by_fast(true).inspect_err(|Unreadable| thorough.complain(object));
+            // Damaged debug information does not spoil the symbol table.
+            found.unwrap_or_else(|Unreadable| of_symbols())
+        };
+        found.unwrap_or_else(|| vec![names::unresolved(object, address)])
+    }
+}
+
+/// Something in a file makes no sense.
+struct Unreadable;
+
+/// What the first of a module's files has that has anything; each by its debug information, and by its
+/// symbol table alone.
+fn look_up_all(
+    tables: &Symbolizer,
+    object: &ObjectFile,
+    debug_symbols: bool,
+    address: FileAddress,
+) -> Result<Option<Vec<Location>>, Unreadable> {
+    let mut found = Ok(None);
+    for path in object.sources() {
+        match look_up(tables, object, &path, debug_symbols, address) {
+            Ok(Some(locations)) => return Ok(Some(locations)),
+            Ok(None) => {}
+            Err(error) => found = Err(error),
+        }
+    }
+    found
 }
 
 fn look_up(
     tables: &Symbolizer,
     object: &ObjectFile,
-    path: PathBuf,
+    path: &Path,
     debug_symbols: bool,
     address: FileAddress,
-) -> Option<Vec<Location>> {
+) -> Result<Option<Vec<Location>>, Unreadable> {
     let mut elf = Elf::new(path);
     elf.debug_syms = debug_symbols;
     match tables.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address.0)) {
-        Ok(Symbolized::Sym(symbol)) if covers(&symbol) => Some(names::resolved(object, &symbol)),
-        _ => None,
+        Ok(Symbolized::Sym(symbol)) if covers(&symbol) => {
+            Ok(Some(names::resolved(object, &symbol)))
+        }
+        Ok(_) => Ok(None),
+        Err(_) => Err(Unreadable),
     }
 }
 

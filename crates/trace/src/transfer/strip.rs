@@ -122,10 +122,29 @@ impl Strip {
         }
     }
 
-    /// Recorders' codes are nobody's own; what is no code may be anything.
-    fn notice(&mut self, code: &str) -> Arc<str> {
+    /// A file, or a number, or both with a colon between.
+    fn subject(&mut self, subject: &str) -> String {
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        match subject.split_once(':') {
+            _ if is_number(subject) => subject.to_owned(),
+            Some((number, file)) if is_number(number) => {
+                format!("{number}:{}", self.modules.of_path(file))
+            }
+            _ => self.modules.of_path(subject).to_string(),
+        }
+    }
+
+    /// Recorders' codes are nobody's own, but what stands behind a colon is the file that one is about.
+    /// What is no code may be anything.
+    fn notice(&mut self, notice: &str) -> Arc<str> {
         let is_code = |code: &str| code.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
-        if is_code(code) { code.into() } else { self.markers.of(code) }
+        match notice.split_once(':') {
+            Some((code, subject)) if is_code(code) => {
+                format!("{code}:{}", self.subject(subject)).into()
+            }
+            _ if is_code(notice) => notice.into(),
+            _ => self.markers.of(notice),
+        }
     }
 
     /// Modules lie one behind the other, each linked to where it is.

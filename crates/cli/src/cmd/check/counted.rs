@@ -76,7 +76,7 @@ impl Counted {
         let found = &self.closing;
         let peak = |closing: &Closing| closing.peak_resident.map_or(0, |peak| peak.0);
         let numbers = [
-            ("backtraces too deep", told.truncated_backtraces, found.truncated_backtraces),
+            ("backtraces cut off", told.truncated_backtraces, found.truncated_backtraces),
             ("bytes of resident memory at most", peak(told), peak(found)),
         ];
         let mut errors = differences(&numbers);
@@ -153,7 +153,7 @@ mod tests {
             change(index.closing.as_mut().unwrap());
             counted.errors_of(&index, &passed, 70)
         };
-        let deep = ["it says 4 backtraces too deep, there are 0"];
+        let deep = ["it says 4 backtraces cut off, there are 0"];
         assert_eq!(of_all(|it| it.truncated_backtraces = 4), deep);
         assert_eq!(of_all(|it| it.facts.clear()), ["it does not say Exit(Signal(9))"]);
         let other_exit =

@@ -98,7 +98,9 @@ fn tell_traces(outcome: &Outcome, command: u32) {
             human::count((samples + outcome.others.samples) as f64)
         ));
     }
-    let is_vain = |session: &&SessionReport| session.samples == 0 && session.error.is_none();
+    let is_vain = |session: &&SessionReport| {
+        session.samples == 0 && session.error.is_none() && !has_become_another(session)
+    };
     if described.iter().all(is_vain) {
         terminal::complain(
             "nothing was sampled; a smaller --interval or a greater --rate sees more",
@@ -108,6 +110,11 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     if next.iter().all(|session| session.path.is_file()) {
         terminal::complain(format_args!("next: {}", next_step(&next)));
     }
+}
+
+/// Such a trace has nothing because another program has done the work, however it is sampled.
+fn has_become_another(session: &SessionReport) -> bool {
+    session.notices.iter().any(|notice| matches!(notice, Notice::Became { .. }))
 }
 
 /// The main trace, which is the first one, unless another has more samples: then all that have any.
@@ -196,7 +203,7 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
         }
     });
     let notices = session.notices.iter().filter(|notice| is_news(notice)).filter_map(|notice| {
-        let words = notices::of_program(notice.code())?;
+        let words = notices::of_program(&notice.code())?;
         Some(format!("{path}: {} {words}", program(&session.executable)))
     });
     error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()

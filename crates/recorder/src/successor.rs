@@ -1,0 +1,123 @@
+//! What a process has become that executed another program, if that is not going to be traced.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Duration;
+
+use lifetrace_transport::handshake::SOCKET_VARIABLE;
+use rustix::process::Pid;
+
+use crate::launch::{Untraceable, obstacle};
+use crate::notice::{Notice, Untraced};
+use crate::preload;
+use crate::stat::Stat;
+
+/// A program that is being executed gets its environment within this time, on a machine that is not
+/// overloaded.
+const START: Duration = Duration::from_millis(1);
+const MOST_STARTS: u32 = 50;
+
+/// In the vector that the kernel hands to programs: whether the dynamic linker ignores `LD_PRELOAD`.
+const AT_SECURE: u64 = 23;
+
+/// `None` if the program that `pid` runs now is expected to be traced, or is gone as well.
+pub(crate) fn untraced(pid: Pid) -> Option<Notice> {
+    wait_for_start(pid);
+    let directory = format!("/proc/{}", pid.as_raw_nonzero());
+    let directory = Path::new(&directory);
+    let why = why(directory)?;
+    Some(Notice::Became { why, program: name(directory)?.into() })
+}
+
+fn wait_for_start(pid: Pid) {
+    for _ in 0..MOST_STARTS {
+        match Stat::read(pid) {
+            Some(stat) if stat.is_in_exec() => std::thread::sleep(START),
+            _ => break,
+        }
+    }
+}
+
+fn why(directory: &Path) -> Option<Untraced> {
+    let file = File::open(directory.join("exe"));
+    match file.ok().and_then(|file| obstacle(&file)) {
+        Some(Untraceable::Static | Untraceable::StaticOCaml) => return Some(Untraced::Static),
+        Some(_) => return Some(Untraced::Foreign),
+        None => {}
+    }
+    let Ok(auxiliary) = fs::read(directory.join("auxv")) else { return Some(Untraced::Privileged) };
+    if is_secure(&auxiliary) {
+        return Some(Untraced::Privileged);
+    }
+    let environment = fs::read(directory.join("environ")).ok()?;
+    (!knows_us(&environment)).then_some(Untraced::Environment)
+}
+
+fn is_secure(auxiliary: &[u8]) -> bool {
+    let words = auxiliary.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word));
+    let pairs: Vec<u64> = words.collect();
+    pairs.chunks_exact(2).any(|pair| pair[0] == AT_SECURE && pair[1] != 0)
+}
+
+/// Whether the agent is to be loaded, and is told of a recorder.
+fn knows_us(environment: &[u8]) -> bool {
+    let value = |name: &str| {
+        let prefix = [name.as_bytes(), b"="].concat();
+        environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(&prefix[..]))
+    };
+    value("LD_PRELOAD").is_some_and(preload::names_agent) && value(SOCKET_VARIABLE).is_some()
+}
+
+/// The path of the program; of one that may not be looked into, what the kernel calls it.
+fn name(directory: &Path) -> Option<String> {
+    let path = fs::read_link(directory.join("exe"));
+    let path = path.ok().map(|path| path.to_string_lossy().into_owned());
+    path.or_else(|| Some(fs::read_to_string(directory.join("comm")).ok()?.trim_end().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn became(environment: &[(&str, &str)]) -> Option<Notice> {
+        let mut command = Command::new("cat");
+        command.env_clear().envs(environment.iter().copied()).stdin(Stdio::piped());
+        // The dynamic linker complains there.
+        command.stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let found = untraced(Pid::from_child(&child));
+        child.stdin.take();
+        child.wait().unwrap();
+        found
+    }
+
+    #[test]
+    fn a_program_is_traced_if_its_environment_says_so() {
+        let program = |notice| match notice {
+            Some(Notice::Became { why: Untraced::Environment, program }) => program.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let (preload, socket) = (("LD_PRELOAD", "/x/liblifetrace.so"), (SOCKET_VARIABLE, "/s"));
+        assert!(program(became(&[])).ends_with("/cat"));
+        assert!(program(became(&[preload])).ends_with("/cat"));
+        assert!(program(became(&[socket, ("LD_PRELOAD", "")])).ends_with("/cat"));
+        assert_eq!(became(&[("LD_PRELOAD", "/y.so:/x/liblifetrace.so"), socket]), None);
+    }
+
+    #[test]
+    fn the_kernel_says_whose_rights_a_program_has() {
+        let vector =
+            |pairs: &[u64]| pairs.iter().flat_map(|it| it.to_ne_bytes()).collect::<Vec<_>>();
+        assert!(is_secure(&vector(&[6, 4096, 23, 1, 0, 0])));
+        assert!(!is_secure(&vector(&[6, 23, 23, 0, 0, 0])));
+        assert!(!is_secure(&fs::read("/proc/self/auxv").unwrap()));
+        assert!(!is_secure(b"short"));
+    }
+
+    #[test]
+    fn who_is_gone_has_become_nothing() {
+        let pid = Pid::from_raw(i32::MAX).unwrap();
+        assert_eq!(untraced(pid), None);
+    }
+}
