@@ -65,7 +65,7 @@ mod tests {
 
     fn map() -> Map {
         let text = core::iter::once(KNOWN..KNOWN + 0x1000).collect();
-        Map::new(Engine::new(), text, 0..0, Vec::new())
+        Map::new(Engine::new(), text, 0..0, std::vec::Vec::new())
     }
 
     /// Puts a chain on a stack: for each frame, its size in words and the return address.
