@@ -65,3 +65,25 @@ fn of_entry(entry: &Entry) -> Option<Loaded> {
 fn path(name: &[u8]) -> Vec<u8> {
     if name.is_empty() { executable::path() } else { name }.to_vec()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_lead_to_the_module_at_an_address() {
+        object::prepare();
+        let malloc = libc::malloc as *const () as u64;
+        let what = |it: Loaded| (it.bias, it.text, it.build_id, it.path);
+        let listed = what(in_list(malloc).unwrap());
+        assert!(listed.3.ends_with(b"libc.so.6") && listed.1.contains(&malloc), "{listed:?}");
+        if let Some(object) = object::find(malloc) {
+            assert_eq!(what(of_object(object).unwrap()), listed);
+        }
+        assert!(in_list(8).is_none() && at(8).is_none());
+        let last = LAST_IN_VAIN.load(Ordering::Relaxed);
+        assert!(list::is_last(last) && in_list(malloc).is_none(), "it is not looked through again");
+        LAST_IN_VAIN.store(0, Ordering::Relaxed);
+        assert!(in_list(malloc).is_some());
+    }
+}
