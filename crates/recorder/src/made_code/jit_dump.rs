@@ -11,8 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::process::Pid;
-
+use super::Program;
 use super::names::Names;
 
 const MAGIC: u32 = 0x4a69_5444;
@@ -34,12 +33,12 @@ pub(super) struct JitDump {
 }
 
 /// The file of a process, if it has mapped one.
-pub(super) fn open(pid: Pid) -> Option<File> {
-    let maps = fs::read(super::directory(pid).join("maps")).ok()?;
-    let name = format!("/jit-{}.dump", super::own_number(pid)?);
+pub(super) fn open(program: &Program) -> Option<File> {
+    let maps = fs::read(super::directory(program.pid).join("maps")).ok()?;
+    let name = format!("/jit-{}.dump", program.own_number?);
     let line = maps.split(|&byte| byte == b'\n').find(|line| line.ends_with(name.as_bytes()))?;
     let at = line.iter().position(|&byte| byte == b'/')?;
-    super::open_as_seen(pid, Path::new(OsStr::from_bytes(&line[at..])))
+    program.open(Path::new(OsStr::from_bytes(&line[at..])))
 }
 
 impl JitDump {

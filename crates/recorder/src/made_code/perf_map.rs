@@ -8,8 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::process::Pid;
-
+use super::Program;
 use super::names::Names;
 
 /// So much is read at once.
@@ -28,10 +27,9 @@ pub(super) struct PerfMap {
     rest: Vec<u8>,
 }
 
-/// The file of a process, by the number that it has for itself.
-pub(super) fn open(pid: Pid) -> Option<File> {
-    let path = format!("/tmp/perf-{}.map", super::own_number(pid)?);
-    super::open_as_seen(pid, Path::new(&path))
+/// A process's file.
+pub(super) fn open(program: &Program) -> Option<File> {
+    program.open(Path::new(&format!("/tmp/perf-{}.map", program.own_number?)))
 }
 
 impl PerfMap {

@@ -163,7 +163,11 @@ fn description(session: &SessionReport) -> String {
 fn shortcomings(outcome: &Outcome) -> Vec<String> {
     // A launcher need not have the heap that is sampled in what it starts.
     let is_found = outcome.sessions.iter().any(|session| session.samples > 0);
-    let is_news = |notice: &Notice| !(is_found && *notice == Notice::NoOCaml);
+    let is_news = |notice: &Notice| match notice {
+        Notice::NoOCaml => !is_found,
+        Notice::Became { .. } => false,
+        _ => true,
+    };
     let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));
     let refusals = outcome.refusals.iter().map(|refusal| {
         let program = program(&refusal.executable);
@@ -175,7 +179,37 @@ fn shortcomings(outcome: &Outcome) -> Vec<String> {
     });
     let is_empty = outcome.sessions.is_empty() && outcome.refusals.is_empty();
     let nothing = if outcome.missed == 0 { NOTHING } else { TOO_SHORT };
-    of_sessions.chain(refusals).chain(others).chain(is_empty.then(|| nothing.to_owned())).collect()
+    let became = executions(&outcome.sessions);
+    of_sessions
+        .chain(became)
+        .chain(refusals)
+        .chain(others)
+        .chain(is_empty.then(|| nothing.to_owned()))
+        .collect()
+}
+
+/// Where programs have executed others that are not traced. A build may do that a thousand times.
+fn executions(sessions: &[SessionReport]) -> Vec<String> {
+    let is_one = |notice: &Notice| matches!(notice, Notice::Became { .. });
+    let notices = sessions
+        .iter()
+        .flat_map(|session| session.notices.iter().map(move |notice| (session, notice)));
+    let mut told: Vec<String> = notices
+        .filter(|(_, notice)| is_one(notice))
+        .filter_map(|(session, notice)| said(session, notice))
+        .collect();
+    let more = told.len().saturating_sub(SHOWN);
+    if more > 0 {
+        told.truncate(SHOWN);
+        let more = human::count(more as f64);
+        told.push(format!("{more} more have executed programs that are not traced"));
+    }
+    told
+}
+
+fn said(session: &SessionReport, notice: &Notice) -> Option<String> {
+    let words = notices::of_program(&notice.code())?;
+    Some(format!("{}: {} {words}", session.path.display(), program(&session.executable)))
 }
 
 fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -> Vec<String> {
@@ -202,10 +236,8 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
             format!("{path}: lost {count} events: {}", reason.description())
         }
     });
-    let notices = session.notices.iter().filter(|notice| is_news(notice)).filter_map(|notice| {
-        let words = notices::of_program(&notice.code())?;
-        Some(format!("{path}: {} {words}", program(&session.executable)))
-    });
+    let notices = session.notices.iter().filter(|notice| is_news(notice));
+    let notices = notices.filter_map(|notice| said(session, notice));
     error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
 }
 
@@ -228,7 +260,7 @@ fn quoted(path: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifetrace_recorder::{LostReason, Refusal};
+    use lifetrace_recorder::{LostReason, Refusal, Untraced};
 
     fn session(pid: u32, path: &str) -> SessionReport {
         SessionReport {
@@ -306,6 +338,17 @@ mod tests {
         assert_eq!(told(vec![launcher()]).len(), 1);
         assert_eq!(told(vec![launcher(), session(8, "y")]), [""; 0]);
         assert_eq!(told(vec![launcher(), launcher()]).len(), 2);
+    }
+
+    #[test]
+    fn of_many_programs_that_execute_others_a_few_are_told() {
+        let became = || Notice::Became { why: Untraced::Static, program: "/bin/x".into() };
+        let sessions = (0..2 * SHOWN as u32)
+            .map(|pid| SessionReport { notices: vec![became()], ..session(pid, "x") });
+        let told = shortcomings(&Outcome { sessions: sessions.collect(), ..Outcome::default() });
+        assert_eq!(told.len(), SHOWN + 1);
+        assert!(told[0].starts_with("x: perl executed /bin/x, which is not traced"), "{told:?}");
+        assert!(told[SHOWN].starts_with(&format!("{SHOWN} more have executed")), "{told:?}");
     }
 
     #[test]
