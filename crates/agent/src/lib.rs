@@ -27,7 +27,7 @@
 //! - A forked child is found out without its help, by a page that the kernel wipes
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //!
-//! \[UNSAFE\] files: `buffer`, `frames`, `guard`, `phase`, `room` (its tests), `sender`, `session`, `sys`,
+//! \[UNSAFE\] files: `buffer`, `code`, `frames`, `guard`, `phase`, `room` (its tests), `sender`, `session`, `sys`,
 //! `thread`, `tls/*`.
 
 #![no_std]
@@ -40,6 +40,7 @@ pub mod announcer;
 pub mod backtrace;
 pub mod buffer;
 pub mod chain;
+pub mod code;
 #[cfg(test)]
 mod fake;
 pub mod frames;

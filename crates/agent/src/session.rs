@@ -7,8 +7,9 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use lifetrace_transport::handshake::{self, Hello, Origin, SOCKET_VARIABLE, Welcome};
+use lifetrace_transport::patch::{self, Patch};
 use lifetrace_transport::ring::{Ring, RingHeader};
-use lifetrace_transport::segment::{SegmentHeader, ring_offsets, segment_bytes};
+use lifetrace_transport::segment::{SegmentHeader, patches_offset, ring_offsets, segment_bytes};
 
 use crate::sampler::Rate;
 use crate::sys::{self, Address};
@@ -132,6 +133,23 @@ impl Session {
     pub(crate) fn change_rate(&self, per_word: f64, first: u64) {
         self.changed_at.store(first, Ordering::Relaxed);
         self.changed.store(per_word.to_bits(), Ordering::Release);
+    }
+
+    /// Number of patches.
+    pub fn patch_count(&self) -> usize {
+        self.header.settings().patches as usize
+    }
+
+    /// Patch `index`, if it is one.
+    pub fn patch(&self, index: usize) -> Option<Patch> {
+        let settings = self.header.settings();
+        if index >= settings.patches as usize {
+            return None;
+        }
+        let offset = patches_offset(settings) + index * patch::LEN;
+        // SAFETY: `install` checked that all patches lie inside the mapping, which stays.
+        let bytes = unsafe { self.base.add(offset).cast::<[u8; patch::LEN]>().read() };
+        Patch::from_bytes(&bytes)
     }
 
     /// Number of rings in use.

@@ -22,13 +22,19 @@
 //! their own, announced as a growth with the realloc's backtrace. Words that it drops die.
 //! So the bytes allocated are the sum of what was asked for first and of what was added, at any rate.
 //!
+//! # Allocators in the program
+//!
+//! Calls of an allocator that the program has in itself cannot be heard by name. The recorder says which of
+//! its functions are to be patched ([`patch`]): each begins with a jump to a hook of [`families`] then, and goes
+//! on in a copy of its first instructions.
+//!
 //! # Threads and locks
 //!
 //! No lock is held while the unwinder or the loader is called; every wait is bounded; a `free`
 //! never waits (a block whose heap is busy is handed to the next holder of its lock).
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `heap/{mod,range,runs,spans}`, `interpose`,
-//! `jemalloc/*`, `modules`, `next`, `region`, `sample`, `sandbox`, `signal_frame`, `start`, `totals`,
+//! \[UNSAFE\] files: `arena`, `boot`, `cxx`, `executable`, `families/{hooks,live,mod}`,
+//! `heap/{mod,range,runs,spans}`, `interpose`, `jemalloc/*`, `modules`, `next`, `patch/{island,mod}`, `region`, `sample`, `sandbox`, `signal_frame`, `start`, `totals`,
 //! `unwind/*`.
 
 #![no_std]
@@ -43,6 +49,7 @@ pub mod boot;
 pub mod classes;
 pub mod cxx;
 pub mod executable;
+pub mod families;
 pub mod forks;
 pub mod heap;
 pub mod interpose;
@@ -50,6 +57,7 @@ pub mod jemalloc;
 pub mod linked;
 pub mod modules;
 pub mod next;
+pub mod patch;
 pub mod region;
 pub mod sample;
 pub mod sandbox;

@@ -63,6 +63,7 @@ mod ocaml;
 mod order;
 mod outcome;
 mod output;
+mod patch;
 mod places;
 mod plan;
 mod preface;

@@ -118,6 +118,7 @@ pub(crate) mod tests {
             recorder_pid: 0,
             sources,
             stack_limit: 1,
+            patches: 0,
         })
     }
 

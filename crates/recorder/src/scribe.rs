@@ -21,6 +21,7 @@ use crate::notice::Notice;
 use crate::ocaml::Programs;
 use crate::order::{Batch, Item};
 use crate::outcome::{Figures, SessionEnd, SessionReport};
+use crate::patch::Allocators;
 use crate::plan::Plan;
 use crate::preface;
 use crate::process::ProcessImage;
@@ -53,6 +54,10 @@ pub(crate) struct Assignment {
     pub(crate) notice: Option<Notice>,
     /// To be asked whether the program hides an OCaml runtime, if anybody cares.
     pub(crate) programs: Option<Arc<Programs>>,
+    /// To be asked whether the program hides an allocator, if anybody cares.
+    pub(crate) allocators: Option<Arc<Allocators>>,
+    /// It has one that does not hide and cannot be heard.
+    pub(crate) has_unheard: bool,
     pub(crate) process: ProcessImage,
     pub(crate) parent: Option<Parent>,
     pub(crate) anchor: Anchor,
@@ -70,6 +75,13 @@ impl Assignment {
             None | Some(Notice::NoOCaml) if is_hidden() => Some(Notice::HiddenOCaml),
             notice => notice,
         }
+    }
+
+    /// Whether the program has an allocator of its own that cannot be heard.
+    fn has_unheard_allocator(&self) -> bool {
+        let program = self.allocators.as_ref().zip(self.process.executable_file.as_ref());
+        let is_hidden = || program.is_some_and(|(them, program)| them.is_hidden(program));
+        self.has_unheard || is_hidden()
     }
 }
 
@@ -105,6 +117,7 @@ impl Scribe {
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
         let notice = assignment.first_notice();
+        let unheard = assignment.has_unheard_allocator().then_some(Notice::OwnAllocator);
         let Assignment {
             path,
             file,
@@ -147,6 +160,7 @@ impl Scribe {
         if scribe.presumed.is_none() {
             scribe.attempt(|trace| notice.map_or(Ok(()), |notice| trace.notice(notice)));
         }
+        scribe.attempt(|trace| unheard.map_or(Ok(()), |notice| trace.notice(notice)));
         scribe
     }
 

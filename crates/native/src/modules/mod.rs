@@ -155,6 +155,13 @@ pub fn reset_after_fork() {
     thaw();
 }
 
+/// Whether all of these bytes are code of one module.
+pub fn is_code(bytes: &Range<u64>) -> bool {
+    let modules = in_loader(scan).unwrap_or_default();
+    let is_there = |text: &Range<u64>| text.start <= bytes.start && bytes.end <= text.end;
+    modules.iter().any(|module| is_there(&module.text))
+}
+
 /// A definition of `symbol` outside this library, in whichever module has one.
 pub fn find_symbol(symbol: &CStr) -> Option<*mut c_void> {
     let modules = scan();
