@@ -29,12 +29,8 @@ pub extern "C" fn before() {
 /// After it, in the parent.
 pub extern "C" fn after() {
     modules::reopen();
-    let thaws: [fn(); 4] = [
-        modules::thaw,
-        families::live::thaw,
-        || arena::heap().thaw(),
-        || region::heap().thaw(),
-    ];
+    let thaws: [fn(); 4] =
+        [modules::thaw, families::live::thaw, || arena::heap().thaw(), || region::heap().thaw()];
     for (thaw, frozen) in thaws.into_iter().zip(&FROZEN) {
         if frozen.swap(false, Ordering::Relaxed) {
             thaw();

@@ -89,6 +89,7 @@ mod switch;
 mod symbolizer;
 mod threads;
 mod trace_file;
+mod unheard;
 mod wakeup;
 
 pub use collector::{Collector, CollectorError, CollectorOptions, MOST_FRAMES};

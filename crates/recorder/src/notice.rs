@@ -5,8 +5,10 @@ use lifetrace_transport::message::NoticeKind;
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The program defines its own malloc, ahead of ours.
+    /// The program has an allocator in itself that is not heard.
     OwnAllocator,
+    /// The process had much more memory of its own than was heard of.
+    UnheardMemory,
     /// No memory for the region of sampled blocks.
     NoRegion,
     /// An OCaml runtime without a sampler, or one that is not known.
@@ -29,8 +31,9 @@ pub enum Notice {
 
 impl Notice {
     /// All of them.
-    pub const ALL: [Notice; 10] = [
+    pub const ALL: [Notice; 11] = [
         Notice::OwnAllocator,
+        Notice::UnheardMemory,
         Notice::NoRegion,
         Notice::UnknownOCaml,
         Notice::Memtrace,
@@ -46,6 +49,7 @@ impl Notice {
     pub fn code(self) -> &'static str {
         match self {
             Notice::OwnAllocator => "own-allocator",
+            Notice::UnheardMemory => "unheard-memory",
             Notice::NoRegion => "no-region",
             Notice::UnknownOCaml => "ocaml-without-sampler",
             Notice::Memtrace => "ocaml-memtrace",

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::{Exit, Fact, Parent};
+use lifetrace_trace::ids::Bytes;
 use lifetrace_transport::message::MonotonicNanos;
 
-use crate::assemble::Assembler;
+use crate::assemble::{Assembler, Counts};
 use crate::clock::{Anchor, WallClock, monotonic_now};
 use crate::heap;
 use crate::losses::Losses;
@@ -31,6 +32,7 @@ use crate::samplers::Samplers;
 use crate::sink;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
+use crate::unheard::{self, Heard};
 
 /// Events wait no longer than this before they are in the file, once handed over. A packet has its price, some thirty
 /// bytes, which counts where there are few events.
@@ -97,6 +99,9 @@ pub(crate) struct Scribe {
     resident: u64,
     clock: WallClock,
     lost: Losses,
+    /// What a hit stands for, in bytes, and the memory of its own that the process had at the start: where
+    /// malloc is all that is sampled, and from the start.
+    reach: Option<(f64, Bytes)>,
     /// Told in the end, unless it turns out to be wrong.
     presumed: Option<Notice>,
     report: SessionReport,
@@ -118,6 +123,8 @@ impl Scribe {
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
         let notice = assignment.first_notice();
         let unheard = assignment.has_unheard_allocator().then_some(Notice::OwnAllocator);
+        let interval = samplers_from_start(&assignment, plan);
+        let inherited = assignment.process.anonymous;
         let Assignment {
             path,
             file,
@@ -145,6 +152,7 @@ impl Scribe {
             resident: 0,
             clock: WallClock::new(anchor),
             lost: Losses::default(),
+            reach: interval.map(|interval| (interval, inherited)),
             presumed: notice.filter(|notice| *notice == Notice::NoOCaml),
             report: blank_report(path, &process, &info),
         };
@@ -176,7 +184,14 @@ impl Scribe {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let (end, time) = (SessionEnd::Stopped, monotonic_now());
-                    return Ending { end, time, lost: self.lost, exit: None, peak_resident: None };
+                    return Ending {
+                        end,
+                        time,
+                        lost: self.lost,
+                        exit: None,
+                        peak_resident: None,
+                        most_anonymous: None,
+                    };
                 }
             }
             self.flush_if_due();
@@ -255,6 +270,21 @@ impl Scribe {
         });
     }
 
+    /// What was lost was not heard either.
+    fn tell_of_unheard(&mut self, ending: &Ending) {
+        let Some((interval, inherited)) = self.reach.filter(|_| ending.lost.total() == 0) else {
+            return;
+        };
+        let Some(highest) = ending.most_anonymous else { return };
+        self.attempt(|trace| {
+            let Counts { hits, samples, .. } = trace.counts();
+            let heard = Heard { interval, hits, samples };
+            let is_unheard = unheard::is_too_much(highest, inherited, heard);
+            let is_known = trace.notices().contains(&Notice::OwnAllocator);
+            if is_unheard && !is_known { trace.notice(Notice::UnheardMemory) } else { Ok(()) }
+        });
+    }
+
     fn tell_clock(&mut self) {
         if let Some((time, wall)) = self.clock.news() {
             self.attempt(|trace| trace.fact(time, &Fact::WallClock(wall)));
@@ -279,6 +309,7 @@ impl Scribe {
         self.attempt(Assembler::tell_collector);
         self.tell_losses(ending.lost);
         self.tell_presumed();
+        self.tell_of_unheard(ending);
         if let Some(exit) = exit_of(ending) {
             self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));
         }
@@ -313,6 +344,12 @@ impl Scribe {
         let is_removed = says_nothing && report.path.is_file() && remove_file(&report.path).is_ok();
         (!is_removed).then_some(report)
     }
+}
+
+/// How many bytes a hit stands for, where all that the program allocates could be hit.
+fn samplers_from_start(assignment: &Assignment, plan: &Plan) -> Option<f64> {
+    let is_heard = assignment.allocators.is_some() && plan.sampling_from.is_none();
+    assignment.samplers.bytes_of_malloc().filter(|_| is_heard)
 }
 
 /// None of a process that goes on.

@@ -170,8 +170,14 @@ impl Session {
             self.hand_over((!is_last).then_some(until));
         }
         if let Some(end) = self.end.filter(|_| is_last) {
-            let (lost, peak_resident) = (self.lost(), self.notes.peak(now));
-            let ending = Ending { end, time: now, lost, exit: self.exit, peak_resident };
+            let ending = Ending {
+                end,
+                time: now,
+                lost: self.lost(),
+                exit: self.exit,
+                peak_resident: self.notes.peak(now),
+                most_anonymous: self.notes.most_anonymous(),
+            };
             self.send(Work::End(ending));
             self.handed_over = true;
         }

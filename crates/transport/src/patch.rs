@@ -28,7 +28,7 @@ pub const JUMP: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shape {
-    /// `(size, ...) -> block`: malloc, operator new, `mallocx`.
+    /// `(size, ...) -> block`: malloc, `mallocx`.
     Allocate = 0,
     /// `(count, size, ...) -> block`: calloc.
     AllocateArray = 1,
@@ -42,11 +42,13 @@ pub enum Shape {
     ReallocateArray = 5,
     /// `(block, ...)`: free, operator delete, `sdallocx`.
     Free = 6,
+    /// `(size, ...) -> block`, or an exception: operator new.
+    New = 7,
 }
 
 impl Shape {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Shape; 7] = [
+    pub const ALL: [Shape; 8] = [
         Shape::Allocate,
         Shape::AllocateArray,
         Shape::AllocateAligned,
@@ -54,12 +56,14 @@ impl Shape {
         Shape::Reallocate,
         Shape::ReallocateArray,
         Shape::Free,
+        Shape::New,
     ];
 
     /// How many functions of this shape can be patched.
     pub const fn slots(self) -> usize {
         match self {
             Shape::Allocate | Shape::Free => 32,
+            Shape::New => 16,
             _ => 8,
         }
     }
@@ -243,7 +247,7 @@ mod tests {
             assert_eq!(Patch::from_bytes(&patch.to_bytes()), None, "{patch:?}");
         }
         let mut bytes = patch().to_bytes();
-        bytes[16] = 7;
+        bytes[16] = 8;
         assert_eq!(Patch::from_bytes(&bytes), None);
     }
 

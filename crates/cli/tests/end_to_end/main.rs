@@ -23,6 +23,7 @@ mod ocaml_real_programs;
 mod ocaml_statistics;
 mod ocaml_unheard;
 mod ocaml_versions;
+mod own_allocators;
 mod processes;
 mod real_programs;
 mod record_options;

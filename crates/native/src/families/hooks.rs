@@ -33,6 +33,7 @@ macro_rules! all {
 static PLAIN: [Function; 32] = all!(allocate);
 static OUTER: [Function; 32] = all!(allocate_by_another);
 static FREES: [Function; 32] = all!(free);
+static NEWS: [Function; 16] = by_slot!(new: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 static ARRAYS: [Function; 8] = first_eight!(allocate_array);
 static ALIGNED: [Function; 8] = first_eight!(allocate_aligned);
 static POSIX: [Function; 8] = first_eight!(posix_memalign);
@@ -50,6 +51,7 @@ pub(super) fn of(shape: Shape, nests: bool, index: usize) -> Option<Function> {
         Shape::Reallocate => &GROWING,
         Shape::ReallocateArray => &GROWING_ARRAYS,
         Shape::Free => &FREES,
+        Shape::New => &NEWS,
     };
     hooks.get(index).copied()
 }
@@ -82,6 +84,19 @@ unsafe extern "C" fn allocate_by_another<const SLOT: usize>(
     let next = slot(Shape::Allocate, SLOT).next();
     // SAFETY: the caller's contract.
     counted(size, || unsafe { next(size, b, c, d) })
+}
+
+/// # Safety
+/// As above.
+unsafe extern "C" fn new<const SLOT: usize>(size: usize, b: usize, c: usize, d: usize) -> usize {
+    let next = slot(Shape::New, SLOT).next();
+    let before = tls::countdown();
+    // SAFETY: the caller's contract. It may throw, and nothing is left to be done then.
+    let block = unsafe { next(size, b, c, d) };
+    if tls::countdown() == before && tls::take(footprint(size)) {
+        return born_once(size, block);
+    }
+    block
 }
 
 /// # Safety
@@ -174,9 +189,25 @@ fn born(size: usize, next: impl FnOnce() -> usize) -> usize {
     let hits = live::draw(size);
     let block = next();
     if let Some(hits) = hits.filter(|_| block != 0) {
-        live::announce(block, Birth { first: 0, words: words(size), bytes: size as u64, hits });
+        live::announce(block, whole(size, hits));
     }
     block
+}
+
+/// A block for which the countdown ended when it was there, unless it was counted before that: where every
+/// word is hit, the countdown is the same after each block.
+#[cold]
+#[inline(never)]
+fn born_once(size: usize, block: usize) -> usize {
+    let hits = live::draw(size);
+    if let Some(hits) = hits.filter(|_| block != 0 && !live::holds(block)) {
+        live::announce(block, whole(size, hits));
+    }
+    block
+}
+
+fn whole(size: usize, hits: Hits) -> Birth {
+    Birth { first: 0, words: words(size), bytes: size as u64, hits }
 }
 
 /// A fresh block of a function that may be built on others.
@@ -201,7 +232,7 @@ fn resized(slot: &Slot, block: usize, size: usize, next: impl FnOnce() -> usize)
     }
     let kept = if before.is_some() { words(size) } else { 0 };
     let before = before.map_or(0, |usable| held.as_ref().map_or(usable, Held::words));
-    live::put_in(new, held.and_then(|held| held.resized(kept)));
+    live::put_in(new, held.and_then(|held| held.resized(new, kept, size)));
     let added = words(size).saturating_sub(before);
     if new != 0 && added > 0 && tls::take((added * WORD) as usize) {
         grown(new, before, added, size);
@@ -220,3 +251,4 @@ fn grown(block: usize, before: u64, added: u64, size: usize) {
 
 const _: () = assert!(PLAIN.len() == Shape::Allocate.slots() && FREES.len() == Shape::Free.slots());
 const _: () = assert!(GROWING.len() == Shape::Reallocate.slots());
+const _: () = assert!(NEWS.len() == Shape::New.slots());

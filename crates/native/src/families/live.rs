@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use lifetrace_agent::guard::{Entered, Entry};
 use lifetrace_agent::lock::{self, Lock, Patience};
-use lifetrace_agent::sampler::Hits;
+use lifetrace_agent::sampler::{Hits, WORD};
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::message::{Manner, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
@@ -33,6 +33,8 @@ pub(super) struct Birth {
 struct Extent {
     sample: u64,
     first: u64,
+    words: u64,
+    hits: u64,
 }
 
 /// What is known of a block with samples.
@@ -59,13 +61,16 @@ impl Held {
         self.words
     }
 
-    /// With another size; what begins beyond it ends. `None` if nothing is left.
-    pub(super) fn resized(mut self, words: u64) -> Option<Held> {
-        let is_gone = |extent: &Extent| extent.first >= words;
-        let gone: Vec<Extent> = self.extents.iter().copied().filter(is_gone).collect();
+    /// With another size, and as another block: what lies beyond it ends, and what is left of an extent that is
+    /// cut is announced anew. `None` if nothing is left.
+    pub(super) fn resized(mut self, block: usize, words: u64, bytes: usize) -> Option<Held> {
+        let stays = |extent: &Extent| extent.first + extent.words <= words;
+        let gone: Vec<Extent> = self.extents.iter().copied().filter(|it| !stays(it)).collect();
         end(&gone);
-        self.extents.retain(|extent| !is_gone(extent));
+        self.extents.retain(stays);
         self.words = words;
+        let cut = gone.iter().find(|extent| extent.first < words && block != 0);
+        self.extents.extend(cut.and_then(|extent| announce_rest(extent, words, bytes)));
         (!self.extents.is_empty()).then_some(self)
     }
 }
@@ -74,6 +79,11 @@ impl Held {
 #[inline(always)]
 pub(super) fn may_hold(block: usize) -> bool {
     place(block).load(Ordering::Relaxed) != 0
+}
+
+/// Whether a block is in the table.
+pub(super) fn holds(block: usize) -> bool {
+    may_hold(block) && with_table(|table| table.contains_key(&block)) == Some(true)
 }
 
 /// Whether new words of so many bytes, for which the countdown ended, are hit.
@@ -86,18 +96,35 @@ pub(super) fn draw(bytes: usize) -> Option<Hits> {
 #[inline(never)]
 pub(super) fn announce(block: usize, birth: Birth) {
     let Entry::Recording(mut entered) = sample::enter_started(&Malloc) else { return };
-    unwind::capture(&mut entered, Malloc.own_stack());
+    let Some(extent) = tell(&mut entered, birth) else { return };
+    if !add(&mut entered, block, extent) {
+        release(&mut entered, &extent);
+        entered.session().header.count_lost(LostReason::RegionFull);
+    }
+}
+
+fn tell(entered: &mut Entered, birth: Birth) -> Option<Extent> {
+    unwind::capture(entered, Malloc.own_stack());
     let manner = if birth.first == 0 { Manner::Plain } else { Manner::Growth };
     let (size, samples, source) = (birth.bytes, birth.hits.count, SourceKind::Malloc);
     let allocation = Allocation { size, samples, source, manner };
-    let announced = Malloc.tracker().allocated(&mut entered, &allocation);
-    totals::tell_if_due(&mut entered);
-    let Some(SampleId(sample)) = announced else { return };
-    let Birth { first, words, .. } = birth;
-    if !add(&mut entered, block, Extent { sample, first }, first + words) {
-        Malloc.tracker().freed(&mut entered, SampleId(sample));
-        entered.session().header.count_lost(LostReason::RegionFull);
-    }
+    let announced = Malloc.tracker().allocated(entered, &allocation);
+    totals::tell_if_due(entered);
+    let SampleId(sample) = announced?;
+    let Birth { first, words, hits, .. } = birth;
+    Some(Extent { sample, first, words, hits: hits.count })
+}
+
+/// What is left of an extent in a block of so many words, if any of that was hit.
+fn announce_rest(cut: &Extent, words: u64, bytes: usize) -> Option<Extent> {
+    let Entry::Recording(mut entered) = sample::enter_started(&Malloc) else { return None };
+    let kept = words - cut.first;
+    let rate = entered.session().rate();
+    let count = rate.thin(&mut entered.random, cut.hits, kept, cut.words);
+    let bytes = if cut.first == 0 { bytes as u64 } else { kept * WORD };
+    let hits = Hits { count, gap: 0 };
+    let birth = Birth { first: cut.first, words: kept, bytes, hits };
+    if count > 0 { tell(&mut entered, birth) } else { None }
 }
 
 /// The program gives a block back.
@@ -143,7 +170,8 @@ pub fn thaw() {
 }
 
 /// Adds to a block, or begins one that may have been freed behind our back. False if nobody knows.
-fn add(entered: &mut Entered, block: usize, extent: Extent, words: u64) -> bool {
+fn add(entered: &mut Entered, block: usize, extent: Extent) -> bool {
+    let words = extent.first + extent.words;
     let stale = with_table(|table| {
         let known = table.get_mut(&block).filter(|_| extent.first > 0);
         if let Some(held) = known {

@@ -8,7 +8,8 @@
 //! A function may be built on others that are patched: realloc on malloc and free. While such a function
 //! works, the thread's countdown is put aside, so that nothing is counted twice; that is the whole mark. Only
 //! functions that give fresh blocks and are built on nothing, malloc above all, do without, and end in a jump.
-//! An operator new that throws must not leave a mark behind: it is patched only if it is built on nothing.
+//! An operator new that throws must not leave a mark behind: its block is counted when it is there, unless the
+//! countdown has moved meanwhile.
 
 mod hooks;
 pub mod live;
@@ -35,7 +36,8 @@ pub struct Slot {
     hook: AtomicPtr<c_void>,
 }
 
-static SLOTS: [[Slot; MOST]; Shape::ALL.len()] = [const { [const { Slot::new() }; MOST] }; 7];
+static SLOTS: [[Slot; MOST]; Shape::ALL.len()] =
+    [const { [const { Slot::new() }; MOST] }; Shape::ALL.len()];
 
 impl Slot {
     const fn new() -> Slot {

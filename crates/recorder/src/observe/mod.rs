@@ -26,6 +26,8 @@ use rustix::process::Pid;
 use crate::clock::monotonic_now;
 use crate::notes::{Note, Notes, UNSEEN};
 use crate::threads;
+pub(crate) use counters::kilobytes;
+
 use counters::ProcessFigures;
 use names::ThreadNames;
 
@@ -215,6 +217,9 @@ impl Watched {
         let Some((counters, moved)) = figures.read() else { return false };
         if let Some(peak) = figures.peak() {
             self.notes.note_peak(monotonic_now(), peak);
+        }
+        if let Some(anonymous) = figures.anonymous() {
+            self.notes.note_anonymous(anonymous);
         }
         self.note(Some(Fact::Counters(counters)));
         moved

@@ -3,7 +3,7 @@
 use lifetrace_transport::patch::Shape;
 
 use Shape::{
-    Allocate, AllocateAligned, AllocateArray, Free, PosixMemalign, Reallocate, ReallocateArray,
+    Allocate, AllocateAligned, AllocateArray, Free, New, PosixMemalign, Reallocate, ReallocateArray,
 };
 
 /// What a function's name tells.
@@ -11,8 +11,6 @@ use Shape::{
 pub(super) enum Role {
     /// It is to be patched.
     Hooked(Shape),
-    /// It is to be patched, and throws an exception when there is no memory.
-    Throws,
     /// It is asked how large blocks are.
     UsableSize,
 }
@@ -61,12 +59,12 @@ const C: &[(&str, Role)] = &[
 
 /// tcmalloc's operators under its own names, without the prefix.
 const TCMALLOC: &[(&str, Role)] = &[
-    ("new", Role::Throws),
-    ("newarray", Role::Throws),
+    ("new", Role::Hooked(New)),
+    ("newarray", Role::Hooked(New)),
     ("new_nothrow", Role::Hooked(Allocate)),
     ("newarray_nothrow", Role::Hooked(Allocate)),
-    ("new_aligned", Role::Throws),
-    ("newarray_aligned", Role::Throws),
+    ("new_aligned", Role::Hooked(New)),
+    ("newarray_aligned", Role::Hooked(New)),
     ("new_aligned_nothrow", Role::Hooked(Allocate)),
     ("newarray_aligned_nothrow", Role::Hooked(Allocate)),
     ("delete", Role::Hooked(Free)),
@@ -85,12 +83,12 @@ const TCMALLOC: &[(&str, Role)] = &[
 
 /// C++'s operators, which take malloc's blocks or are built on it.
 const OPERATORS: &[(&str, Role)] = &[
-    ("_Znwm", Role::Throws),
-    ("_Znam", Role::Throws),
+    ("_Znwm", Role::Hooked(New)),
+    ("_Znam", Role::Hooked(New)),
     ("_ZnwmRKSt9nothrow_t", Role::Hooked(Allocate)),
     ("_ZnamRKSt9nothrow_t", Role::Hooked(Allocate)),
-    ("_ZnwmSt11align_val_t", Role::Throws),
-    ("_ZnamSt11align_val_t", Role::Throws),
+    ("_ZnwmSt11align_val_t", Role::Hooked(New)),
+    ("_ZnamSt11align_val_t", Role::Hooked(New)),
     ("_ZnwmSt11align_val_tRKSt9nothrow_t", Role::Hooked(Allocate)),
     ("_ZnamSt11align_val_tRKSt9nothrow_t", Role::Hooked(Allocate)),
     ("_ZdlPv", Role::Hooked(Free)),
@@ -133,8 +131,8 @@ const MI: &[(&str, Role)] = &[
     ("aligned_alloc", Role::Hooked(AllocateAligned)),
     ("valloc", Role::Hooked(Allocate)),
     ("pvalloc", Role::Hooked(Allocate)),
-    ("new", Role::Throws),
-    ("new_aligned", Role::Throws),
+    ("new", Role::Hooked(New)),
+    ("new_aligned", Role::Hooked(New)),
     ("new_nothrow", Role::Hooked(Allocate)),
     ("new_aligned_nothrow", Role::Hooked(Allocate)),
     ("free", Role::Hooked(Free)),
@@ -211,7 +209,7 @@ mod tests {
     fn names_of_allocators() {
         check("malloc", Some((0, Role::Hooked(Allocate))));
         check("_ZdlPvm", Some((0, Role::Hooked(Free))));
-        check("tc_newarray", Some((0, Role::Throws)));
+        check("tc_newarray", Some((0, Role::Hooked(New))));
         check("_rjem_sdallocx", Some((1, Role::Hooked(Free))));
         check("je_realloc", Some((2, Role::Hooked(Reallocate))));
         check("mi_zalloc_aligned", Some((MIMALLOC, Role::Hooked(Allocate))));

@@ -1,8 +1,8 @@
 //! The allocator in an object file: which of its functions are to be patched, and how.
 //!
 //! It is heard as a whole or not at all: a block that is freed by a function that is not heard would look
-//! like a leak. What is built on other functions of the allocator may be left out, as it is heard by way
-//! of them.
+//! like a leak. What does nothing without calling another function of the allocator may be left out, as it is
+//! heard by way of that.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -36,7 +36,6 @@ pub(super) struct Found {
 struct Candidate {
     families: [bool; FAMILIES],
     shape: Shape,
-    throws: bool,
 }
 
 /// The functions of a file.
@@ -93,18 +92,16 @@ impl Functions {
             return;
         }
         self.has_malloc |= name == b"malloc";
-        let (shape, throws) = match known.role {
-            Role::Hooked(shape) => (shape, false),
-            Role::Throws => (Shape::Allocate, true),
+        let shape = match known.role {
+            Role::Hooked(shape) => shape,
             Role::UsableSize => {
                 self.usable_size[usize::from(known.family)] = symbol.address;
                 return;
             }
         };
-        let blank = Candidate { families: [false; FAMILIES], shape, throws };
+        let blank = Candidate { families: [false; FAMILIES], shape };
         let candidate = self.candidates.entry(symbol.address).or_insert(blank);
         candidate.families[usize::from(known.family)] = true;
-        candidate.throws |= throws;
     }
 
     /// Whether the file has this allocator. One that gives no blocks, or takes none back, is none; but a
@@ -146,13 +143,13 @@ impl Planner<'_> {
         let code = self.code(address);
         let function = self.function(address, &code);
         let frees = candidate.shape == Shape::Free;
-        let nests = self.reaches(address, |other| (other.shape == Shape::Free) == frees);
-        // Where an exception passes, a mark could not be taken back.
-        if candidate.throws && nests {
-            return Some(None);
-        }
+        let is_akin = |other: &Candidate| (other.shape == Shape::Free) == frees;
         let patch = mover::patch(function).ok().filter(|patch| self.is_alone(address, patch));
-        let Some(patch) = patch else { return nests.then_some(None) };
+        let Some(patch) = patch else {
+            let known = |callee| self.functions.candidates.get(&callee).is_some_and(is_akin);
+            return mover::always_calls(function, known).then_some(None);
+        };
+        let nests = self.reaches(address, is_akin);
         let families = (0..FAMILIES).filter(|&family| candidate.families[family]);
         let mut sizes = families.map(|family| self.functions.usable_size[family]);
         let usable_size = sizes.find(|&address| address != 0).unwrap_or(0);

@@ -72,6 +72,21 @@ pub(super) fn callees(function: Function<'_>) -> impl Iterator<Item = u64> {
     targets(function).filter(is_elsewhere)
 }
 
+/// Whether a function does nothing, on its only path, without calling one that is `known`, or becoming it.
+pub(super) fn always_calls(function: Function<'_>, known: impl Fn(u64) -> bool) -> bool {
+    let code = &function.code[..function.length.min(function.code.len())];
+    let decoder = Decoder::with_ip(64, code, function.address, DecoderOptions::NONE);
+    for instruction in decoder {
+        let is_known = is_near_branch(&instruction) && known(instruction.near_branch_target());
+        match instruction.flow_control() {
+            FlowControl::Call | FlowControl::UnconditionalBranch if is_known => return true,
+            FlowControl::Next | FlowControl::Call => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// Where the branches and calls of a function lead that say so.
 fn targets(function: Function<'_>) -> impl Iterator<Item = u64> {
     let code = &function.code[..function.length.min(function.code.len())];

@@ -198,6 +198,22 @@ fn a_stripped_program_tells_what_it_exports() {
     assert!(stripped.patches.is_empty() && !stripped.is_stuck);
 }
 
+/// What calls another function on one of several ways only has to be heard itself.
+#[test]
+fn what_may_be_built_on_another_is_not_taken_to_be() {
+    let source = OWN.replace(
+        "return size && count > (1 << 30) / size ? 0 : malloc(count * size);",
+        "return malloc(count * size);",
+    );
+    let straight = found(&source, &[]);
+    assert!(!straight.is_stuck && straight.patches.len() == 2, "{straight:?}");
+    let forked = OWN.to_owned()
+        + "__asm__(\".globl memalign\\n.type memalign,@function\\n\"
+        \"memalign: test %edi,%edi\\njne 1f\\ncall malloc\\n1: ret\\n.size memalign,.-memalign\");";
+    let forked = found(&forked, &[]);
+    assert!(forked.is_stuck && forked.patches.is_empty(), "{forked:?}");
+}
+
 #[test]
 fn a_program_without_an_allocator_has_none() {
     let plain = "void *malloc(unsigned long); void free(void *);
