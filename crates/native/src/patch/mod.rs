@@ -95,3 +95,6 @@ fn overlap(list: &[Patch]) -> bool {
 
 /// For the hooks of a patch: where they go on.
 pub(crate) type Slots = Vec<&'static Slot>;
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;

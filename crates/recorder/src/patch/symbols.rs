@@ -54,7 +54,7 @@ impl Image {
             offset: it.p_offset(endian),
             length: it.p_filesz(endian),
         });
-        Some(Image { entry: header.e_entry(endian).into(), code: code.collect() })
+        Some(Image { entry: header.e_entry(endian), code: code.collect() })
     }
 
     /// At most `length` bytes of code at an address; fewer at the end of a part, none elsewhere.
