@@ -123,7 +123,7 @@ impl Scribe {
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
         let notice = assignment.first_notice();
         let unheard = assignment.has_unheard_allocator().then_some(Notice::OwnAllocator);
-        let interval = samplers_from_start(&assignment, plan);
+        let interval = interval_from_start(&assignment, plan);
         let inherited = assignment.process.anonymous;
         let Assignment {
             path,
@@ -347,7 +347,7 @@ impl Scribe {
 }
 
 /// How many bytes a hit stands for, where all that the program allocates could be hit.
-fn samplers_from_start(assignment: &Assignment, plan: &Plan) -> Option<f64> {
+fn interval_from_start(assignment: &Assignment, plan: &Plan) -> Option<f64> {
     let is_heard = assignment.allocators.is_some() && plan.sampling_from.is_none();
     assignment.samplers.bytes_of_malloc().filter(|_| is_heard)
 }

@@ -40,6 +40,12 @@ fn a_program_that_defines_malloc() {
     check(&fixture::c_fixed("own_allocator"), &[], 1);
 }
 
+/// What is heard by two ways is counted once.
+#[test]
+fn wrappers_of_the_c_library() {
+    check(&fixture::c("wrapper"), &[], 1);
+}
+
 /// The C library asks for it by name, so stripping leaves that name.
 #[test]
 fn a_stripped_program_that_defines_malloc() {

@@ -10,6 +10,7 @@ use lifetrace_transport::patch::Shape;
 use super::live::{self, Birth, Held};
 use super::{Function, SLOTS, Slot};
 use crate::interpose::words_of_usable;
+use crate::region;
 
 const fn slot(shape: Shape, index: usize) -> &'static Slot {
     &SLOTS[shape as usize][index]
@@ -200,7 +201,8 @@ fn born(size: usize, next: impl FnOnce() -> usize) -> usize {
 #[inline(never)]
 fn born_once(size: usize, block: usize) -> usize {
     let hits = live::draw(size);
-    if let Some(hits) = hits.filter(|_| block != 0 && !live::holds(block)) {
+    let is_counted = region::contains(block as *mut u8) || live::holds(block);
+    if let Some(hits) = hits.filter(|_| block != 0 && !is_counted) {
         live::announce(block, whole(size, hits));
     }
     block

@@ -31,8 +31,13 @@ const PREFIXES: [&str; 4] = ["", "_rjem_", "je_", "tc_"];
 const MIMALLOC: u8 = PREFIXES.len() as u8;
 const RPMALLOC: u8 = MIMALLOC + 1;
 
-/// Families, and what each is called for people.
+/// How many allocators are told apart.
 pub(super) const FAMILIES: usize = RPMALLOC as usize + 1;
+
+/// Whether functions of this family are also what programs call wrappers of the C library's.
+pub(super) fn may_wrap(family: usize) -> bool {
+    matches!(PREFIXES.get(family), Some(&"" | &"je_"))
+}
 
 /// C's, and jemalloc's.
 const C: &[(&str, Role)] = &[

@@ -10,12 +10,12 @@ use std::fs::File;
 use lifetrace_transport::patch::{MOST_ORIGINAL, MOST_PATCHES, Patch, Shape};
 use rustc_hash::FxHashSet;
 
-use super::families::{self, FAMILIES, Role};
+use super::families::{self, FAMILIES, Role, may_wrap};
 use super::mover::{self, Function};
 use super::symbols::{Image, Symbol, each_function};
 
-/// Functions are looked at so far, in bytes.
-const LONGEST: usize = 4 << 10;
+/// Functions are looked at so far, in bytes; longer ones are not moved, as they may jump anywhere.
+const LONGEST: usize = 64 << 10;
 
 /// So many functions are followed to find out whether one is built on another.
 const MOST_FOLLOWED: usize = 64;
@@ -27,6 +27,8 @@ pub(super) struct Found {
     pub(super) patches: Vec<Patch>,
     /// An allocator, not all of which can be patched.
     pub(super) is_stuck: bool,
+    /// All that it brings may be built on the C library's, which is heard. The agent finds that out by trying.
+    pub(super) may_wrap: bool,
     /// Where the program begins.
     pub(super) entry: u64,
 }
@@ -53,8 +55,12 @@ struct Functions {
 pub(super) fn find(file: &File) -> Found {
     let Some(image) = Image::open(file) else { return Found::default() };
     let functions = Functions::of(file);
-    let mut found = Found { entry: image.entry, ..Found::default() };
     let heard: Vec<usize> = (0..FAMILIES).filter(|&family| functions.has(family)).collect();
+    let wraps = heard.iter().all(|&family| may_wrap(family));
+    let mut found = Found { entry: image.entry, may_wrap: wraps, ..Found::default() };
+    if !cfg!(target_arch = "x86_64") {
+        return Found { is_stuck: !heard.is_empty(), ..found };
+    }
     let planned = Planner { file, image: &image, functions: &functions }.patches(&heard);
     match planned {
         Some(patches) if has_room(&patches) => found.patches = patches,
@@ -144,14 +150,16 @@ impl Planner<'_> {
         let function = self.function(address, &code);
         let frees = candidate.shape == Shape::Free;
         let is_akin = |other: &Candidate| (other.shape == Shape::Free) == frees;
-        let patch = mover::patch(function).ok().filter(|patch| self.is_alone(address, patch));
+        let is_whole = function.length < LONGEST;
+        let patch = mover::patch(function).ok();
+        let patch = patch.filter(|patch| is_whole && self.is_alone(address, patch));
         let Some(patch) = patch else {
             let known = |callee| self.functions.candidates.get(&callee).is_some_and(is_akin);
             return mover::always_calls(function, known).then_some(None);
         };
-        let nests = self.reaches(address, is_akin);
-        let families = (0..FAMILIES).filter(|&family| candidate.families[family]);
-        let mut sizes = families.map(|family| self.functions.usable_size[family]);
+        let families = || (0..FAMILIES).filter(|&family| candidate.families[family]);
+        let nests = families().any(may_wrap) || self.reaches(address, is_akin);
+        let mut sizes = families().map(|family| self.functions.usable_size[family]);
         let usable_size = sizes.find(|&address| address != 0).unwrap_or(0);
         Some(Some(Patch { usable_size, shape: candidate.shape, nests, ..patch }))
     }

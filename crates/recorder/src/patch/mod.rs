@@ -47,7 +47,7 @@ impl Allocators {
         let Some(program) = &process.executable_file else { return Patches::default() };
         let found = self.found(program);
         if found.is_stuck || found.patches.is_empty() {
-            return Patches { list: Vec::new(), is_unheard: found.is_stuck };
+            return Patches { list: Vec::new(), is_unheard: found.is_told() };
         }
         let bias = place::bias(process.pid, found.entry);
         let is_here = cfg!(target_arch = "x86_64") && place::has_one_thread(process.pid);
@@ -79,8 +79,15 @@ impl Allocators {
     /// Whether a program has an allocator of which it does not tell. May take some milliseconds.
     pub(crate) fn is_hidden(&self, program: &File) -> bool {
         let found = self.found(program);
-        let is_told = found.is_stuck || !found.patches.is_empty();
-        !is_told && families::MARKS.iter().any(|mark| mentions(program, mark))
+        let is_known = found.is_told() || !found.patches.is_empty();
+        !is_known && families::MARKS.iter().any(|mark| mentions(program, mark))
+    }
+}
+
+impl Found {
+    /// Whether it surely has an allocator that cannot be heard.
+    fn is_told(&self) -> bool {
+        self.is_stuck && !self.may_wrap
     }
 }
 

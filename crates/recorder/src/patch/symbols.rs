@@ -3,8 +3,13 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+#[cfg(target_arch = "aarch64")]
+use object::elf::EM_AARCH64;
+#[cfg(target_arch = "x86_64")]
+use object::elf::EM_X86_64;
 use object::elf::{
-    FileHeader64, PF_W, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, STT_FUNC, SectionType,
+    FileHeader64, Machine, PF_W, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, STT_FUNC,
+    SectionType,
 };
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
@@ -23,6 +28,11 @@ pub(super) struct Symbol {
     pub(super) is_local: bool,
 }
 
+#[cfg(target_arch = "x86_64")]
+const OUR_MACHINE: Machine = EM_X86_64;
+#[cfg(target_arch = "aarch64")]
+const OUR_MACHINE: Machine = EM_AARCH64;
+
 /// A part of the file that is loaded to be executed.
 #[derive(Clone, Copy, Debug)]
 struct Code {
@@ -39,11 +49,14 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// `None` of files that are none.
+    /// `None` of files that are none, or for another machine, such as an emulator's.
     pub(super) fn open(file: &File) -> Option<Image> {
         let cache = ReadCache::new(file);
         let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
         let endian = header.endian().ok().filter(|&it| it == Endianness::Little)?;
+        if header.e_machine(endian) != OUR_MACHINE {
+            return None;
+        }
         let is_code = |it: &&object::elf::ProgramHeader64<Endianness>| {
             let flags = it.p_flags(endian);
             it.p_type(endian) == PT_LOAD && flags & PF_X == PF_X && flags.0 & PF_W.0 == 0
