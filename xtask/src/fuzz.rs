@@ -23,6 +23,7 @@ const FUZZERS: &[&str] = &[
     "lt_roundtrip",
     "filter",
     "message",
+    "patch",
     "import",
 ];
 

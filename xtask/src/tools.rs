@@ -47,6 +47,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("/usr/lib/python3/dist-packages/jsonschema", "python3-jsonschema"),
     ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "libjemalloc2"),
     ("/usr/lib/x86_64-linux-gnu/libjemalloc.so", "libjemalloc-dev"),
+    ("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a", "libgoogle-perftools-dev"),
     ("/usr/lib/x86_64-linux-gnu/libmimalloc.so.2", "libmimalloc2.0"),
     ("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
 ];

@@ -28,7 +28,7 @@
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
-//! \[UNSAFE\] files: `buffer`, `frames`, `guard`, `loader/*`, `phase`, `room` (its tests), `sender`, `session`,
+//! \[UNSAFE\] files: `buffer`, `code`, `frames`, `guard`, `loader/*`, `phase`, `room` (its tests), `sender`, `session`,
 //! `sys/*`, `thread`, `tls/*`.
 
 #![no_std]
@@ -41,6 +41,7 @@ pub mod announcer;
 pub mod backtrace;
 pub mod buffer;
 pub mod chain;
+pub mod code;
 #[cfg(test)]
 mod fake;
 pub mod frames;

@@ -7,8 +7,9 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use lifetrace_transport::handshake::{self, Hello, Origin, SOCKET_VARIABLE, Welcome};
+use lifetrace_transport::patch::{self, Patch};
 use lifetrace_transport::ring::{Ring, RingHeader};
-use lifetrace_transport::segment::{SegmentHeader, ring_offsets, segment_bytes};
+use lifetrace_transport::segment::{SegmentHeader, patches_offset, ring_offsets, segment_bytes};
 
 use crate::lock::Patience;
 use crate::sampler::Rate;
@@ -138,6 +139,23 @@ impl Session {
     /// For how long to wait for a lock of the agent's: where all is recorded nothing may be lost.
     pub fn patience(&self) -> Patience {
         if self.header.settings().exact() { Patience::Long } else { Patience::Short }
+    }
+
+    /// Number of patches.
+    pub fn patch_count(&self) -> usize {
+        self.header.settings().patches as usize
+    }
+
+    /// Patch `index`, if it is one.
+    pub fn patch(&self, index: usize) -> Option<Patch> {
+        let settings = self.header.settings();
+        if index >= settings.patches as usize {
+            return None;
+        }
+        let offset = patches_offset(settings) + index * patch::LEN;
+        // SAFETY: `install` checked that all patches lie inside the mapping, which stays.
+        let bytes = unsafe { self.base.add(offset).cast::<[u8; patch::LEN]>().read() };
+        Patch::from_bytes(&bytes)
     }
 
     /// Number of rings in use.

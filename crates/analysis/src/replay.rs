@@ -249,6 +249,9 @@ impl Replay {
         {
             self.counts.invalid_samplers += 1;
         }
+        if let Fact::Notice(code) = fact {
+            self.sampling.learn(code);
+        }
         observer.fact(time, fact);
     }
 }

@@ -26,7 +26,12 @@ pub struct Sampling {
     is_exact: bool,
     /// The longest of all that the trace has told, in bytes.
     interval_bytes: f64,
+    /// Whether all memory that the program allocates could have been sampled, as far as is known.
+    hears_all: bool,
 }
+
+/// Notices of recorders which say that a part of the program's memory was not heard.
+const UNHEARD: [&str; 2] = ["own-allocator", "unheard-memory"];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Rate {
@@ -74,6 +79,7 @@ impl Sampling {
             word_bits,
             is_exact: first.rate == 1.0,
             interval_bytes: first.interval_bytes(word_bits).unwrap_or(0.0),
+            hears_all: true,
         })
     }
 
@@ -94,16 +100,28 @@ impl Sampling {
         Ok(())
     }
 
+    /// Takes to heart what a recorder has noticed, by its code.
+    pub fn learn(&mut self, notice: &str) {
+        self.hears_all &= !UNHEARD.contains(&notice);
+    }
+
     /// That of the more thinly sampled one; exact only if both are.
     pub fn coarser(one: &Self, other: &Self) -> Self {
         let is_one = one.interval_bytes >= other.interval_bytes;
         let is_exact = one.is_exact && other.is_exact;
-        Self { is_exact, ..if is_one { one } else { other }.clone() }
+        let hears_all = one.hears_all && other.hears_all;
+        Self { is_exact, hears_all, ..if is_one { one } else { other }.clone() }
     }
 
     /// Whether every block is in the trace.
     pub fn is_exact(&self) -> bool {
-        self.is_exact
+        self.is_exact && self.hears_all
+    }
+
+    /// Whether what is not in the trace is only what was not hit. If not, nothing is known of how much
+    /// else there was.
+    pub fn hears_all(&self) -> bool {
+        self.hears_all
     }
 
     /// Probability that a unit is hit, of the first sampler.
@@ -315,6 +333,19 @@ mod tests {
                 assert!(amount.bytes.value.is_finite() && amount.bytes.variance.is_finite());
             }
         }
+    }
+
+    #[test]
+    fn what_is_not_heard_has_no_upper_end() {
+        let mut sampling = sampling(1.0);
+        sampling.learn("no-ocaml");
+        assert!(sampling.is_exact() && sampling.hears_all());
+        sampling.learn("own-allocator");
+        assert!(!sampling.is_exact() && !sampling.hears_all());
+        let nothing = crate::Amount::default().bytes_interval(&sampling);
+        assert_eq!((nothing.low, nothing.high), (0.0, f64::INFINITY));
+        let other = Sampling::new(&info(0.5, 64)).unwrap();
+        assert!(!Sampling::coarser(&other, &sampling).hears_all());
     }
 
     #[test]

@@ -35,10 +35,18 @@ pub struct Judged {
     failed: bool,
     #[serde(skip)]
     is_beyond: bool,
+    /// Whether the program has memory that was not heard, of which anything may be true.
+    #[serde(skip)]
+    is_open: bool,
     /// What was found, and what it rests on.
     #[serde(skip)]
     sentence: String,
 }
+
+/// Said of a condition that cannot be judged.
+const UNHEARD: &str =
+    "\n  the program has memory that was not heard, so there may be any amount beside";
+const UNHEARD_UNLESS_STRICT: &str = "\n  the program has memory that was not heard, so there may be any amount beside; --strict takes it for true";
 
 /// Reads conditions as they were typed.
 ///
@@ -81,7 +89,13 @@ impl Judged {
             }),
         );
         let (condition, limit) = (gate.to_string(), gate.limit());
-        Self::new((condition, limit), measure, None, &finding, is_strict, sentence)
+        let judged = Self::new((condition, limit), measure, None, &finding, is_strict, sentence);
+        if summary.sampling.hears_all() { judged } else { judged.opened(is_strict) }
+    }
+
+    /// What was heard does not tell that a condition is not true.
+    fn opened(self, is_strict: bool) -> Self {
+        Self { is_open: true, failed: self.failed || is_strict, ..self }
     }
 
     /// Of a change, with the sampled blocks of both sides.
@@ -131,6 +145,7 @@ impl Judged {
             significant: finding.is_significant,
             failed: finding.fails(is_strict),
             is_beyond: finding.is_beyond,
+            is_open: false,
             sentence,
         }
     }
@@ -140,6 +155,10 @@ impl Judged {
         let Self { condition, sentence, .. } = self;
         let (head, remedy) = match (self.failed, self.significant, self.is_beyond) {
             (true, true, _) => ("condition is true", ""),
+            (true, _, _) if self.is_open => {
+                ("condition cannot be judged, which --strict takes for true", UNHEARD)
+            }
+            (false, _, _) if self.is_open => ("condition cannot be judged", UNHEARD_UNLESS_STRICT),
             (true, false, _) => ("condition may be true, which --strict takes for true", ""),
             (false, _, true) => ("condition may be true, or that is noise", self.remedy()),
             (false, _, false) => return None,

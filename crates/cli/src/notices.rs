@@ -61,7 +61,14 @@ fn of_file(code: &str, file: &str) -> Option<String> {
 
 fn of_itself(code: &str) -> Option<&'static str> {
     Some(match code {
-        "own-allocator" => "brings its own malloc: its allocations cannot be heard",
+        "own-allocator" => {
+            "brings an allocator of its own that cannot be heard: of its blocks nothing is in the trace, \
+             neither what lives nor what leaks (a program that keeps its symbols can be heard)"
+        }
+        "unheard-memory" => {
+            "had much more memory than was heard of: it may have come by an allocator of its own, or by \
+             mmap; of that nothing is in the trace, neither what lives nor what leaks"
+        }
         "no-region" => "left no room in its address space: nothing could be sampled",
         "ocaml-without-sampler" => {
             "has an OCaml runtime without a statistical memory profiler (4.11 to 4.14 have one, and 5.3 \

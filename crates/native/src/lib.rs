@@ -22,13 +22,19 @@
 //! their own, announced as a growth with the realloc's backtrace. Words that it drops die.
 //! So the bytes allocated are the sum of what was asked for first and of what was added, at any rate.
 //!
+//! # Allocators in the program
+//!
+//! Calls of an allocator that the program has in itself cannot be heard by name. The recorder says which of
+//! its functions are to be patched ([`patch`]): each begins with a jump to a hook of [`families`] then, and goes
+//! on in a copy of its first instructions.
+//!
 //! # Threads and locks
 //!
 //! No lock of the program's or of the loader's is waited for ([`modules`]), and none of ours is held while
 //! the unwinder or the next allocator is at work; every wait is bounded.
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `executable`, `interpose`, `jemalloc/*`,
-//! `live/{mod,filter}`, `modules/*`, `next`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
+//! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `executable`, `families/*`, `interpose`, `jemalloc/*`,
+//! `live/{mod,filter}`, `modules/*`, `next`, `patch/{island,mod}`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
 
 #![no_std]
 #![cfg_attr(test, allow(clippy::undocumented_unsafe_blocks, reason = "tests own what they touch"))]
@@ -42,6 +48,7 @@ pub mod boot;
 pub mod bytes;
 pub mod cxx;
 pub mod executable;
+pub mod families;
 pub mod forks;
 pub mod interpose;
 pub mod jemalloc;
@@ -49,6 +56,7 @@ pub mod linked;
 pub mod live;
 pub mod modules;
 pub mod next;
+pub mod patch;
 pub mod sample;
 pub mod sandbox;
 mod signal_frame;

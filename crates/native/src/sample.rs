@@ -301,7 +301,7 @@ fn release(ear: &impl Ear, entered: &mut Entered, sample: u64) {
 }
 
 /// Enters; a forked child that has not looked for the recorder yet does so first.
-fn enter_started(ear: &impl Ear) -> Entry {
+pub(crate) fn enter_started(ear: &impl Ear) -> Entry {
     match guard::enter() {
         Entry::Start(start) => {
             ear.start(start);
@@ -312,7 +312,7 @@ fn enter_started(ear: &impl Ear) -> Entry {
 }
 
 /// Whether the block, or the added words, of `size` bytes are hit; starts the agent if need be.
-fn hit(ear: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
+pub(crate) fn hit(ear: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
     if size > LARGEST - 8 {
         tls::set_countdown(tls::countdown().wrapping_add(footprint(size) as i64));
         return None;

@@ -8,13 +8,15 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
+use lifetrace_agent::session::Session;
 use lifetrace_agent::{loader, room, sys};
 use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
 use lifetrace_transport::message::{Body, NoticeKind};
 
 use crate::next::{NEXT, comes_by_our_malloc};
+use crate::patch::Outcome;
 use crate::unwind::engine;
-use crate::{arena, cxx, executable, forks, live, modules, sandbox};
+use crate::{arena, cxx, executable, forks, live, modules, patch, sandbox};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -23,6 +25,9 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
 static RESOLVED: AtomicBool = AtomicBool::new(false);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// The program has an allocator in itself that could not be patched.
+static UNPATCHED: AtomicBool = AtomicBool::new(false);
 
 /// Starts.
 pub fn start(start: Start) {
@@ -56,7 +61,23 @@ pub fn start(start: Start) {
         modules::prepare();
         register(atfork);
     }
+    if start.origin() == Origin::Exec {
+        hear_own_allocator(session);
+    }
     start.finish(true);
+    if UNPATCHED.load(Ordering::Relaxed) {
+        notice(NoticeKind::OwnAllocator);
+    }
+}
+
+/// Patches the allocator that the program has in itself, if the recorder says so.
+fn hear_own_allocator(session: &Session) {
+    match patch::apply(session) {
+        Outcome::Nothing => {}
+        // Operator new may now come by an allocator that is heard.
+        Outcome::Applied => cxx::resolve(),
+        Outcome::Refused => UNPATCHED.store(true, Ordering::Relaxed),
+    }
 }
 
 /// The library's constructor.

@@ -5,9 +5,7 @@
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
-use lifetrace_agent::sys;
-
-const PAGE: usize = 4096;
+use lifetrace_agent::code;
 
 #[cfg(target_arch = "x86_64")]
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0]; // jmp [rip]; the address follows
@@ -36,13 +34,13 @@ impl Patch {
     /// # Safety
     /// `function` is one, and longer than the jump; nobody runs it now, nor uses this patch.
     pub(crate) unsafe fn put(&self, function: *mut u8, way: *const ()) -> bool {
-        let mut code = [0; BYTES];
-        code[..JUMP.len()].copy_from_slice(&JUMP);
-        code[JUMP.len()..].copy_from_slice(&(way as usize).to_ne_bytes());
+        let mut jump = [0; BYTES];
+        jump[..JUMP.len()].copy_from_slice(&JUMP);
+        jump[JUMP.len()..].copy_from_slice(&(way as usize).to_ne_bytes());
         // SAFETY: by contract.
         unsafe {
             *self.0.get() = function.cast::<[u8; BYTES]>().read();
-            write(function, &code)
+            code::write(function, &jump)
         }
     }
 
@@ -52,7 +50,7 @@ impl Patch {
     /// The patch is in place at `function`; nobody runs its first bytes now, nor uses this patch.
     pub(crate) unsafe fn take_back(&self, function: *mut u8) {
         // SAFETY: by contract; it has been writable.
-        unsafe { write(function, &*self.0.get()) };
+        unsafe { code::write(function, &*self.0.get()) };
     }
 }
 
@@ -89,38 +87,4 @@ pub(crate) unsafe fn take_back_all(patches: &[Patch], functions: &[Option<NonNul
             unsafe { patch.take_back(function.as_ptr()) };
         }
     }
-}
-
-/// Changes code. Other threads may run other functions of the same page meanwhile, so it stays executable.
-///
-/// # Safety
-/// Nobody runs these bytes, and they are code.
-unsafe fn write(place: *mut u8, code: &[u8; BYTES]) -> bool {
-    let offset = place as usize & (PAGE - 1);
-    let Some(start) = NonNull::new(place.wrapping_sub(offset)) else { return false };
-    let protect = |access| {
-        // SAFETY: pages of the program's code, which keep being readable and executable.
-        unsafe { sys::protect(start, offset + BYTES, access) }
-    };
-    if !protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
-        return false;
-    }
-    // SAFETY: writable now, and nobody runs it.
-    unsafe { place.cast::<[u8; BYTES]>().write_volatile(*code) };
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: makes the new code seen, which may lie in two lines of the caches.
-    unsafe {
-        core::arch::asm!(
-            "dc cvau, {first}",
-            "dc cvau, {last}",
-            "dsb ish",
-            "ic ivau, {first}",
-            "ic ivau, {last}",
-            "dsb ish",
-            "isb",
-            first = in(reg) place,
-            last = in(reg) place.add(BYTES - 1),
-        )
-    };
-    protect(libc::PROT_READ | libc::PROT_EXEC)
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Parent;
 use lifetrace_trace::ids::{DomainId, Timestamp};
-use lifetrace_transport::segment::{Settings, segment_bytes};
+use lifetrace_transport::handshake::Origin;
+use lifetrace_transport::segment::{Settings, Sources, segment_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::UCred;
@@ -27,6 +28,7 @@ use crate::notice::Notice;
 use crate::ocaml::{self, Programs, SourceChoice};
 use crate::outcome::Refusal;
 use crate::output::{Names, OutputError};
+use crate::patch::{Allocators, Patches};
 use crate::preface;
 use crate::process::{ProcessImage, parent_of};
 use crate::progress::Progress;
@@ -48,6 +50,7 @@ pub(crate) struct Admission {
     /// Of all sessions, but for what is sampled.
     pub(crate) settings: Settings,
     pub(crate) programs: Arc<Programs>,
+    pub(crate) allocators: Arc<Allocators>,
     /// None if there are to be no files.
     pub(crate) names: Option<Names>,
     /// Told of each session, if there is one.
@@ -63,7 +66,7 @@ pub(crate) struct Admission {
 impl Admission {
     /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor and
     /// length for it; `None` if it is not to be traced.
-    pub(crate) fn admit(&mut self, visitor: UCred) -> Option<(OwnedFd, u64)> {
+    pub(crate) fn admit(&mut self, visitor: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
         let pid = visitor.pid;
         if self.only.is_some_and(|only| only != pid) || !self.belongs(visitor) {
             return None;
@@ -71,7 +74,7 @@ impl Admission {
         self.end_earlier_image(pid);
         let process = ProcessImage::read(pid);
         let executable = process.executable.clone();
-        let begun = self.begin(process);
+        let begun = self.begin(process, origin);
         begun
             .inspect_err(|error| match error {
                 BeginError::Gone => self.progress.miss(),
@@ -103,12 +106,18 @@ impl Admission {
         }
     }
 
-    fn begin(&mut self, process: ProcessImage) -> Result<(OwnedFd, u64), BeginError> {
+    fn begin(
+        &mut self,
+        process: ProcessImage,
+        origin: Origin,
+    ) -> Result<(OwnedFd, u64), BeginError> {
         let pid = process.pid;
         let begun = monotonic_now();
         let (handle, image) = (handle_of(pid)?, Image::of(pid));
-        let (settings, notice) = self.settle(&process);
-        let (segment, descriptor) = Segment::create(settings)?;
+        let (mut settings, notice) = self.settle(&process);
+        let allocator = self.allocator_of(&process, settings.sources, origin);
+        settings.patches = allocator.list.len() as u32;
+        let (segment, descriptor) = Segment::create(settings, &allocator.list)?;
         let name = pid.as_raw_nonzero().to_string();
         let create = |names: &mut Names| names.create(&process.executable, &name);
         let (path, file) = self.names.as_mut().map(create).transpose()?.unzip();
@@ -127,6 +136,9 @@ impl Admission {
             samplers,
             notice,
             programs: self.sources.depends_on_program().then(|| Arc::clone(&self.programs)),
+            allocators: hears_malloc(settings.sources, process.pid)
+                .then(|| Arc::clone(&self.allocators)),
+            has_unheard: allocator.is_unheard,
             path,
             process,
             anchor: self.anchor,
@@ -157,10 +169,29 @@ impl Admission {
         (settings, notice)
     }
 
+    /// How the allocator is heard that the program has in itself. A forked child has its parent's code, as it
+    /// has been patched.
+    fn allocator_of(&self, process: &ProcessImage, sources: Sources, origin: Origin) -> Patches {
+        if !hears_malloc(sources, process.pid) {
+            return Patches::default();
+        }
+        let patches = self.allocators.patches(process);
+        match origin {
+            Origin::Exec => patches,
+            Origin::Fork => Patches { list: Vec::new(), ..patches },
+        }
+    }
+
     fn parent_of(&self, process: &ProcessImage) -> Option<Parent> {
         let pid = Pid::from_raw(i32::try_from(process.parent).ok()?)?;
         Some(preface::parent(process.parent, &self.progress.trace_of(pid)?))
     }
+}
+
+/// Whether blocks are to be heard that a program gets from its allocator; what has us linked in tells us of
+/// them itself.
+fn hears_malloc(sources: Sources, pid: Pid) -> bool {
+    sources.has(Sources::NATIVE) && pid != getpid()
 }
 
 /// What is readable when the process has ended. Its own end nobody sees; and a sandbox may know no such

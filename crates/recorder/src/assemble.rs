@@ -69,6 +69,8 @@ struct AllocatorTotals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) samples: u64,
+    /// Of all samples together.
+    pub(crate) hits: u64,
     pub(crate) events: u64,
 }
 
@@ -328,6 +330,7 @@ impl Assembler {
         }
         self.live.insert(block.id, id);
         self.counts.samples += 1;
+        self.counts.hits = self.counts.hits.saturating_add(block.samples);
         self.counts.events += 1;
         Ok(())
     }

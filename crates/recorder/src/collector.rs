@@ -128,6 +128,7 @@ impl CollectorOptions {
             recorder_pid: std::process::id(),
             sources: Sources::NATIVE,
             stack_limit: self.stack_limit.min(MOST_FRAMES),
+            patches: 0,
         }
     }
 }
@@ -165,6 +166,7 @@ impl Collector {
             sources: options.sources,
             settings: options.settings(),
             programs: Arc::default(),
+            allocators: Arc::default(),
             names: options.names()?,
             heap: options.output.heap().cloned(),
             only: only.filter(|_| !options.follow_children),
@@ -175,7 +177,7 @@ impl Collector {
         };
         let latecomers = Latecomers::of(socket.path());
         let door = Door::new(socket, Arc::clone(&stop));
-        let serve = move || door.serve(|visitor| admission.admit(visitor));
+        let serve = move || door.serve(|visitor, origin| admission.admit(visitor, origin));
         let threads = Mutex::new(vec![
             threads::spawn("receiver", move || receiver.run())?,
             threads::spawn("door", serve)?,

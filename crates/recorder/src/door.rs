@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lifetrace_transport::handshake::{Hello, LEN, Welcome};
+use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -42,7 +42,7 @@ impl Door {
 
     /// Runs until `stop` is raised. `admit` makes a session for a visitor and returns the segment's
     /// descriptor and length, or nothing if the process is not to be traced.
-    pub(crate) fn serve(mut self, mut admit: impl FnMut(UCred) -> Option<(OwnedFd, u64)>) {
+    pub(crate) fn serve(mut self, mut admit: impl FnMut(UCred, Origin) -> Option<(OwnedFd, u64)>) {
         while let Some(ready) = self.wait() {
             self.accept_all();
             for index in ready.into_iter().rev() {
@@ -98,14 +98,12 @@ impl Door {
 /// not welcome.
 fn greet(
     connection: &OwnedFd,
-    admit: &mut impl FnMut(UCred) -> Option<(OwnedFd, u64)>,
+    admit: &mut impl FnMut(UCred, Origin) -> Option<(OwnedFd, u64)>,
 ) -> io::Result<()> {
     let mut bytes = [0; LEN + 1];
     let (received, _) = recv(connection, &mut bytes[..], RecvFlags::empty())?;
-    if Hello::from_bytes(&bytes[..received]).is_none() {
-        return Ok(());
-    }
-    if let Some((segment, segment_bytes)) = admit(socket_peercred(connection)?) {
+    let Some(Hello { origin }) = Hello::from_bytes(&bytes[..received]) else { return Ok(()) };
+    if let Some((segment, segment_bytes)) = admit(socket_peercred(connection)?, origin) {
         welcome(connection, &segment, Welcome { segment_bytes })?;
     }
     Ok(())

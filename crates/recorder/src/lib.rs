@@ -68,6 +68,7 @@ mod ocaml;
 mod order;
 mod outcome;
 mod output;
+mod patch;
 mod places;
 mod plan;
 mod preface;
@@ -94,6 +95,7 @@ mod switch;
 mod symbolizer;
 mod threads;
 mod trace_file;
+mod unheard;
 mod wakeup;
 
 pub use collector::{Collector, CollectorError, CollectorOptions, MOST_FRAMES};

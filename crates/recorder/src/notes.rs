@@ -24,6 +24,7 @@ pub(crate) struct Notes(Arc<Mutex<State>>);
 struct State {
     waiting: Vec<Note>,
     peak: Option<Peak>,
+    most_anonymous: Option<Bytes>,
 }
 
 /// The most memory that a process is known to have had.
@@ -60,6 +61,17 @@ impl Notes {
         let Peak { bytes, first_look, last_look } = self.state().peak?;
         let (unseen, all) = (now.0.saturating_sub(last_look.0), now.0.saturating_sub(first_look.0));
         (unseen <= all / u64::from(UNSEEN)).then_some(bytes)
+    }
+
+    /// The process has so much memory now that is of no file.
+    pub(crate) fn note_anonymous(&self, bytes: Bytes) {
+        let mut state = self.state();
+        state.most_anonymous = state.most_anonymous.max(Some(bytes));
+    }
+
+    /// The most that was [noted](Self::note_anonymous).
+    pub(crate) fn most_anonymous(&self) -> Option<Bytes> {
+        self.state().most_anonymous
     }
 
     /// Takes all.

@@ -8,8 +8,10 @@ use lifetrace_transport::message::NoticeKind;
 /// One of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The program defines its own malloc, ahead of ours.
+    /// The program has an allocator in itself that is not heard.
     OwnAllocator,
+    /// The process had much more memory of its own than was heard of.
+    UnheardMemory,
     /// An OCaml runtime without a sampler, or one that is not known.
     UnknownOCaml,
     /// The OCaml heap is left to the Memtrace that the program has linked in.
@@ -100,8 +102,9 @@ impl Untraced {
 
 impl Notice {
     /// All that are about nothing in particular.
-    pub const PLAIN: [Notice; 9] = [
+    pub const PLAIN: [Notice; 10] = [
         Notice::OwnAllocator,
+        Notice::UnheardMemory,
         Notice::UnknownOCaml,
         Notice::Memtrace,
         Notice::OwnMemprof,
@@ -128,6 +131,7 @@ impl Notice {
             Notice::Became { why, .. } => why.code(),
             Notice::Unread { what, .. } => what.code(),
             Notice::OwnAllocator => "own-allocator",
+            Notice::UnheardMemory => "unheard-memory",
             Notice::UnknownOCaml => "ocaml-without-sampler",
             Notice::Memtrace => "ocaml-memtrace",
             Notice::OwnMemprof => "ocaml-own-memprof",

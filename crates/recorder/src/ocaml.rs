@@ -75,8 +75,9 @@ const MOST_KNOWN: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub(crate) struct Programs(Mutex<FxHashMap<Identity, Known>>);
 
+/// What tells a file from others, and from itself before it was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Identity {
+pub(crate) struct Identity {
     device: u64,
     inode: u64,
     changed: (i64, i64),
@@ -234,7 +235,8 @@ fn has_string(file: &File, mark: &[u8], mut offset: u64, length: u64) -> bool {
     false
 }
 
-fn identity(program: &File) -> Option<Identity> {
+/// `None` of a file that is not to be had any more.
+pub(crate) fn identity(program: &File) -> Option<Identity> {
     let metadata = program.metadata().ok()?;
     Some(Identity {
         device: metadata.dev(),

@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifetrace_trace::ids::Bytes;
 use rustix::process::Pid;
 
 use crate::container;
 use crate::linker;
+use crate::observe::kilobytes;
 use crate::stat::Stat;
 
 /// A process image at the moment of its hello. Whatever `/proc` would not tell is empty.
@@ -25,6 +27,8 @@ pub(crate) struct ProcessImage {
     pub(crate) arguments: Vec<String>,
     /// Id of its container.
     pub(crate) container: String,
+    /// Memory that is of no file.
+    pub(crate) anonymous: Bytes,
     /// Time since its start.
     pub(crate) age: Option<Duration>,
 }
@@ -39,6 +43,7 @@ impl ProcessImage {
             executable_file: File::open(directory.join("exe")).ok(),
             arguments: arguments(&directory),
             container: container(&directory),
+            anonymous: anonymous(&directory).unwrap_or(Bytes(0)),
             age: Stat::read(pid).and_then(|stat| stat.age()),
         };
         image.behind_linker(&directory)
@@ -114,6 +119,10 @@ pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
 fn parent(directory: &Path) -> Option<u32> {
     let status = fs::read_to_string(directory.join("status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+fn anonymous(directory: &Path) -> Option<Bytes> {
+    kilobytes(&fs::read(directory.join("status")).ok()?, "RssAnon:")
 }
 
 fn arguments(directory: &Path) -> Vec<String> {

@@ -55,6 +55,8 @@ pub(crate) struct Ending {
     pub(crate) exit: Option<Exit>,
     /// The most resident memory that the process has had, if that is known.
     pub(crate) peak_resident: Option<Bytes>,
+    /// The most memory of its own that it was seen to have, if it was.
+    pub(crate) most_anonymous: Option<Bytes>,
 }
 
 #[derive(Debug)]

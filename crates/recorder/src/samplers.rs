@@ -37,6 +37,12 @@ impl Samplers {
         }
     }
 
+    /// How many bytes a hit stands for, where malloc is all that is sampled.
+    pub(crate) fn bytes_of_malloc(&self) -> Option<f64> {
+        let per_word = self.malloc.filter(|_| self.ocaml.is_none() && self.kinds.is_empty())?;
+        Some(f64::from(WORD_BITS / 8) / per_word)
+    }
+
     /// Whose a block is.
     pub(crate) fn of_source(&self, source: SourceKind) -> SamplerId {
         SamplerId(u8::from(source.is_managed() && self.malloc.is_some()))
@@ -118,6 +124,7 @@ pub(crate) mod tests {
             recorder_pid: 0,
             sources,
             stack_limit: 1,
+            patches: 0,
         })
     }
 

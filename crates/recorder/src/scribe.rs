@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::{Exit, Fact, Parent};
+use lifetrace_trace::ids::Bytes;
 use lifetrace_transport::message::MonotonicNanos;
 use rustix::process::Pid;
 
-use crate::assemble::Assembler;
+use crate::assemble::{Assembler, Counts};
 use crate::clock::{Anchor, WallClock, monotonic_now};
 use crate::heap;
 use crate::losses::Losses;
@@ -22,6 +23,7 @@ use crate::notice::Notice;
 use crate::ocaml::Programs;
 use crate::order::{Batch, Item};
 use crate::outcome::{Figures, SessionEnd, SessionReport};
+use crate::patch::Allocators;
 use crate::plan::Plan;
 use crate::preface;
 use crate::process::ProcessImage;
@@ -32,6 +34,7 @@ use crate::sink;
 use crate::successor;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
+use crate::unheard::{self, Heard};
 
 /// Events wait no longer than this before they are in the file, once handed over. A packet has its price, some thirty
 /// bytes, which counts where there are few events.
@@ -55,6 +58,10 @@ pub(crate) struct Assignment {
     pub(crate) notice: Option<Notice>,
     /// To be asked whether the program hides an OCaml runtime, if anybody cares.
     pub(crate) programs: Option<Arc<Programs>>,
+    /// To be asked whether the program hides an allocator, if anybody cares.
+    pub(crate) allocators: Option<Arc<Allocators>>,
+    /// It has one that does not hide and cannot be heard.
+    pub(crate) has_unheard: bool,
     pub(crate) process: ProcessImage,
     pub(crate) parent: Option<Parent>,
     pub(crate) anchor: Anchor,
@@ -73,6 +80,13 @@ impl Assignment {
             notice => notice.clone(),
         }
     }
+
+    /// Whether the program has an allocator of its own that cannot be heard.
+    fn has_unheard_allocator(&self) -> bool {
+        let program = self.allocators.as_ref().zip(self.process.executable_file.as_ref());
+        let is_hidden = || program.is_some_and(|(them, program)| them.is_hidden(program));
+        self.has_unheard || is_hidden()
+    }
 }
 
 /// Writes one trace.
@@ -87,6 +101,9 @@ pub(crate) struct Scribe {
     resident: u64,
     clock: WallClock,
     lost: Losses,
+    /// What a hit stands for, in bytes, and the memory of its own that the process had at the start: where
+    /// malloc is all that is sampled, and from the start.
+    reach: Option<(f64, Bytes)>,
     /// Told in the end, unless it turns out to be wrong.
     presumed: Option<Notice>,
     /// The program that has come after this one has not said hello, but is going to.
@@ -112,6 +129,9 @@ impl Scribe {
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
         let notice = assignment.first_notice();
+        let unheard = assignment.has_unheard_allocator().then_some(Notice::OwnAllocator);
+        let interval = interval_from_start(&assignment, plan);
+        let inherited = assignment.process.anonymous;
         let Assignment {
             path,
             file,
@@ -141,6 +161,7 @@ impl Scribe {
             lost: Losses::default(),
             presumed: notice.clone().filter(|notice| *notice == Notice::NoOCaml),
             expects_successor: false,
+            reach: interval.map(|interval| (interval, inherited)),
             report: blank_report(path, &process, &info),
         };
         match sink::open(plan.format, file, heap, &info) {
@@ -155,6 +176,7 @@ impl Scribe {
         if scribe.presumed.is_none() {
             scribe.attempt(|trace| notice.map_or(Ok(()), |notice| trace.notice(notice)));
         }
+        scribe.attempt(|trace| unheard.map_or(Ok(()), |notice| trace.notice(notice)));
         scribe
     }
 
@@ -170,9 +192,15 @@ impl Scribe {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let (end, time) = (SessionEnd::Stopped, monotonic_now());
-                    let (lost, is_followed) = (self.lost, true);
-                    let (exit, peak_resident) = (None, None);
-                    return Ending { end, is_followed, time, lost, exit, peak_resident };
+                    return Ending {
+                        end,
+                        is_followed: true,
+                        time,
+                        lost: self.lost,
+                        exit: None,
+                        peak_resident: None,
+                        most_anonymous: None,
+                    };
                 }
             }
             self.flush_if_due();
@@ -251,6 +279,21 @@ impl Scribe {
         });
     }
 
+    /// What was lost was not heard either.
+    fn tell_of_unheard(&mut self, ending: &Ending) {
+        let Some((interval, inherited)) = self.reach.filter(|_| ending.lost.total() == 0) else {
+            return;
+        };
+        let Some(highest) = ending.most_anonymous else { return };
+        self.attempt(|trace| {
+            let Counts { hits, samples, .. } = trace.counts();
+            let heard = Heard { interval, hits, samples };
+            let is_unheard = unheard::is_too_much(highest, inherited, heard);
+            let is_known = trace.notices().contains(&Notice::OwnAllocator);
+            if is_unheard && !is_known { trace.notice(Notice::UnheardMemory) } else { Ok(()) }
+        });
+    }
+
     fn tell_clock(&mut self) {
         if let Some((time, wall)) = self.clock.news() {
             self.attempt(|trace| trace.fact(time, &Fact::WallClock(wall)));
@@ -288,6 +331,7 @@ impl Scribe {
         self.tell_losses(ending.lost);
         self.tell_presumed();
         self.tell_successor(ending, pid);
+        self.tell_of_unheard(ending);
         if let Some(exit) = exit_of(ending) {
             self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));
         }
@@ -325,6 +369,12 @@ impl Scribe {
         let is_removed = says_nothing && report.path.is_file() && remove_file(&report.path).is_ok();
         (!is_removed).then_some(report)
     }
+}
+
+/// How many bytes a hit stands for, where all that the program allocates could be hit.
+fn interval_from_start(assignment: &Assignment, plan: &Plan) -> Option<f64> {
+    let is_heard = assignment.allocators.is_some() && plan.sampling_from.is_none();
+    assignment.samplers.bytes_of_malloc().filter(|_| is_heard)
 }
 
 /// None of a process that goes on.

@@ -240,9 +240,15 @@ impl Session {
         }
         if let Some(end) = self.end.filter(|_| is_last) {
             let time = self.ended.unwrap_or(now);
-            let (lost, peak_resident) = (self.lost(), self.notes.peak(time));
-            let is_followed = self.has_heard_successor;
-            let ending = Ending { end, is_followed, time, lost, exit: self.exit, peak_resident };
+            let ending = Ending {
+                end,
+                is_followed: self.has_heard_successor,
+                time,
+                lost: self.lost(),
+                exit: self.exit,
+                peak_resident: self.notes.peak(time),
+                most_anonymous: self.notes.most_anonymous(),
+            };
             self.send(Work::End(ending));
             self.handed_over = true;
         }

@@ -10,8 +10,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
+use lifetrace_transport::patch::{self, Patch};
 use lifetrace_transport::ring::{Damaged, Ring, RingHeader};
-use lifetrace_transport::segment::{SegmentHeader, Settings, ring_offsets, segment_bytes};
+use lifetrace_transport::segment::{
+    SegmentHeader, Settings, patches_offset, ring_offsets, segment_bytes,
+};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -27,8 +30,9 @@ pub(crate) struct Segment {
 unsafe impl Send for Segment {}
 
 impl Segment {
-    /// Makes a segment with its header in place; the descriptor is the agent's way to it.
-    pub(crate) fn create(settings: Settings) -> io::Result<(Segment, OwnedFd)> {
+    /// Makes a segment with its header and the `patches` that the settings count in place; the descriptor is
+    /// the agent's way to it.
+    pub(crate) fn create(settings: Settings, patches: &[Patch]) -> io::Result<(Segment, OwnedFd)> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create(c"lifetrace", flags)?;
         ftruncate(&file, segment_bytes(&settings) as u64)?;
@@ -36,6 +40,11 @@ impl Segment {
         let memory = map(&file, segment_bytes(&settings))?;
         // SAFETY: fresh memory, page-aligned, longer than a header, seen by nobody else yet.
         unsafe { memory.cast::<SegmentHeader>().write(SegmentHeader::new(settings)) };
+        for (index, patch) in patches.iter().take(settings.patches as usize).enumerate() {
+            let offset = patches_offset(&settings) + index * patch::LEN;
+            // SAFETY: the segment has room for as many behind the rings; as above.
+            unsafe { memory.add(offset).cast::<[u8; patch::LEN]>().write(patch.to_bytes()) };
+        }
         Ok((Segment { memory, settings }, file))
     }
 
@@ -165,11 +174,12 @@ mod tests {
         recorder_pid: 42,
         sources: Sources::NATIVE,
         stack_limit: 100,
+        patches: 0,
     };
 
     #[test]
     fn what_one_side_pushes_the_other_pops() {
-        let (mut segment, file) = Segment::create(SETTINGS).unwrap();
+        let (mut segment, file) = Segment::create(SETTINGS, &[]).unwrap();
         let agent = AgentSegment::map(&file, segment_bytes(&SETTINGS) as u64);
         assert_eq!(agent.settings, SETTINGS);
         assert!(agent.push(1, b"12345678", Tail::Words(&[9])));
@@ -183,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_size_is_sealed() {
-        let (_segment, file) = Segment::create(SETTINGS).unwrap();
+        let (_segment, file) = Segment::create(SETTINGS, &[]).unwrap();
         assert!(ftruncate(&file, 0).is_err());
         assert!(ftruncate(&file, 1 << 30).is_err());
     }

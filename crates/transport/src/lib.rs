@@ -9,7 +9,7 @@
 //!
 //! The segment holds settings (written once by the recorder, before the agent sees them), a
 //! heartbeat (recorder to agent), counters of lost events (agent to recorder) and a small fixed
-//! number of rings ([`ring`]). A thread writes [`message::Message`]s to one ring, under that ring's
+//! number of rings ([`ring`]), behind which lie the [`patch`]es. A thread writes [`message::Message`]s to one ring, under that ring's
 //! lock, which lives in the agent's private memory; the recorder is the only consumer of all rings.
 //!
 //! ```text
@@ -39,5 +39,6 @@ mod frames;
 pub mod handshake;
 pub mod memory;
 pub mod message;
+pub mod patch;
 pub mod ring;
 pub mod segment;

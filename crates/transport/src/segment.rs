@@ -4,6 +4,7 @@
 //! 0                 SegmentHeader (one page)
 //! 4096              ring 0: RingHeader, ring_bytes of data
 //! 4096 + stride     ring 1 …
+//! behind the rings  patches, `LEN` bytes each
 //! ```
 //!
 //! The recorder writes `settings` before it passes the descriptor on; they never change. The
@@ -12,10 +13,11 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::patch;
 use crate::ring::RingHeader;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -43,6 +45,8 @@ pub struct Settings {
     /// Most frames of a managed backtrace; of deeper ones both ends are kept. At most
     /// [`MAX_FRAMES`](crate::codec::MAX_FRAMES).
     pub stack_limit: u32,
+    /// How many functions of an allocator in the program are to be patched.
+    pub patches: u32,
 }
 
 /// Who is heard; the recorder has looked at the program, so that `auto` has been settled.
@@ -216,6 +220,12 @@ impl SegmentHeader {
 
 /// Length of a segment with these settings, in bytes.
 pub fn segment_bytes(settings: &Settings) -> usize {
+    let patches = settings.patches as usize * patch::LEN;
+    patches_offset(settings) + patches.next_multiple_of(4096)
+}
+
+/// Where the patches begin, in bytes from the segment's start.
+pub fn patches_offset(settings: &Settings) -> usize {
     HEADER_BYTES + settings.ring_count as usize * ring_stride(settings)
 }
 

@@ -19,6 +19,7 @@ fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
         recorder_pid: 2,
         sources: Sources::NATIVE,
         stack_limit: 100,
+        patches: 0,
     }
 }
 

@@ -58,13 +58,13 @@ impl Gate {
     /// nothing was seen to live for long, or if it was not looked at.
     pub fn judge(&self, summary: &Summary, growth: Option<&Growth>) -> Finding {
         if self.measure == Measure::Growth {
-            return self.judge_growth(growth);
+            return self.judge_growth(growth, &summary.sampling);
         }
         let (value, interval) = measured(self.measure, summary);
-        self.finding(value, interval)
+        self.finding(value, open_ended(interval, &summary.sampling))
     }
 
-    fn judge_growth(&self, growth: Option<&Growth>) -> Finding {
+    fn judge_growth(&self, growth: Option<&Growth>, sampling: &Sampling) -> Finding {
         let everywhere = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
         let Some(growth) = growth else { return self.finding(0.0, everywhere) };
         let (rate, shape) = (growth.rate, growth.shape);
@@ -74,7 +74,7 @@ impl Gate {
             low: if is_level { rate.low.min(0.0) } else { rate.low },
             high: if is_level { rate.high.max(0.0) } else { rate.high },
         };
-        let finding = self.finding(value, interval);
+        let finding = self.finding(value, open_ended(interval, sampling));
         let is_told = !self.op.is_upwards() || matches!(shape, Shape::Line | Shape::Steps);
         let is_significant = finding.is_significant && is_told;
         Finding { is_significant, shape: Some(shape), ..finding }
@@ -112,6 +112,11 @@ impl ChangeGate {
             shape: None,
         }
     }
+}
+
+/// Where not all is heard, there may be any amount beside.
+fn open_ended(interval: Interval, sampling: &Sampling) -> Interval {
+    if sampling.hears_all() { interval } else { Interval { high: f64::INFINITY, ..interval } }
 }
 
 /// The estimate, and where the truth is.

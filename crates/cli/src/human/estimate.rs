@@ -61,9 +61,11 @@ pub fn proportion(share: &Proportion) -> String {
     format!("{} % ({}–{} %)", digits(share.value), digits(low), digits(high))
 }
 
-/// The bytes of an amount, or the bound below which they are if no sample was met.
+/// The bytes of an amount, or the bound below which they are if no sample was met and all is heard.
 pub fn amount(amount: &Amount, sampling: &Sampling) -> String {
-    if amount.samples == 0 && !sampling.is_exact() {
+    if amount.samples == 0 && !sampling.hears_all() {
+        "nothing heard".to_owned()
+    } else if amount.samples == 0 && !sampling.is_exact() {
         format!("none sampled, < {}", bytes(amount.bytes_interval(sampling).high))
     } else {
         estimate(&amount.bytes)

@@ -70,6 +70,7 @@ impl From<Estimate> for Number {
 /// Bytes of a set of blocks, if any of them was sampled.
 pub fn bytes_or_none(amount: &Amount, sampling: &Sampling) -> String {
     match amount.samples {
+        0 if !sampling.hears_all() => "nothing heard".to_owned(),
         0 if !sampling.is_exact() => "none sampled".to_owned(),
         _ => human::estimate(&amount.bytes),
     }

@@ -66,6 +66,7 @@ pub struct Subject<'a> {
     #[serde(serialize_with = "number")]
     sample_interval_bytes: f64,
     exact: bool,
+    hears_all: bool,
     samples: u64,
     sampled_words: u64,
     promotions: u64,
@@ -119,6 +120,7 @@ impl<'a> Subject<'a> {
             sample_rate: info.sample_rate,
             sample_interval_bytes: known.sampling.interval_bytes(),
             exact: known.sampling.is_exact(),
+            hears_all: known.sampling.hears_all(),
             samples: counts.samples,
             sampled_words: counts.hits,
             promotions: counts.promotions,

@@ -192,11 +192,6 @@ fn standard_error_closed() {
 }
 
 #[test]
-fn an_allocator_of_its_own() {
-    check_unheard(&Target::new(&[&fixture::c("own_allocator")]));
-}
-
-#[test]
 fn a_limit_of_address_space() {
     check(&fixture::c("address_space"), &["self"], 1);
 }

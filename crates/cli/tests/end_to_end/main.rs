@@ -28,6 +28,7 @@ mod ocaml_real_programs;
 mod ocaml_statistics;
 mod ocaml_unheard;
 mod ocaml_versions;
+mod own_allocators;
 mod past_us;
 mod processes;
 mod real_programs;

@@ -102,6 +102,14 @@ pub fn take(address: usize, patience: Patience) -> Taken {
     }
 }
 
+/// Whether there is a sample at `address`; `false`, too, if the table could not be had in time.
+pub fn holds(address: usize) -> bool {
+    filter::may_be_sampled(address as *mut u8)
+        && shard(address)
+            .lock(Patience::Short)
+            .is_some_and(|mut locked| locked.state().has(address))
+}
+
 /// Forgets all samples. Those who free them are not heard any more.
 pub fn clear() {
     for shard in &TABLE {
@@ -201,6 +209,10 @@ impl State {
         self.blocks.insert_unique(table_hash(address), Entry { address, block }, rehash);
         each_counter(self.masks, address, filter::count);
         Ok(())
+    }
+
+    fn has(&self, address: usize) -> bool {
+        self.blocks.find(table_hash(address), |entry| entry.address == address).is_some()
     }
 
     fn remove(&mut self, address: usize) -> Option<Block> {

@@ -129,6 +129,12 @@ pub fn thaw() {
     REFRESH.reset();
 }
 
+/// Whether all of these bytes are code of one module. To be called while the process has a single thread.
+pub fn is_code(bytes: &Range<u64>) -> bool {
+    let is_there = |text: &Range<u64>| text.start <= bytes.start && bytes.end <= text.end;
+    scan().iter().any(|module| is_there(&module.text))
+}
+
 /// Forgets modules that are not there any more, or where `found` is.
 fn forget_gone(entered: &mut Entered, known: &mut Vec<Loaded>, found: Option<&Loaded>) {
     known.retain(|module| {

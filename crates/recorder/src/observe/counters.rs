@@ -27,6 +27,7 @@ pub(super) struct ProcessFigures {
     stat: File,
     status: Option<File>,
     peak: Option<Bytes>,
+    anonymous: Option<Bytes>,
     rollup: Option<File>,
     rollup_due: Instant,
     last: Counters,
@@ -45,6 +46,7 @@ impl ProcessFigures {
             stat,
             status,
             peak: None,
+            anonymous: None,
             rollup,
             rollup_due,
             last: Counters::default(),
@@ -59,7 +61,7 @@ impl ProcessFigures {
         let moved = counters != self.last;
         self.last = counters;
         if moved {
-            self.peak = self.read_peak();
+            self.read_status();
         }
         let proportional = if moved { self.proportional() } else { None };
         Some((Counters { proportional, ..counters }, moved))
@@ -70,10 +72,17 @@ impl ProcessFigures {
         self.peak
     }
 
-    fn read_peak(&self) -> Option<Bytes> {
+    /// The memory that is of no file, as of the last [`read`](Self::read).
+    pub(super) fn anonymous(&self) -> Option<Bytes> {
+        self.anonymous
+    }
+
+    fn read_status(&mut self) {
         let mut buffer = [0; 4096];
-        let length = self.status.as_ref()?.read_at(&mut buffer, 0).ok()?;
-        kilobytes(&buffer[..length], "VmHWM:")
+        let read = self.status.as_ref().and_then(|status| status.read_at(&mut buffer, 0).ok());
+        let text = &buffer[..read.unwrap_or(0)];
+        self.peak = kilobytes(text, "VmHWM:");
+        self.anonymous = kilobytes(text, "RssAnon:");
     }
 
     fn proportional(&mut self) -> Option<Bytes> {
@@ -99,7 +108,7 @@ fn counters_of(stat: &Stat) -> Option<Counters> {
 }
 
 /// The value of a line that begins with `name`.
-fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
+pub(crate) fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
     // A program's name may hold anything.
     let text = String::from_utf8_lossy(text);
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -136,6 +145,7 @@ mod tests {
         assert!(later.minor_faults > counters.minor_faults);
         assert_eq!(later.proportional, None);
         assert!(figures.peak().unwrap().0 > 8 << 20);
+        assert!(figures.anonymous().unwrap().0 > 40 << 20);
     }
 
     #[test]

@@ -27,6 +27,8 @@ use crate::clock::monotonic_now;
 use crate::image::Image;
 use crate::notes::{Note, Notes, UNSEEN};
 use crate::threads;
+pub(crate) use counters::kilobytes;
+
 use counters::ProcessFigures;
 use names::ThreadNames;
 
@@ -221,6 +223,9 @@ impl Watched {
         }
         if let Some(peak) = figures.peak() {
             self.notes.note_peak(monotonic_now(), peak);
+        }
+        if let Some(anonymous) = figures.anonymous() {
+            self.notes.note_anonymous(anonymous);
         }
         self.note(Some(Fact::Counters(counters)));
         moved

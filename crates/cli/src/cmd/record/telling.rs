@@ -101,7 +101,8 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     let is_vain = |session: &&SessionReport| {
         session.samples == 0 && session.error.is_none() && !has_become_another(session)
     };
-    if described.iter().all(is_vain) {
+    let hears_all = described.iter().all(|session| session.notices.iter().all(hears_all));
+    if described.iter().all(is_vain) && hears_all {
         terminal::complain(
             "nothing was sampled; a smaller --interval or a greater --rate sees more",
         );
@@ -115,6 +116,11 @@ fn tell_traces(outcome: &Outcome, command: u32) {
 /// Such a trace has nothing because another program has done the work, however it is sampled.
 fn has_become_another(session: &SessionReport) -> bool {
     session.notices.iter().any(|notice| matches!(notice, Notice::Became { .. }))
+}
+
+/// Whether denser sampling would see more.
+fn hears_all(notice: &Notice) -> bool {
+    !matches!(notice, Notice::OwnAllocator | Notice::UnheardMemory)
 }
 
 /// The main trace, which is the first one, unless another has more samples: then all that have any.
@@ -148,6 +154,11 @@ fn description(session: &SessionReport) -> String {
     if let Some(peak) = session.peak_resident {
         let _ = write!(text, ", up to {} resident", human::bytes(peak as f64));
     }
+    if session.notices.contains(&Notice::UnheardMemory)
+        && let Some(words) = notices::of_program(&Notice::UnheardMemory.code())
+    {
+        let _ = write!(text, "\n  the program {words}");
+    }
     if session.path.is_file()
         && let Ok(summary) = summary::summarize(&session.path)
     {
@@ -163,9 +174,10 @@ fn description(session: &SessionReport) -> String {
 fn shortcomings(outcome: &Outcome) -> Vec<String> {
     // A launcher need not have the heap that is sampled in what it starts.
     let is_found = outcome.sessions.iter().any(|session| session.samples > 0);
+    // Memory beside malloc is many a program's own business, and no reason to speak up if it is quiet.
     let is_news = |notice: &Notice| match notice {
         Notice::NoOCaml => !is_found,
-        Notice::Became { .. } => false,
+        Notice::Became { .. } | Notice::UnheardMemory => false,
         _ => true,
     };
     let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));
@@ -316,7 +328,7 @@ mod tests {
             "x: the trace ended at 2 KiB, by --max-size",
             "x: process 7 has written over the memory",
             "x: lost 12 events: ring full",
-            "x: perl brings its own malloc",
+            "x: perl brings an allocator of its own",
             "process 9 (ls) is not traced: no room",
         ];
         assert_eq!(told.len(), parts.len(), "{told:?}");

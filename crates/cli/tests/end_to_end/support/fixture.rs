@@ -77,6 +77,51 @@ pub fn c_with_installed_library(name: &str, library: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[&format!("-l{library}")]))
 }
 
+/// A program in C that is linked with an archive.
+pub fn c_with_archive(name: &str, output: &str, archive: &Path) -> PathBuf {
+    compiled(&format!("c/{name}.c"), output, |source| gcc(source, &with_archive(archive)))
+}
+
+/// A program in C++ that is linked with an archive.
+pub fn cpp_with_archive(name: &str, output: &str, archive: &Path) -> PathBuf {
+    compiled(&format!("cpp/{name}.cpp"), output, |source| {
+        let mut command = Command::new("g++");
+        command.arg("-std=c++17").args(FRAME_PER_FUNCTION).arg(source);
+        command.args(with_archive(archive));
+        command
+    })
+}
+
+/// What the archives of allocators need besides, which are written in C++.
+fn with_archive(archive: &Path) -> [&str; 4] {
+    [archive.to_str().unwrap(), "-lstdc++", "-lm", "-ldl"]
+}
+
+/// A program in C without the tables that are for debuggers and linkers.
+pub fn c_stripped(name: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("{name}-stripped"), |source| gcc(source, &["-s"]))
+}
+
+/// A program in Rust with an allocator that is not the system's.
+pub fn rust_with_allocator(name: &str) -> PathBuf {
+    made(name, |unfinished| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("allocators");
+        let manifest = source("allocators/Cargo.toml");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--release", "--locked", "--bin", name]);
+        run(cargo.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(&target));
+        std::fs::copy(target.join("release").join(name), unfinished).unwrap();
+    })
+}
+
+/// The same without the tables that are for debuggers and linkers.
+pub fn rust_with_allocator_stripped(name: &str) -> PathBuf {
+    let whole = rust_with_allocator(name);
+    made(&format!("{name}-stripped"), |unfinished| {
+        run(Command::new("strip").arg("-o").arg(unfinished).arg(&whole));
+    })
+}
+
 /// A program in C++.
 pub fn cpp(name: &str) -> PathBuf {
     compiled(&format!("cpp/{name}.cpp"), name, |source| {

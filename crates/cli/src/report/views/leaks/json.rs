@@ -100,6 +100,7 @@ impl<'a> Document<'a> {
         let together = leaks.judgement.together;
         Self {
             verdict: match leaks.verdict() {
+                Verdict::NotHeard => "not-heard",
                 Verdict::NothingLives => "nothing-lives",
                 Verdict::TooShort => "too-short",
                 Verdict::NoLeak => "no-leak",

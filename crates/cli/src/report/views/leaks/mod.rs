@@ -34,6 +34,8 @@ pub struct Leaks<'a> {
 /// In one word, what the page begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
+    /// The program has memory of which nothing is known, and what is known of does not leak.
+    NotHeard,
     NothingLives,
     TooShort,
     NoLeak,
@@ -68,7 +70,9 @@ impl<'a> Leaks<'a> {
     }
 
     fn verdict(&self) -> Verdict {
+        let leaks = self.of(Kind::Leak).next().is_some() && !self.judgement.is_too_short;
         match () {
+            () if !self.summary.sampling.hears_all() && !leaks => Verdict::NotHeard,
             () if self.judgement.holdings.is_empty() => Verdict::NothingLives,
             () if self.judgement.is_too_short => Verdict::TooShort,
             () if self.of(Kind::Leak).next().is_none() => Verdict::NoLeak,

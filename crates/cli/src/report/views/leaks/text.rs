@@ -53,6 +53,9 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
 /// What it comes to; the first sentence is enough for those in a hurry.
 fn verdict(leaks: &Leaks<'_>) -> Vec<String> {
     let first = match leaks.verdict() {
+        Verdict::NotHeard => {
+            "Whether the program leaks cannot be told: it has memory that was not heard (see the note above).".to_owned()
+        }
         Verdict::NothingLives => {
             let live = human::amount(&leaks.summary.live, &leaks.summary.sampling);
             format!("No leak can be seen: nothing is alive at the end ({live}).")

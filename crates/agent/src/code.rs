@@ -1,0 +1,44 @@
+//! Changing the program's code. \[UNSAFE\]
+
+use core::ptr::NonNull;
+
+use crate::sys;
+
+const PAGE: usize = 4096;
+
+/// Writes over code, which can be executed meanwhile but for these bytes: other threads may run other functions
+/// of the same page. False if the kernel does not let it be changed; then it is as it was.
+///
+/// # Safety
+/// There is code of the program's at `place`, as long as `code`; nobody runs these bytes now.
+pub unsafe fn write(place: *mut u8, code: &[u8]) -> bool {
+    let offset = place as usize & (PAGE - 1);
+    let Some(start) = NonNull::new(place.wrapping_sub(offset)) else { return false };
+    let protect = |access| {
+        // SAFETY: pages of the program's code, which keep being readable and executable.
+        unsafe { sys::protect(start, offset + code.len(), access) }
+    };
+    if !protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) {
+        return false;
+    }
+    for (index, byte) in code.iter().enumerate() {
+        // SAFETY: writable now, and nobody runs it.
+        unsafe { place.add(index).write_volatile(*byte) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: makes the new code seen, which may lie in two lines of the caches.
+    unsafe {
+        core::arch::asm!(
+            "dc cvau, {first}",
+            "dc cvau, {last}",
+            "dsb ish",
+            "ic ivau, {first}",
+            "ic ivau, {last}",
+            "dsb ish",
+            "isb",
+            first = in(reg) place,
+            last = in(reg) place.add(code.len() - 1),
+        )
+    };
+    protect(libc::PROT_READ | libc::PROT_EXEC)
+}

@@ -1,0 +1,202 @@
+//! The allocator in an object file: which of its functions are to be patched, and how.
+//!
+//! It is heard as a whole or not at all: a block that is freed by a function that is not heard would look
+//! like a leak. What does nothing without calling another function of the allocator may be left out, as it is
+//! heard by way of that.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use lifetrace_transport::patch::{MOST_ORIGINAL, MOST_PATCHES, Patch, Shape};
+use rustc_hash::FxHashSet;
+
+use super::families::{self, FAMILIES, Role, may_wrap};
+use super::mover::{self, Function};
+use super::symbols::{Image, Symbol, each_function};
+
+/// Functions are looked at so far, in bytes; longer ones are not moved, as they may jump anywhere.
+const LONGEST: usize = 64 << 10;
+
+/// So many functions are followed to find out whether one is built on another.
+const MOST_FOLLOWED: usize = 64;
+
+/// What a file brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Addresses as they are in the file.
+    pub(super) patches: Vec<Patch>,
+    /// An allocator, not all of which can be patched.
+    pub(super) is_stuck: bool,
+    /// All that it brings may be built on the C library's, which is heard. The agent finds that out by trying.
+    pub(super) may_wrap: bool,
+    /// Where the program begins.
+    pub(super) entry: u64,
+}
+
+/// A function of an allocator, with all its names.
+#[derive(Clone, Debug)]
+struct Candidate {
+    families: [bool; FAMILIES],
+    shape: Shape,
+}
+
+/// The functions of a file.
+#[derive(Default)]
+struct Functions {
+    candidates: BTreeMap<u64, Candidate>,
+    usable_size: [u64; FAMILIES],
+    /// Where functions begin, in order.
+    starts: Vec<u64>,
+    sizes: BTreeMap<u64, u64>,
+    /// The file defines C's own.
+    has_malloc: bool,
+}
+
+pub(super) fn find(file: &File) -> Found {
+    let Some(image) = Image::open(file) else { return Found::default() };
+    let functions = Functions::of(file);
+    let heard: Vec<usize> = (0..FAMILIES).filter(|&family| functions.has(family)).collect();
+    let wraps = heard.iter().all(|&family| may_wrap(family));
+    let mut found = Found { entry: image.entry, may_wrap: wraps, ..Found::default() };
+    if !cfg!(target_arch = "x86_64") {
+        return Found { is_stuck: !heard.is_empty(), ..found };
+    }
+    let planned = Planner { file, image: &image, functions: &functions }.patches(&heard);
+    match planned {
+        Some(patches) if has_room(&patches) => found.patches = patches,
+        _ => found.is_stuck = true,
+    }
+    found
+}
+
+/// Whether the agent has a hook for each.
+fn has_room(patches: &[Patch]) -> bool {
+    let count = |shape| patches.iter().filter(|patch| patch.shape == shape).count();
+    patches.len() <= MOST_PATCHES && Shape::ALL.iter().all(|&it| count(it) <= it.slots())
+}
+
+impl Functions {
+    fn of(file: &File) -> Functions {
+        let mut functions = Functions::default();
+        each_function(file, |name, symbol| functions.meet(name, symbol));
+        if functions.candidates.is_empty() {
+            return functions;
+        }
+        each_function(file, |_, symbol| {
+            functions.starts.push(symbol.address);
+            let size = functions.sizes.entry(symbol.address).or_default();
+            *size = symbol.size.max(*size);
+        });
+        functions.starts.sort_unstable();
+        functions.starts.dedup();
+        functions
+    }
+
+    fn meet(&mut self, name: &[u8], symbol: Symbol) {
+        let Some(known) = families::find(name) else { return };
+        if known.is_common && symbol.is_local {
+            return;
+        }
+        self.has_malloc |= name == b"malloc";
+        let shape = match known.role {
+            Role::Hooked(shape) => shape,
+            Role::UsableSize => {
+                self.usable_size[usize::from(known.family)] = symbol.address;
+                return;
+            }
+        };
+        let blank = Candidate { families: [false; FAMILIES], shape };
+        let candidate = self.candidates.entry(symbol.address).or_insert(blank);
+        candidate.families[usize::from(known.family)] = true;
+    }
+
+    /// Whether the file has this allocator. One that gives no blocks, or takes none back, is none; but a
+    /// program that defines malloc has one.
+    fn has(&self, family: usize) -> bool {
+        let of = || self.candidates.values().filter(|it| it.families[family]);
+        let has = |is_free| of().any(|it| (it.shape == Shape::Free) == is_free);
+        if family == 0 { self.has_malloc } else { has(true) && has(false) }
+    }
+
+    /// Up to the next function, or as long as the symbol says.
+    fn length(&self, address: u64) -> usize {
+        let next = self.starts.partition_point(|&start| start <= address);
+        let gap = self.starts.get(next).map_or(LONGEST as u64, |next| next - address);
+        let size = self.sizes.get(&address).copied().filter(|&size| size > 0);
+        usize::try_from(size.unwrap_or(gap).min(gap)).unwrap_or(LONGEST).min(LONGEST)
+    }
+}
+
+struct Planner<'a> {
+    file: &'a File,
+    image: &'a Image,
+    functions: &'a Functions,
+}
+
+impl Planner<'_> {
+    /// For all functions of these families; `None` if one has to be patched and can't be.
+    fn patches(&self, families: &[usize]) -> Option<Vec<Patch>> {
+        let is_heard = |it: &Candidate| families.iter().any(|&family| it.families[family]);
+        let heard = self.functions.candidates.iter().filter(|(_, it)| is_heard(it));
+        let planned: Option<Vec<_>> = heard.map(|(&at, it)| self.planned(at, it)).collect();
+        let patches: Vec<Patch> = planned?.into_iter().flatten().collect();
+        let has = |is_free| patches.iter().any(|it| (it.shape == Shape::Free) == is_free);
+        (families.is_empty() || has(true) && has(false)).then_some(patches)
+    }
+
+    /// `Some(None)` if it is heard without.
+    fn planned(&self, address: u64, candidate: &Candidate) -> Option<Option<Patch>> {
+        let code = self.code(address);
+        let function = self.function(address, &code);
+        let frees = candidate.shape == Shape::Free;
+        let is_akin = |other: &Candidate| (other.shape == Shape::Free) == frees;
+        let is_whole = function.length < LONGEST;
+        let patch = mover::patch(function).ok();
+        let patch = patch.filter(|patch| is_whole && self.is_alone(address, patch));
+        let Some(patch) = patch else {
+            let known = |callee| self.functions.candidates.get(&callee).is_some_and(is_akin);
+            return mover::always_calls(function, known).then_some(None);
+        };
+        let families = || (0..FAMILIES).filter(|&family| candidate.families[family]);
+        let nests = families().any(may_wrap) || self.reaches(address, is_akin);
+        let mut sizes = families().map(|family| self.functions.usable_size[family]);
+        let usable_size = sizes.find(|&address| address != 0).unwrap_or(0);
+        Some(Some(Patch { usable_size, shape: candidate.shape, nests, ..patch }))
+    }
+
+    /// Whether no function begins among the bytes that are overwritten.
+    fn is_alone(&self, address: u64, patch: &Patch) -> bool {
+        let end = patch.address + u64::from(patch.length);
+        let next = self.functions.starts.partition_point(|&start| start <= address);
+        self.functions.starts.get(next).is_none_or(|&start| start >= end)
+    }
+
+    /// Whether a function calls or becomes another of the allocator that is `wanted`, as far as calls say
+    /// whom they mean.
+    fn reaches(&self, address: u64, wanted: impl Fn(&Candidate) -> bool) -> bool {
+        let (mut seen, mut waiting) = (FxHashSet::default(), vec![address]);
+        while let Some(at) = waiting.pop() {
+            if seen.len() >= MOST_FOLLOWED || !seen.insert(at) {
+                continue;
+            }
+            let code = self.code(at);
+            for callee in mover::callees(self.function(at, &code)) {
+                if callee != address && self.functions.candidates.get(&callee).is_some_and(&wanted)
+                {
+                    return true;
+                }
+                waiting.push(callee);
+            }
+        }
+        false
+    }
+
+    /// The function, and padding behind it.
+    fn code(&self, address: u64) -> Vec<u8> {
+        self.image.code(self.file, address, self.functions.length(address) + MOST_ORIGINAL)
+    }
+
+    fn function<'c>(&self, address: u64, code: &'c [u8]) -> Function<'c> {
+        Function { address, code, length: self.functions.length(address).min(code.len()) }
+    }
+}

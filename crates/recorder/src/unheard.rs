@@ -1,0 +1,66 @@
+//! Whether a process has had far more memory of its own than was heard of: then an allocator must be at
+//! work that we do not know, or the program maps memory by itself.
+//!
+//! It is a net for what nobody has recognised, so it is coarse. What is compared is anonymous resident
+//! memory, as the kernel has it ten times a second, with all that was ever heard to be allocated.
+
+use lifetrace_trace::ids::Bytes;
+
+/// A process has that much beside: stacks, data, what the C library keeps.
+const USUAL: u64 = 16 << 20;
+
+/// What was heard may be an estimate that is too low by this factor, or fill memory badly.
+const FACTOR: f64 = 2.0;
+
+/// So many intervals may go by without a hit, if only once in nine million times.
+const GAPS: f64 = 16.0;
+
+/// Most bytes that the agent and an allocator keep for a sampled block.
+const PER_SAMPLE: u64 = 256;
+
+/// What was heard of a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// Bytes that a hit stands for.
+    pub(crate) interval: f64,
+    pub(crate) hits: u64,
+    pub(crate) samples: u64,
+}
+
+/// Whether so much memory, at its highest, cannot be what was heard. Before anything was heard the process
+/// had `inherited`.
+pub(crate) fn is_too_much(highest: Bytes, inherited: Bytes, heard: Heard) -> bool {
+    let expected = FACTOR * heard.hits as f64 * heard.interval + GAPS * heard.interval;
+    let usual = USUAL.saturating_add(heard.samples.saturating_mul(PER_SAMPLE));
+    let own = highest.0.saturating_sub(inherited.0).saturating_sub(usual);
+    own as f64 > expected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(megabytes: u64, hits: u64, interval: f64, expected: bool) {
+        let heard = Heard { interval, hits, samples: hits };
+        let (highest, inherited) = (Bytes((megabytes + 3) << 20), Bytes(3 << 20));
+        assert_eq!(is_too_much(highest, inherited, heard), expected, "{megabytes} MiB, {heard:?}");
+    }
+
+    #[test]
+    fn memory_that_nobody_has_heard_of() {
+        let usual = 524_288.0;
+        check(50, 0, usual, true);
+        check(20, 0, usual, false);
+        check(50, 60, usual, false);
+        check(500, 60, usual, true);
+        check(50, 1 << 20, 8.0, false);
+        check(50, 100, 8.0, true);
+    }
+
+    #[test]
+    fn impossible_figures_do_no_harm() {
+        let heard = Heard { interval: f64::INFINITY, hits: u64::MAX, samples: u64::MAX };
+        assert!(!is_too_much(Bytes(u64::MAX), Bytes(0), heard));
+        assert!(!is_too_much(Bytes(0), Bytes(u64::MAX), heard));
+    }
+}
