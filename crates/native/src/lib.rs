@@ -44,6 +44,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod arena;
+mod blocks;
 pub mod boot;
 pub mod bytes;
 pub mod cxx;

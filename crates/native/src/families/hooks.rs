@@ -3,14 +3,14 @@
 //! What a function promises about arguments, results and `errno` is its own affair: its block is the one
 //! that the program gets, whether it is a sample or not.
 
-use lifetrace_agent::sampler::{WORD, footprint, words};
+use lifetrace_agent::sampler::footprint;
 use lifetrace_agent::tls;
 use lifetrace_transport::patch::Shape;
 
 use super::{Function, SLOTS, Slot};
-use crate::interpose::{Malloc, words_of_usable};
-use crate::live::{self, Block, filter};
-use crate::sample;
+use crate::interpose::Malloc;
+use crate::live::{self, filter};
+use crate::{blocks, sample};
 
 const fn slot(shape: Shape, index: usize) -> &'static Slot {
     &SLOTS[shape as usize][index]
@@ -178,28 +178,15 @@ unsafe extern "C" fn reallocate_array<const SLOT: usize>(
 unsafe extern "C" fn free<const SLOT: usize>(block: usize, b: usize, c: usize, d: usize) -> usize {
     let slot = slot(Shape::Free, SLOT);
     if filter::may_be_sampled(block as *mut u8) {
-        freed(slot, block);
+        blocks::freed(slot, block as *mut u8);
     }
     // SAFETY: the caller's contract.
     unsafe { slot.next()(block, b, c, d) }
 }
 
-#[cold]
-#[inline(never)]
-fn freed(slot: &Slot, block: usize) {
-    sample::freed(&Malloc, block as *mut u8, || slot.usable_size(block));
-}
-
 /// A fresh block for which the countdown ended.
-#[cold]
-#[inline(never)]
 fn born(slot: &Slot, size: usize, next: impl FnOnce() -> usize) -> usize {
-    let drawn = sample::draw(&Malloc, size);
-    let block = next();
-    if let Some(drawn) = drawn.filter(|_| block != 0) {
-        sample::born(&Malloc, drawn, block as *mut u8, size, slot.usable_size(block));
-    }
-    block
+    blocks::born(slot, size, || next() as *mut u8) as usize
 }
 
 /// A block for which the countdown ended when it was there, unless it was counted before that: where every
@@ -207,11 +194,11 @@ fn born(slot: &Slot, size: usize, next: impl FnOnce() -> usize) -> usize {
 #[cold]
 #[inline(never)]
 fn born_once(slot: &Slot, size: usize, block: usize) -> usize {
-    let drawn = sample::draw(&Malloc, size);
-    if let Some(drawn) = drawn.filter(|_| block != 0 && !live::holds(block)) {
-        sample::born(&Malloc, drawn, block as *mut u8, size, slot.usable_size(block));
+    if live::holds(block) {
+        let _ = sample::draw(&Malloc, size);
+        return block;
     }
-    block
+    born(slot, size, || block)
 }
 
 /// A fresh block of a function that may be built on others.
@@ -221,58 +208,12 @@ fn counted(slot: &Slot, size: usize, next: impl FnOnce() -> usize) -> usize {
     if is_hit { born(slot, size, || tls::aside(next)) } else { tls::aside(next) }
 }
 
-/// What a realloc adds is new. Of an allocator that can't say how large a block was, it is not counted.
 #[inline(never)]
 fn resized(slot: &Slot, block: usize, size: usize, next: impl FnOnce() -> usize) -> usize {
     if block == 0 || size > isize::MAX as usize {
         return counted(slot, size, next);
     }
-    let address = block as *mut u8;
-    let usable = slot.usable_size(block);
-    if filter::may_be_sampled(address)
-        && let Some(sample) = sample::lift(&Malloc, address, || usable)
-    {
-        return sample_resized(slot, sample, block, size, next);
-    }
-    let old_words = words_of_usable(usable);
-    let added = words(size).saturating_sub(old_words);
-    let is_counted = size != 0 && old_words != 0 && added != 0;
-    if is_counted && tls::take((added * WORD) as usize) {
-        return grown(slot, size, added, next);
-    }
-    tls::aside(next)
-}
-
-#[cold]
-fn grown(slot: &Slot, size: usize, added: u64, next: impl FnOnce() -> usize) -> usize {
-    let drawn = sample::draw(&Malloc, (added * WORD) as usize);
-    let block = tls::aside(next);
-    if let Some(drawn) = drawn.filter(|_| block != 0) {
-        let mark = slot.usable_size(block);
-        sample::grown(&Malloc, drawn, block as *mut u8, added, size, mark);
-    }
-    block
-}
-
-#[cold]
-fn sample_resized(
-    slot: &Slot,
-    sample: Block,
-    old: usize,
-    size: usize,
-    next: impl FnOnce() -> usize,
-) -> usize {
-    let block = tls::aside(next);
-    match (block, size) {
-        // What an allocator without memory returns, or one that has freed the block.
-        (0, 0) => sample::ended(&Malloc, sample),
-        (0, _) => sample::put_back(&Malloc, old as *mut u8, sample),
-        _ => {
-            let mark = slot.usable_size(block);
-            sample::resized(&Malloc, sample, block as *mut u8, size, mark);
-        }
-    }
-    block
+    blocks::resized(slot, block as *mut u8, size, || tls::aside(next) as *mut u8) as usize
 }
 
 const _: () = assert!(PLAIN.len() == Shape::Allocate.slots() && FREES.len() == Shape::Free.slots());

@@ -20,6 +20,8 @@ use alloc::vec::Vec;
 use lifetrace_agent::tls;
 use lifetrace_transport::patch::{Patch, Shape};
 
+use crate::blocks::Allocator;
+
 /// A function with so many arguments in registers. What takes fewer does not mind the others.
 pub(crate) type Function = unsafe extern "C" fn(usize, usize, usize, usize) -> usize;
 
@@ -64,17 +66,22 @@ impl Slot {
         // while the process had a single thread, so a plain load will do.
         unsafe { core::mem::transmute(*self.next.as_ptr()) }
     }
+}
 
-    /// How many bytes a block has; 0 if that cannot be told. What the allocator allocates to answer is not the
-    /// program's.
-    fn usable_size(&self, block: usize) -> usize {
+impl Allocator for Slot {
+    fn tells_usable_size(&self) -> bool {
+        self.usable_size.load(Ordering::Relaxed) != 0
+    }
+
+    /// What the allocator allocates to answer is not the program's.
+    fn usable_size(&self, block: *mut u8) -> usize {
         let function = self.usable_size.load(Ordering::Relaxed);
         if function == 0 {
             return 0;
         }
         // SAFETY: the recorder has found a function of this kind by its name, in the allocator that the
         // block is of.
-        let function: unsafe extern "C" fn(usize) -> usize =
+        let function: unsafe extern "C" fn(*mut u8) -> usize =
             unsafe { core::mem::transmute(function) };
         // SAFETY: as above.
         tls::aside(|| unsafe { function(block) })

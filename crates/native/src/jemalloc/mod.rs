@@ -23,7 +23,8 @@ use core::ffi::c_int;
 use lifetrace_agent::sampler::{WORD, footprint, words};
 use lifetrace_agent::tls;
 
-use crate::interpose::{Malloc, freed, resized, sampled, usable};
+use crate::blocks::{self, Allocator};
+use crate::interpose::{Malloc, NextAllocator, freed, sampled};
 use crate::live::filter;
 use crate::next::table;
 use crate::sample;
@@ -86,7 +87,7 @@ pub unsafe extern "C" fn rallocx(block: *mut u8, size: usize, flags: c_int) -> *
     unsafe {
         let next = || NEXT.rallocx()(block, size, flags);
         if Wish::of(flags).any_arena {
-            return resized(block, size, next);
+            return blocks::resized(&NextAllocator, block, size, next);
         }
         if filter::may_be_sampled(block) {
             freed(block);
@@ -102,13 +103,13 @@ pub unsafe extern "C" fn xallocx(block: *mut u8, size: usize, extra: usize, flag
     unsafe {
         let next = || NEXT.xallocx()(block, size, extra, flags);
         if filter::may_be_sampled(block)
-            && let Some(sample) = sample::lift(&Malloc, block, || usable(block))
+            && let Some(sample) = sample::lift(&Malloc, block, || NextAllocator.usable_size(block))
         {
             let new = next();
             // Smaller than asked for, it has stayed as it was; more than asked for is the allocator's rounding.
             let asked = new.clamp(size, size.saturating_add(extra));
             let size = if new < size { sample.size } else { asked };
-            sample::resized(&Malloc, sample, block, size, usable(block));
+            sample::resized(&Malloc, sample, block, size, NextAllocator.usable_size(block));
             return new;
         }
         let old = NEXT.sallocx()(block, flags);
@@ -163,8 +164,7 @@ pub unsafe extern "C" fn nallocx(size: usize, flags: c_int) -> usize {
 #[cold]
 unsafe fn grown_in_place(block: *mut u8, added: u64, size: usize) {
     if let Some(drawn) = sample::draw(&Malloc, (added * WORD) as usize) {
-        // SAFETY: by contract, a block of the next allocator.
-        let mark = unsafe { usable(block) };
+        let mark = NextAllocator.usable_size(block);
         sample::grown(&Malloc, drawn, block, added, size, mark);
     }
 }
