@@ -206,18 +206,24 @@ pub(crate) fn mentions_runtime(program: &File) -> bool {
 
 /// Whether a string is there.
 pub(crate) fn mentions(program: &File, mark: &[u8]) -> bool {
+    mentions_any(program, &[mark])
+}
+
+/// Whether one of some strings is there.
+pub(crate) fn mentions_any(program: &File, marks: &[&[u8]]) -> bool {
     let Some(elf) = Elf::open(program) else { return false };
     let mut left = MOST_SEARCHED;
     elf.loaded().iter().filter(|segment| !segment.is_writable).any(|segment| {
         let length = segment.length.min(left);
         left -= length;
-        has_string(program, mark, segment.offset, length)
+        has_string(program, marks, segment.offset, length)
     })
 }
 
-/// Whether a part of a file has the mark as a string of its own.
-fn has_string(file: &File, mark: &[u8], mut offset: u64, length: u64) -> bool {
+/// Whether a part of a file has one of the marks as a string of its own.
+fn has_string(file: &File, marks: &[&[u8]], mut offset: u64, length: u64) -> bool {
     let end = offset.saturating_add(length);
+    let longest = marks.iter().map(|mark| mark.len()).max().unwrap_or(0);
     let mut buffer = vec![0; 64 << 10];
     // What comes before the string may be in the part before.
     let mut kept = 0;
@@ -225,11 +231,11 @@ fn has_string(file: &File, mark: &[u8], mut offset: u64, length: u64) -> bool {
         let wanted = (buffer.len() - kept).min(usize::try_from(end - offset).unwrap_or(usize::MAX));
         let Ok(count @ 1..) = file.read_at(&mut buffer[kept..kept + wanted], offset) else { break };
         let filled = kept + count;
-        if buffer[..filled].split(|&byte| byte == 0).any(|string| string == mark) {
+        if buffer[..filled].split(|&byte| byte == 0).any(|string| marks.contains(&string)) {
             return true;
         }
         offset += count as u64;
-        kept = filled.min(mark.len() + 1);
+        kept = filled.min(longest + 1);
         buffer.copy_within(filled - kept..filled, 0);
     }
     false
@@ -329,7 +335,7 @@ mod tests {
             bytes.extend([before, MARK, after].concat());
             bytes.resize(200_000, b'y');
             file.write_all(&bytes).unwrap();
-            assert_eq!(has_string(&file, MARK, 0, 200_000), expected, "{at}");
+            assert_eq!(has_string(&file, &[MARK], 0, 200_000), expected, "{at}");
         };
         for at in [0, 1, 65_520, 65_530, 65_535, 65_536, 131_070, 199_900] {
             check(at, b"\0", b"\0", true);

@@ -175,9 +175,12 @@ pub(super) const MARKS: [&[u8]; 5] = [
     b"TCMALLOC_SKIP_SBRK",
 ];
 
+/// No known name is longer; most names of C++ and Rust are.
+const LONGEST: usize = 40;
+
 /// What is known of a function with this name.
 pub(super) fn find(name: &[u8]) -> Option<Known> {
-    let name = str::from_utf8(name).ok()?;
+    let name = str::from_utf8(name).ok().filter(|name| name.len() <= LONGEST)?;
     let known = |family, role, is_common| Known { family, role, is_common };
     if let Some(rest) = name.strip_prefix("mi_") {
         return role(MI, rest).map(|role| known(MIMALLOC, role, false));

@@ -16,13 +16,13 @@ mod symbols;
 mod tests;
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lifetrace_transport::patch::{Fixup, Patch};
 use rustc_hash::FxHashMap;
 
 use self::found::Found;
-use crate::ocaml::{Identity, identity, mentions};
+use crate::ocaml::{Identity, identity, mentions_any};
 use crate::process::ProcessImage;
 
 /// Programs that are remembered.
@@ -30,7 +30,14 @@ const MOST_KNOWN: usize = 1 << 10;
 
 /// What is known of programs' allocators.
 #[derive(Debug, Default)]
-pub(crate) struct Allocators(Mutex<FxHashMap<Identity, Arc<Found>>>);
+pub(crate) struct Allocators(Mutex<FxHashMap<Identity, Known>>);
+
+#[derive(Clone, Debug)]
+struct Known {
+    found: Arc<Found>,
+    /// `None` before anybody has asked.
+    is_hidden: Option<bool>,
+}
 
 /// How a process's own allocator is heard.
 #[derive(Debug, Default)]
@@ -45,7 +52,7 @@ impl Allocators {
     /// For a process that has just begun; its agent waits.
     pub(crate) fn patches(&self, process: &ProcessImage) -> Patches {
         let Some(program) = &process.executable_file else { return Patches::default() };
-        let found = self.found(program);
+        let found = self.known(program).found;
         if found.is_stuck || found.patches.is_empty() {
             return Patches { list: Vec::new(), is_unheard: found.is_told() };
         }
@@ -60,27 +67,39 @@ impl Allocators {
         }
     }
 
-    fn found(&self, program: &File) -> Arc<Found> {
-        let key = identity(program);
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = key.and_then(|key| table.get(&key)) {
-            return Arc::clone(found);
+    /// Whether a program has an allocator of which it does not tell. May take some milliseconds.
+    pub(crate) fn is_hidden(&self, program: &File) -> bool {
+        let known = self.known(program);
+        if known.found.is_told() || !known.found.patches.is_empty() {
+            return false;
         }
-        let found = Arc::new(found::find(program));
+        known.is_hidden.unwrap_or_else(|| {
+            let is_hidden = mentions_any(program, &families::MARKS);
+            self.keep(program, &Known { is_hidden: Some(is_hidden), ..known });
+            is_hidden
+        })
+    }
+
+    fn known(&self, program: &File) -> Known {
+        let known = identity(program).and_then(|key| self.table().get(&key).cloned());
+        known.unwrap_or_else(|| {
+            let known = Known { found: Arc::new(found::find(program)), is_hidden: None };
+            self.keep(program, &known);
+            known
+        })
+    }
+
+    fn keep(&self, program: &File, known: &Known) {
+        let Some(key) = identity(program) else { return };
+        let mut table = self.table();
         if table.len() >= MOST_KNOWN {
             table.clear();
         }
-        if let Some(key) = key {
-            table.insert(key, Arc::clone(&found));
-        }
-        found
+        table.insert(key, known.clone());
     }
 
-    /// Whether a program has an allocator of which it does not tell. May take some milliseconds.
-    pub(crate) fn is_hidden(&self, program: &File) -> bool {
-        let found = self.found(program);
-        let is_known = found.is_told() || !found.patches.is_empty();
-        !is_known && families::MARKS.iter().any(|mark| mentions(program, mark))
+    fn table(&self) -> MutexGuard<'_, FxHashMap<Identity, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
