@@ -1,14 +1,10 @@
 //! How much resident memory is the agent's, in a process and its descendants.
 //!
-//! Ours are the mappings of the preload library and of the shared segments, and the two heaps of
-//! `lifetrace-native`, which lie where the kernel puts nothing by itself. In one of them are the
-//! sampled blocks, which the program asked for: they come and go with its own memory.
+//! Ours are the mappings of the preload library and of the shared segments. The agent's private memory, in
+//! which are its table of samples and what it knows of modules, has no name by which it could be told from
+//! the program's.
 
 use std::fs;
-use std::ops::Range;
-
-/// Where the heaps are; see `crates/native/src/heap/range.rs`.
-const HEAPS: Range<u64> = 0x2000_0000_0000..0x4000_0000_0000;
 
 const OUR_NAME: &str = "lifetrace";
 
@@ -45,8 +41,8 @@ fn children(parent: u32) -> Vec<u32> {
 fn ours(smaps: &str) -> u64 {
     let (mut is_ours, mut bytes) = (false, 0);
     for line in smaps.lines() {
-        if let Some(start) = mapping_start(line) {
-            is_ours = HEAPS.contains(&start) || line.contains(OUR_NAME);
+        if is_mapping(line) {
+            is_ours = line.contains(OUR_NAME);
         } else if is_ours {
             bytes += kibibytes(line, "Rss:").unwrap_or(0);
         }
@@ -54,10 +50,10 @@ fn ours(smaps: &str) -> u64 {
     bytes
 }
 
-/// Of the first line about a mapping: `start-end rwxp offset device inode path`.
-fn mapping_start(line: &str) -> Option<u64> {
-    let (start, _) = line.split(' ').next()?.split_once('-')?;
-    u64::from_str_radix(start, 16).ok()
+/// Whether it is the first line about a mapping: `start-end rwxp offset device inode path`.
+fn is_mapping(line: &str) -> bool {
+    let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+    range.is_some_and(|(start, _)| u64::from_str_radix(start, 16).is_ok())
 }
 
 /// Of a line `name   N kB`.
@@ -71,9 +67,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_mappings_are_known_by_place_or_name() {
+    fn our_mappings_are_known_by_their_names() {
         let smaps = "\
-221eed000000-221eed400000 rw-p 00000000 00:00 0
+7f1297000000-7f1297400000 r-xp 00000000 00:00 0                          /var/cache/lifetrace/0/liblifetrace.so
 Size:               4096 kB
 Rss:                  12 kB
 55b2bb18a000-55b2bb18c000 r--p 00000000 fe:00 247030                     /usr/bin/cat
