@@ -31,9 +31,9 @@ pub fn run(words: &[&str]) -> Result<()> {
         ["stress"] => stress::run(10),
         ["stress", "--minutes", minutes] => stress::run(minutes.parse().context("--minutes N")?),
         ["kills"] => kills::run(),
-        ["friends"] => friends::run(),
+        ["friends", ref names @ ..] => friends::run(names),
         _ => bail!(
-            "soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills, soak friends"
+            "soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills, soak friends [NAME]..."
         ),
     }
 }
