@@ -182,7 +182,7 @@ pub fn while_busy<T>(work: impl FnOnce() -> T) -> T {
 /// For how long a thread that has not entered may wait for a lock of the agent's.
 pub fn patience() -> Patience {
     match phase::recording() {
-        _ if is_busy() => Patience::None,
+        _ if is_busy() && !is_excluded() => Patience::None,
         Some(session) => session.patience(),
         None => Patience::Short,
     }

@@ -1,6 +1,7 @@
 //! What a process has become that executed another program, if that is not going to be traced.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -45,12 +46,15 @@ fn why(directory: &Path) -> Option<Untraced> {
         Some(_) => return Some(Untraced::Foreign),
         None => {}
     }
-    let Ok(auxiliary) = fs::read(directory.join("auxv")) else { return Some(Untraced::Privileged) };
-    if is_secure(&auxiliary) {
-        return Some(Untraced::Privileged);
+    let environment = fs::read(directory.join("environ"));
+    // Read last: of a process that has ended meanwhile it is empty, and so may the environment have been.
+    match fs::read(directory.join("auxv")) {
+        Ok(auxiliary) if auxiliary.is_empty() => None,
+        Ok(auxiliary) if is_secure(&auxiliary) => Some(Untraced::Privileged),
+        Ok(_) => (!knows_us(&environment.ok()?)).then_some(Untraced::Environment),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(Untraced::Privileged),
+        Err(_) => None,
     }
-    let environment = fs::read(directory.join("environ")).ok()?;
-    (!knows_us(&environment)).then_some(Untraced::Environment)
 }
 
 fn is_secure(auxiliary: &[u8]) -> bool {
@@ -113,6 +117,18 @@ mod tests {
         assert!(!is_secure(&vector(&[6, 23, 23, 0, 0, 0])));
         assert!(!is_secure(&fs::read("/proc/self/auxv").unwrap()));
         assert!(!is_secure(b"short"));
+    }
+
+    /// Its exit code is still to be fetched; it has no memory any more.
+    #[test]
+    fn who_has_ended_has_become_nothing() {
+        let mut child = Command::new("true").env_clear().spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        while Stat::read(pid).is_some_and(|stat| stat.exit().is_none()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(untraced(pid), None);
+        child.wait().unwrap();
     }
 
     #[test]
