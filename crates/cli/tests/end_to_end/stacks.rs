@@ -3,14 +3,15 @@
 
 use std::path::Path;
 
+#[cfg(target_arch = "x86_64")]
 use lifetrace_trace::fact::Fact;
 
 use crate::support::fixture;
-use crate::support::hazard::{
-    EXACT, SHORT_INTERVAL, check, check_despite_losses, check_totals, same_ledger,
-};
-use crate::support::profile::{facts_of, read_through};
+use crate::support::hazard::{EXACT, SHORT_INTERVAL, check, check_despite_losses, same_ledger};
+use crate::support::profile::read_through;
 use crate::support::run::{Target, file_name, lifetrace_verb};
+#[cfg(target_arch = "x86_64")]
+use crate::support::{hazard::check_totals, profile::facts_of};
 
 /// What the agent may take of a stack at most, in bytes; its own limit is a little higher.
 const STACK_OF_OURS: u64 = 10 * 1024;
