@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_is_larger_than_memory_is_refused() {
         assert!(prepare());
-        let layout = Layout::from_size_align(1 << 46, 8).unwrap();
+        let layout = Layout::from_size_align(1 << 62, 8).unwrap();
         // SAFETY: a size.
         assert!(unsafe { Arena.alloc(layout) }.is_null());
     }
