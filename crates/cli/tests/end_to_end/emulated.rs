@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::hazard::{check_totals, check_totals_by};
+use crate::support::hazard::{EXACT, SHORT_INTERVAL, same_ledger};
+use crate::support::profile::assert_complete;
 use crate::support::run::Target;
 use crate::support::{fixture, ocaml};
 
@@ -28,6 +29,22 @@ fn emulated(program: &Path) -> Target {
     let preload = format!("LD_PRELOAD={}", told("LIFETRACE_AARCH64_LIBRARY").display());
     let words = [UNHEARD, EMULATOR, &["-E", &preload, program.to_str().unwrap()]].concat();
     Target::new(&words)
+}
+
+fn check_totals(target: &Target) {
+    check_totals_by(target, [EXACT, SHORT_INTERVAL]);
+}
+
+/// As for other programs, but that `record` says that `env` has become the emulator.
+fn check_totals_by(target: &Target, options: [&[&str]; 2]) {
+    let bare = target.bare();
+    let recordings = options.map(|options| target.record(options));
+    for recording in &recordings {
+        let outcome = &recording.outcome;
+        assert_eq!((outcome.code, &outcome.stdout), (bare.code, &bare.stdout), "{outcome:?}");
+        recording.traces().iter().for_each(|trace| assert_complete(trace));
+    }
+    same_ledger(&bare, &recordings[0]);
 }
 
 fn check(name: &str, arguments: &[&str]) {

@@ -203,8 +203,10 @@ fn shortcomings(outcome: &Outcome) -> Vec<String> {
 /// Where programs have executed others that are not traced. A build may do that a thousand times.
 fn executions(sessions: &[SessionReport]) -> Vec<String> {
     let is_one = |notice: &Notice| matches!(notice, Notice::Became { .. });
+    // A launcher of which nothing was sampled has done what it is there for.
     let notices = sessions
         .iter()
+        .filter(|session| session.samples > 0 || session.end != SessionEnd::Exec)
         .flat_map(|session| session.notices.iter().map(move |notice| (session, notice)));
     let mut told: Vec<String> = notices
         .filter(|(_, notice)| is_one(notice))
