@@ -35,16 +35,23 @@ fn check_totals(target: &Target) {
     check_totals_by(target, [EXACT, SHORT_INTERVAL]);
 }
 
-/// As for other programs, but that `record` says that `env` has become the emulator.
+/// As for other programs, but that `record` says that `env` has become the emulator, and nothing else.
 fn check_totals_by(target: &Target, options: [&[&str]; 2]) {
     let bare = target.bare();
     let recordings = options.map(|options| target.record(options));
     for recording in &recordings {
         let outcome = &recording.outcome;
         assert_eq!((outcome.code, &outcome.stdout), (bare.code, &bare.stdout), "{outcome:?}");
+        assert_eq!(without_the_emulator(&outcome.stderr_text()), bare.stderr_text(), "{outcome:?}");
         recording.traces().iter().for_each(|trace| assert_complete(trace));
     }
     same_ledger(&bare, &recordings[0]);
+}
+
+fn without_the_emulator(said: &str) -> String {
+    let is_of_emulator =
+        |line: &&str| line.contains(": env executed ") && line.contains("qemu-aarch64");
+    said.split_inclusive('\n').filter(|line| !is_of_emulator(line)).collect()
 }
 
 fn check(name: &str, arguments: &[&str]) {
