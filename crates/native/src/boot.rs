@@ -42,6 +42,13 @@ pub(crate) fn remember(free: Free, realloc: Realloc, usable_size: UsableSize) {
     REAL_USABLE_SIZE.store(usable_size as *mut c_void, Ordering::Relaxed);
 }
 
+/// As [`Next::replace`].
+pub(crate) fn replace(by: &mut impl FnMut(*mut c_void) -> *mut c_void) {
+    for place in [&REAL_FREE, &REAL_REALLOC, &REAL_USABLE_SIZE] {
+        place.store(by(place.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+}
+
 /// # Safety
 /// Callable as C's; the same holds for all functions here.
 pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {

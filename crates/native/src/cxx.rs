@@ -119,8 +119,10 @@ macro_rules! operators_new {
             $(pub(super) static $name: Operator = Operator::new($symbol);)*
         }
 
-        /// Finds out which operators go through malloc. To be called once, when the next malloc is known.
+        /// Finds out which operators are heard without. To be called when the next malloc is known, and again
+        /// when more is heard.
         pub fn resolve() {
+            BYPASS.store(false, Ordering::Relaxed);
             $(
                 $(let $argument: $kind = $trial;)*
                 let new = |next: *mut c_void| {

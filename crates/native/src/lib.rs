@@ -34,7 +34,7 @@
 //! the unwinder or the next allocator is at work; every wait is bounded.
 //!
 //! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `executable`, `families/*`, `interpose`, `jemalloc/*`,
-//! `live/{mod,filter}`, `modules/*`, `next`, `patch/{island,mod}`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
+//! `live/{mod,filter}`, `modules/*`, `next`, `patch/{island,mod,quiet}`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
 
 #![no_std]
 #![cfg_attr(test, allow(clippy::undocumented_unsafe_blocks, reason = "tests own what they touch"))]

@@ -40,6 +40,18 @@ macro_rules! table {
                 }
             )*
 
+            /// Puts what `by` says in place of each function. To be called while the process has a single
+            /// thread.
+            pub(crate) fn replace(
+                &self,
+                by: &mut impl FnMut(*mut core::ffi::c_void) -> *mut core::ffi::c_void,
+            ) {
+                for place in [$(&self.$field),*] {
+                    let old = place.load(core::sync::atomic::Ordering::Relaxed);
+                    place.store(by(old), core::sync::atomic::Ordering::Relaxed);
+                }
+            }
+
             /// Looks all functions up. Those that nobody defines keep their stand-in.
             fn look_up(&self) {
                 $({

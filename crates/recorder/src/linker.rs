@@ -4,13 +4,13 @@
 //! The kernel takes the linker for the program: it is what `/proc/<pid>/exe` leads to, and it stands
 //! first among the arguments. What it runs is its first argument that is no option.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::exports::Elf;
-use crate::process::{mapped_code, open_regular};
+use crate::process::{mapped_files, open_regular};
 
 /// What no other file exports: the state of glibc's dynamic linker.
 const STATE: &str = "_rtld_global";
@@ -52,22 +52,15 @@ pub(crate) fn program<S: AsRef<[u8]>>(arguments: &[S]) -> Option<usize> {
 /// The file that a linker has loaded for `word` as the program of the process in `directory` (of
 /// `/proc`), and its path as the process sees it.
 pub(crate) fn loaded(directory: &Path, word: &[u8]) -> Option<(PathBuf, File)> {
-    let maps = fs::read(directory.join("maps")).ok()?;
-    let root = directory.join("root");
-    let open = |path: &Path| open_regular(&root.join(path.strip_prefix("/").unwrap_or(path)));
     let named = named(directory, Path::new(std::ffi::OsStr::from_bytes(word)));
     let named = named.and_then(|file| identity(&file));
-    let mut paths = mapped_code(&maps);
-    paths.dedup();
-    paths.into_iter().find_map(|path| {
-        let file = open(path)?;
-        // A program named without a folder is looked for among the libraries.
-        let is_it = match named {
-            Some(named) => identity(&file) == Some(named),
-            None => path.file_name().is_some_and(|name| name.as_bytes() == word),
-        };
-        is_it.then(|| (path.to_owned(), file))
-    })
+    // A program named without a folder is looked for among the libraries.
+    let is_it = |path: &Path, file: &File| match named {
+        Some(named) => identity(file) == Some(named),
+        None => path.file_name().is_some_and(|name| name.as_bytes() == word),
+    };
+    let files = mapped_files(directory).into_iter().map(|(mapped, file)| (mapped.path, file));
+    files.into_iter().find(|(path, file)| is_it(path, file))
 }
 
 /// The file of this name, seen from where the process is.
@@ -106,11 +99,10 @@ mod tests {
     #[test]
     fn a_linker_is_no_other_file() {
         let ours = PathBuf::from("/proc/self");
-        let maps = fs::read(ours.join("maps")).unwrap();
-        let linkers: Vec<_> = mapped_code(&maps)
+        let linkers: Vec<_> = mapped_files(&ours)
             .into_iter()
-            .filter(|path| is_linker(&File::open(path).unwrap()))
-            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .filter(|(_, file)| is_linker(file))
+            .map(|(it, _)| it.path.file_name().unwrap().to_string_lossy().into_owned())
             .collect();
         assert!(!linkers.is_empty() && linkers.iter().all(|name| name.starts_with("ld-")));
     }

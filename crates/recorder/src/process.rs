@@ -64,13 +64,12 @@ impl ProcessImage {
 
     /// The files of which code is mapped now, but for deleted ones.
     pub(crate) fn libraries(&self) -> Vec<File> {
-        let directory = PathBuf::from(format!("/proc/{}", self.pid.as_raw_nonzero()));
-        let root = directory.join("root");
-        let maps = fs::read(directory.join("maps")).unwrap_or_default();
-        let mut names = mapped_code(&maps);
-        names.dedup();
-        let path = |name: &Path| root.join(name.strip_prefix("/").unwrap_or(name));
-        names.into_iter().filter_map(|name| open_regular(&path(name))).collect()
+        self.mapped_code().into_iter().map(|(_, file)| file).collect()
+    }
+
+    /// As [`libraries`](Self::libraries), and where the first code of each is.
+    pub(crate) fn mapped_code(&self) -> Vec<(MappedCode, File)> {
+        mapped_files(Path::new(&format!("/proc/{}", self.pid.as_raw_nonzero())))
     }
 
     /// The arguments joined by spaces, quoted where a shell would need it.
@@ -80,16 +79,40 @@ impl ProcessImage {
     }
 }
 
-/// The files of `/proc/<pid>/maps` that are mapped to be executed.
-pub(crate) fn mapped_code(maps: &[u8]) -> Vec<&Path> {
+/// Code of a file, where a process has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MappedCode {
+    pub(crate) path: PathBuf,
+    pub(crate) start: u64,
+    /// Where it begins in the file, in bytes.
+    pub(crate) offset: u64,
+}
+
+/// The files that a process (a folder of `/proc`) has mapped to be executed, and where the first code of each is.
+pub(crate) fn mapped_files(process: &Path) -> Vec<(MappedCode, File)> {
+    let root = process.join("root");
+    let maps = fs::read(process.join("maps")).unwrap_or_default();
+    let mut mapped = mapped_code(&maps);
+    mapped.dedup_by(|next, first| next.path == first.path);
+    let path = |name: &Path| root.join(name.strip_prefix("/").unwrap_or(name));
+    let opened = |it: MappedCode| open_regular(&path(&it.path)).map(|file| (it, file));
+    mapped.into_iter().filter_map(opened).collect()
+}
+
+/// What `/proc/<pid>/maps` says of files that are mapped to be executed.
+fn mapped_code(maps: &[u8]) -> Vec<MappedCode> {
     maps.split(|&byte| byte == b'\n').filter_map(code).collect()
 }
 
 /// The file of a line of `/proc/<pid>/maps`, if it is mapped there to be executed.
-fn code(line: &[u8]) -> Option<&Path> {
+fn code(line: &[u8]) -> Option<MappedCode> {
     let (fields, path) = line.split_at(line.iter().position(|&byte| byte == b'/')?);
-    let access = fields.split(|&byte| byte == b' ').nth(1)?;
-    access.contains(&b'x').then(|| Path::new(OsStr::from_bytes(path)))
+    let mut fields = str::from_utf8(fields).ok()?.split(' ');
+    let (range, access, offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    let (start, offset) = (number(range.split('-').next()?)?, number(offset)?);
+    let path = PathBuf::from(OsStr::from_bytes(path));
+    access.contains('x').then_some(MappedCode { path, start, offset })
 }
 
 /// Opening a device or a pipe could do anything.
@@ -178,9 +201,9 @@ mod tests {
 
         let line = |access: &str, path: &str| {
             code(format!("7f00-7f10 {access} 00001000 fd:01 1234    {path}").as_bytes())
-                .map(Path::to_owned)
         };
-        assert_eq!(line("r-xp", "/lib/a b.so"), Some("/lib/a b.so".into()));
+        let expected = MappedCode { path: "/lib/a b.so".into(), start: 0x7f00, offset: 0x1000 };
+        assert_eq!(line("r-xp", "/lib/a b.so"), Some(expected));
         assert_eq!(line("r--p", "/lib/a.so"), None);
         assert_eq!(line("r-xp", "[vdso]"), None);
         assert_eq!(code(b""), None);

@@ -15,8 +15,8 @@ const RUST: [&str; 2] = ["with_mimalloc", "with_jemalloc"];
 /// The notice of an allocator that is not heard.
 const UNHEARD: &str = "brings an allocator of its own";
 
-/// An archive of Debian's, if it is installed; CI must have it.
-fn archive(name: &str) -> Option<std::path::PathBuf> {
+/// An archive or a library of Debian's, if it is installed; CI must have it.
+fn installed(name: &str) -> Option<std::path::PathBuf> {
     let path = Path::new("/usr/lib/x86_64-linux-gnu").join(name);
     if path.exists() {
         return Some(path);
@@ -62,7 +62,7 @@ fn a_stripped_program_that_defines_malloc() {
 
 #[test]
 fn jemalloc_linked_statically() {
-    let Some(archive) = archive("libjemalloc.a") else { return };
+    let Some(archive) = installed("libjemalloc.a") else { return };
     check(&fixture::c_with_archive("realloc", "realloc-jemalloc", &archive), &[], 1);
     check(&fixture::c_with_archive("cross_thread_free", "crossing-jemalloc", &archive), &[], 1);
     check(&fixture::c_with_archive("fork", "fork-jemalloc", &archive), &[], 5);
@@ -72,12 +72,53 @@ fn jemalloc_linked_statically() {
 
 #[test]
 fn tcmalloc_linked_statically() {
-    let Some(archive) = archive("libtcmalloc_minimal.a") else { return };
+    let Some(archive) = installed("libtcmalloc_minimal.a") else { return };
     check(&fixture::c_with_archive("realloc", "realloc-tcmalloc", &archive), &[], 1);
     check(&fixture::c_with_archive("cross_thread_free", "crossing-tcmalloc", &archive), &[], 1);
     check(&fixture::c_with_archive("fork", "fork-tcmalloc", &archive), &[], 5);
     check(&fixture::cpp_with_archive("operators", "operators-tcmalloc", &archive), &[], 1);
     check(&fixture::cpp_with_archive("exceptions", "exceptions-tcmalloc", &archive), &[], 1);
+}
+
+const NAMED: [(&str, &str); 2] = [("mi_", "libmimalloc.so.2"), ("tc_", "libtcmalloc_minimal.so.4")];
+
+/// Two traces each: there is a forked child.
+#[test]
+fn functions_of_libraries_by_other_names() {
+    for (prefix, library) in NAMED {
+        let Some(library) = installed(library) else { return };
+        check(&fixture::c_by_other_names(prefix, &library, &[]), &[], 2);
+    }
+    let pool = fixture::c_library("pool");
+    check(&fixture::c_by_other_names("je_", &pool, &["-DALONE"]), &[], 2);
+}
+
+/// Operators are not counted twice where the library has them, which is patched.
+#[test]
+fn operators_of_libraries_that_are_called_by_other_names() {
+    for (prefix, library) in NAMED {
+        let Some(library) = installed(library) else { return };
+        let function = format!("{prefix}malloc");
+        check(&fixture::cpp_that_wants("exceptions", &function, &library), &[], 1);
+        // mimalloc's own nothrow operators do not align, bare as recorded.
+        if prefix == "tc_" {
+            check(&fixture::cpp_that_wants("operators", &function, &library), &[], 1);
+        }
+    }
+}
+
+/// A function that cannot be patched, and a heap of the program's own.
+#[test]
+fn functions_of_libraries_that_are_not_heard() {
+    let Some(library) = installed("libmimalloc.so.2") else { return };
+    for wanted in ["-Wl,-u,mi_cfree", "-Wl,-u,mi_heap_malloc"] {
+        let program = fixture::c_by_other_names("mi_", &library, &[wanted]);
+        let target = Target::new(&[&program]);
+        let (bare, recording) = (target.bare(), target.record(EXACT));
+        let outcome = &recording.outcome;
+        assert_eq!((outcome.code, &outcome.stdout), (bare.code, &bare.stdout), "{outcome:?}");
+        assert!(outcome.stderr_text().contains(UNHEARD), "{outcome:?}");
+    }
 }
 
 /// 50 MiB at the default interval: within five standard deviations.

@@ -18,8 +18,10 @@ const fn slot(shape: Shape, index: usize) -> &'static Slot {
 
 /// The hooks of a shape, by slot.
 macro_rules! by_slot {
-    ($hook:ident: $($index:literal)*) => { [$($hook::<$index> as Function),*] };
+    ($hook:ident: $($index:literal)*) => { [$($hook::<$index> as $crate::families::Function),*] };
 }
+
+pub(crate) use by_slot;
 
 macro_rules! first_eight {
     ($hook:ident) => { by_slot!($hook: 0 1 2 3 4 5 6 7) };

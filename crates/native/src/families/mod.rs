@@ -1,4 +1,4 @@
-//! Hears the functions of an allocator that the program has in itself. \[UNSAFE\]
+//! Hears the functions of allocators that are called past malloc and free. \[UNSAFE\]
 //!
 //! Each patched function has a *slot*, which says where its first instructions have gone, and a hook that is
 //! compiled for this slot. Slots are given once, while the process has a single thread, and never change.
@@ -11,7 +11,7 @@
 //! An operator new that throws must not leave a mark behind: its block is counted when it is there, unless the
 //! countdown has moved meanwhile.
 
-mod hooks;
+pub(crate) mod hooks;
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

@@ -18,7 +18,7 @@
 
 mod absent;
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use lifetrace_agent::sampler::{WORD, footprint, words};
 use lifetrace_agent::tls;
@@ -66,6 +66,11 @@ impl Wish {
 /// Looks the next definitions up.
 pub(crate) fn resolve() {
     NEXT.look_up();
+}
+
+/// As [`Next::replace`](crate::next::Next::replace).
+pub(crate) fn replace(by: &mut impl FnMut(*mut c_void) -> *mut c_void) {
+    NEXT.replace(by);
 }
 
 /// # Safety

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use lifetrace_agent::sys;
 use lifetrace_transport::patch::{JUMP, MOST_MOVED, Patch};
 
-use super::Slots;
+use crate::families::Slot;
 
 /// What a function takes: the way to its hook, and its first instructions.
 const PLOT: usize = 16 + MOST_MOVED;
@@ -46,7 +46,7 @@ impl Island {
 
     /// Fills it, and returns the jumps that the functions are to begin with; `None` if something is out of
     /// reach, and then the island is gone.
-    pub(super) fn build(&self, list: &[Patch], slots: &Slots) -> Option<Vec<[u8; JUMP]>> {
+    pub(super) fn build(&self, list: &[Patch], slots: &[&'static Slot]) -> Option<Vec<[u8; JUMP]>> {
         let plots = list.iter().zip(slots).enumerate();
         let jumps = plots.map(|(index, (patch, slot))| {
             let place = self.plot(index);

@@ -1,4 +1,4 @@
-//! Functions of the program's that become jumps to hooks. \[UNSAFE\]
+//! Functions of the program's and of its libraries that become jumps to hooks. \[UNSAFE\]
 //!
 //! The recorder has worked out what is to be written where. Nothing is taken on trust that can be checked:
 //! a list is applied as a whole, if every function of it is code of the program's, is as the recorder has seen
@@ -9,17 +9,26 @@
 //! ```
 
 mod island;
+mod quiet;
 
+use core::ffi::c_void;
 use core::ops::Range;
 
 use alloc::vec::Vec;
 use lifetrace_agent::code;
+use lifetrace_agent::loader;
 use lifetrace_agent::session::Session;
-use lifetrace_transport::patch::{MOST_PATCHES, Patch};
+use lifetrace_transport::patch::{MOST_PATCHES, Patch, Shape};
 
-use crate::families::{self, Slot};
-use crate::modules;
+use crate::families;
+use crate::{boot, jemalloc, modules, next};
 use island::Island;
+
+/// The instructions that mark where indirect branches may lead to, which stay in front of a patch.
+const MARK: u64 = 4;
+
+/// Functions that are closer than this share an island, in bytes.
+const REACH: u64 = 1 << 30;
 
 /// What has become of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,20 +49,53 @@ pub fn apply(session: &Session) -> Outcome {
     }
     let list = (0..count.min(MOST_PATCHES)).map_while(|index| session.patch(index));
     let list: Vec<Patch> = list.collect();
-    let is_applied = list.len() == count && apply_all(&list).is_some();
-    if is_applied { Outcome::Applied } else { Outcome::Refused }
+    match if list.len() == count { apply_all(&list) } else { None } {
+        Some(copies) => {
+            go_past(&list, &copies);
+            Outcome::Applied
+        }
+        None => Outcome::Refused,
+    }
 }
 
-/// `None`: nothing has been changed.
-fn apply_all(list: &[Patch]) -> Option<()> {
+/// What we count ourselves, as the program calls malloc by that name, goes on past the hooks.
+fn go_past(list: &[Patch], copies: &[usize]) {
+    let mut past = |function| unheard(function, list, copies);
+    next::NEXT.replace(&mut past);
+    jemalloc::replace(&mut past);
+    boot::replace(&mut past);
+}
+
+/// A function that does the same as this one, of which nothing is counted.
+fn unheard(function: *mut c_void, list: &[Patch], copies: &[usize]) -> *mut c_void {
+    let distance = |it: &Patch| it.address.wrapping_sub(function as u64);
+    let patched = list.iter().zip(copies).find(|(it, _)| matches!(distance(it), 0 | MARK));
+    if let Some((patch, &copy)) = patched {
+        let is_alone = patch.shape == Shape::Free || !patch.nests;
+        return if is_alone { copy as *mut c_void } else { quiet::of(copy as *mut c_void) };
+    }
+    let image = loader::bias_at(function as u64);
+    // It may be built on functions that are patched.
+    let is_akin = list.iter().any(|it| loader::bias_at(it.address) == image);
+    if image.is_some() && is_akin { quiet::of(function) } else { function }
+}
+
+/// Returns where the moved instructions of each are. `None`: nothing has been changed.
+fn apply_all(list: &[Patch]) -> Option<Vec<usize>> {
     if !list.iter().all(is_as_expected) || overlap(list) {
         return None;
     }
-    let slots = families::assign(list)?;
-    let island = Island::near(list)?;
-    let jumps = island.build(list, &slots)?;
-    for (patch, (slot, copy)) in list.iter().zip(slots.iter().zip(island.copies())) {
-        slot.lead_to(copy, patch.usable_size as usize);
+    let mut slots = &families::assign(list)?[..];
+    let (mut jumps, mut copies) = (Vec::new(), Vec::new());
+    for near in list.chunk_by(|a, b| a.address.abs_diff(b.address) < REACH) {
+        let (own, others) = slots.split_at(near.len());
+        slots = others;
+        let island = Island::near(near)?;
+        jumps.extend(island.build(near, own)?);
+        copies.extend(island.copies());
+        for (patch, (slot, copy)) in near.iter().zip(own.iter().zip(island.copies())) {
+            slot.lead_to(copy, patch.usable_size as usize);
+        }
     }
     for (done, (patch, jump)) in list.iter().zip(&jumps).enumerate() {
         // SAFETY: code of the program's, as has been checked; the only thread is here.
@@ -62,7 +104,7 @@ fn apply_all(list: &[Patch]) -> Option<()> {
             return None;
         }
     }
-    Some(())
+    Some(copies)
 }
 
 fn take_back(patch: &Patch) {
@@ -92,9 +134,6 @@ fn overlap(list: &[Patch]) -> bool {
     all.sort_unstable_by_key(|bytes| bytes.start);
     all.windows(2).any(|pair| pair[0].end > pair[1].start)
 }
-
-/// For the hooks of a patch: where they go on.
-pub(crate) type Slots = Vec<&'static Slot>;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

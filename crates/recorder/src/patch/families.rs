@@ -26,9 +26,10 @@ pub(super) struct Known {
 }
 
 /// Before the names of C's functions and jemalloc's; the first is of a program that defines malloc.
-const PREFIXES: [&str; 4] = ["", "_rjem_", "je_", "tc_"];
+const PREFIXES: [&str; 3] = ["", "_rjem_", "je_"];
 
-const MIMALLOC: u8 = PREFIXES.len() as u8;
+const TCMALLOC: u8 = PREFIXES.len() as u8;
+const MIMALLOC: u8 = TCMALLOC + 1;
 const RPMALLOC: u8 = MIMALLOC + 1;
 
 /// How many allocators are told apart.
@@ -37,6 +38,18 @@ pub(super) const FAMILIES: usize = RPMALLOC as usize + 1;
 /// Whether functions of this family are also what programs call wrappers of the C library's.
 pub(super) fn may_wrap(family: usize) -> bool {
     matches!(PREFIXES.get(family), Some(&"" | &"je_"))
+}
+
+/// Whether a function with this name gives or takes blocks, and is not C's or C++'s but of one allocator.
+pub(super) fn is_of_one_allocator(name: &[u8]) -> bool {
+    let is_hooked = |known: Known| matches!(known.role, Role::Hooked(_));
+    !name.starts_with(b"_Z") && find(name).is_some_and(|it| !it.is_common && is_hooked(it))
+}
+
+/// Whether a function with this name gives blocks out of a heap that the program makes itself, which are not
+/// heard.
+pub(super) fn is_of_own_heap(name: &[u8]) -> bool {
+    name.starts_with(b"mi_heap_") && name.windows(5).any(|part| part == b"alloc")
 }
 
 /// C's, and jemalloc's.
@@ -63,7 +76,7 @@ const C: &[(&str, Role)] = &[
 ];
 
 /// tcmalloc's operators under its own names, without the prefix.
-const TCMALLOC: &[(&str, Role)] = &[
+const TC: &[(&str, Role)] = &[
     ("new", Role::Hooked(New)),
     ("newarray", Role::Hooked(New)),
     ("new_nothrow", Role::Hooked(Allocate)),
@@ -123,6 +136,7 @@ const MI: &[(&str, Role)] = &[
     ("mallocn", Role::Hooked(AllocateArray)),
     ("calloc", Role::Hooked(AllocateArray)),
     ("calloc_aligned", Role::Hooked(AllocateArray)),
+    ("calloc_aligned_at", Role::Hooked(AllocateArray)),
     ("realloc", Role::Hooked(Reallocate)),
     ("reallocf", Role::Hooked(Reallocate)),
     ("rezalloc", Role::Hooked(Reallocate)),
@@ -185,18 +199,18 @@ pub(super) fn find(name: &[u8]) -> Option<Known> {
     if let Some(rest) = name.strip_prefix("mi_") {
         return role(MI, rest).map(|role| known(MIMALLOC, role, false));
     }
+    if let Some(rest) = name.strip_prefix("tc_") {
+        return role(C, rest).or(role(TC, rest)).map(|role| known(TCMALLOC, role, false));
+    }
     if let Some(role) = name.strip_prefix("rp").and_then(|rest| role(RP, rest)) {
         return Some(known(RPMALLOC, role, false));
     }
     if let Some(role) = role(OPERATORS, name) {
         return Some(known(0, role, false));
     }
-    PREFIXES.into_iter().zip(0_u8..PREFIXES.len() as u8).rev().find_map(|(prefix, family)| {
-        let rest = name.strip_prefix(prefix)?;
-        let own = if prefix == "tc_" { role(TCMALLOC, rest) } else { None };
-        let role = role(C, rest).or(own)?;
-        // tcmalloc's functions go by both kinds of names.
-        Some(known(if prefix == "tc_" { 0 } else { family }, role, prefix.is_empty()))
+    PREFIXES.into_iter().zip(0..TCMALLOC).rev().find_map(|(prefix, family)| {
+        let role = role(C, name.strip_prefix(prefix)?)?;
+        Some(known(family, role, prefix.is_empty()))
     })
 }
 
@@ -217,12 +231,24 @@ mod tests {
     fn names_of_allocators() {
         check("malloc", Some((0, Role::Hooked(Allocate))));
         check("_ZdlPvm", Some((0, Role::Hooked(Free))));
-        check("tc_newarray", Some((0, Role::Hooked(New))));
+        check("tc_newarray", Some((TCMALLOC, Role::Hooked(New))));
         check("_rjem_sdallocx", Some((1, Role::Hooked(Free))));
         check("je_realloc", Some((2, Role::Hooked(Reallocate))));
         check("mi_zalloc_aligned", Some((MIMALLOC, Role::Hooked(Allocate))));
         check("mi_usable_size", Some((MIMALLOC, Role::UsableSize)));
         check("rpfree", Some((RPMALLOC, Role::Hooked(Free))));
+    }
+
+    #[test]
+    fn names_of_one_allocator() {
+        for name in ["tc_malloc", "mi_free", "je_realloc", "rpmalloc", "_rjem_calloc"] {
+            assert!(is_of_one_allocator(name.as_bytes()), "{name}");
+        }
+        for name in ["malloc", "mallocx", "_Znwm", "_ZdlPv", "mi_usable_size", "tc_mallinfo"] {
+            assert!(!is_of_one_allocator(name.as_bytes()), "{name}");
+        }
+        assert!(is_of_own_heap(b"mi_heap_malloc") && is_of_own_heap(b"mi_heap_recalloc"));
+        assert!(!is_of_own_heap(b"mi_heap_new") && !is_of_own_heap(b"mi_malloc"));
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! The allocator in an object file: which of its functions are to be patched, and how.
 //!
-//! It is heard as a whole or not at all: a block that is freed by a function that is not heard would look
-//! like a leak. What does nothing without calling another function of the allocator may be left out, as it is
-//! heard by way of that.
+//! A program's is heard as a whole or not at all: a block that is freed by a function that is not heard would
+//! look like a leak. What does nothing without calling another function of the allocator may be left out, as it
+//! is heard by way of that. Of a library's, what nobody calls may be left out.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 
 use lifetrace_transport::patch::{MOST_ORIGINAL, MOST_PATCHES, Patch, Shape};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::families::{self, FAMILIES, Role, may_wrap};
 use super::mover::{self, Function};
-use super::symbols::{Image, Symbol, each_function};
+use super::symbols::{Code, Image, Names, Symbol, each_function, slots};
 
 /// Functions are looked at so far, in bytes; longer ones are not moved, as they may jump anywhere.
 const LONGEST: usize = 64 << 10;
@@ -25,17 +25,26 @@ const MOST_FOLLOWED: usize = 64;
 pub(super) struct Found {
     /// Addresses as they are in the file.
     pub(super) patches: Vec<Patch>,
-    /// An allocator, not all of which can be patched.
-    pub(super) is_stuck: bool,
+    /// Functions of an allocator that cannot be patched, by all their names.
+    pub(super) stuck: Names,
     /// All that it brings may be built on the C library's, which is heard. The agent finds that out by trying.
     pub(super) may_wrap: bool,
     /// Where the program begins.
     pub(super) entry: u64,
+    pub(super) code: Vec<Code>,
+}
+
+impl Found {
+    /// Whether it has an allocator, not all of which can be patched.
+    pub(super) fn is_stuck(&self) -> bool {
+        !self.stuck.is_empty()
+    }
 }
 
 /// A function of an allocator, with all its names.
 #[derive(Clone, Debug)]
 struct Candidate {
+    names: Names,
     families: [bool; FAMILIES],
     shape: Shape,
 }
@@ -47,6 +56,8 @@ struct Functions {
     usable_size: [u64; FAMILIES],
     /// Where functions begin, in order.
     starts: Vec<u64>,
+    /// Words of memory that lead to functions of the file, when it has been loaded.
+    slots: FxHashMap<u64, u64>,
     sizes: BTreeMap<u64, u64>,
     /// The file defines C's own.
     has_malloc: bool,
@@ -56,21 +67,13 @@ pub(super) fn find(file: &File) -> Found {
     let Some(image) = Image::open(file) else { return Found::default() };
     let functions = Functions::of(file);
     let heard: Vec<usize> = (0..FAMILIES).filter(|&family| functions.has(family)).collect();
-    let wraps = heard.iter().all(|&family| may_wrap(family));
-    let mut found = Found { entry: image.entry, may_wrap: wraps, ..Found::default() };
-    if !cfg!(target_arch = "x86_64") {
-        return Found { is_stuck: !heard.is_empty(), ..found };
-    }
-    let planned = Planner { file, image: &image, functions: &functions }.patches(&heard);
-    match planned {
-        Some(patches) if has_room(&patches) => found.patches = patches,
-        _ => found.is_stuck = true,
-    }
-    found
+    let may_wrap = heard.iter().all(|&family| may_wrap(family));
+    let (patches, stuck) = Planner { file, image: &image, functions: &functions }.patches(&heard);
+    Found { patches, stuck, may_wrap, entry: image.entry, code: image.code }
 }
 
 /// Whether the agent has a hook for each.
-fn has_room(patches: &[Patch]) -> bool {
+pub(super) fn has_room(patches: &[Patch]) -> bool {
     let count = |shape| patches.iter().filter(|patch| patch.shape == shape).count();
     patches.len() <= MOST_PATCHES && Shape::ALL.iter().all(|&it| count(it) <= it.slots())
 }
@@ -87,6 +90,7 @@ impl Functions {
             let size = functions.sizes.entry(symbol.address).or_default();
             *size = symbol.size.max(*size);
         });
+        functions.slots = slots(file);
         functions.starts.sort_unstable();
         functions.starts.dedup();
         functions
@@ -105,9 +109,10 @@ impl Functions {
                 return;
             }
         };
-        let blank = Candidate { families: [false; FAMILIES], shape };
+        let blank = Candidate { names: Names::default(), families: [false; FAMILIES], shape };
         let candidate = self.candidates.entry(symbol.address).or_insert(blank);
         candidate.families[usize::from(known.family)] = true;
+        candidate.names.insert(name.into());
     }
 
     /// Whether the file has this allocator. One that gives no blocks, or takes none back, is none; but a
@@ -127,6 +132,14 @@ impl Functions {
     }
 }
 
+/// How a function is heard.
+enum Way {
+    Patched(Box<Patch>),
+    /// It does nothing without another one that is heard.
+    ByAnother,
+    Stuck,
+}
+
 struct Planner<'a> {
     file: &'a File,
     image: &'a Image,
@@ -134,18 +147,31 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// For all functions of these families; `None` if one has to be patched and can't be.
-    fn patches(&self, families: &[usize]) -> Option<Vec<Patch>> {
-        let is_heard = |it: &Candidate| families.iter().any(|&family| it.families[family]);
-        let heard = self.functions.candidates.iter().filter(|(_, it)| is_heard(it));
-        let planned: Option<Vec<_>> = heard.map(|(&at, it)| self.planned(at, it)).collect();
-        let patches: Vec<Patch> = planned?.into_iter().flatten().collect();
+    /// For all functions of these families, and the names of those that have to be patched and can't be.
+    fn patches(&self, families: &[usize]) -> (Vec<Patch>, Names) {
+        let is_heard = |it: &&Candidate| families.iter().any(|&family| it.families[family]);
+        let (mut patches, mut stuck) = (Vec::new(), Names::default());
+        for (&address, candidate) in &self.functions.candidates {
+            if is_heard(&candidate) {
+                match self.planned(address, candidate) {
+                    Way::Patched(patch) => patches.push(*patch),
+                    Way::ByAnother => {}
+                    Way::Stuck => stuck.extend(candidate.names.iter().cloned()),
+                }
+            }
+        }
         let has = |is_free| patches.iter().any(|it| (it.shape == Shape::Free) == is_free);
-        (families.is_empty() || has(true) && has(false)).then_some(patches)
+        if families.is_empty() || has(true) && has(false) && has_room(&patches) {
+            return (patches, stuck);
+        }
+        let heard = self.functions.candidates.values().filter(is_heard);
+        (Vec::new(), heard.flat_map(|it| it.names.iter().cloned()).collect())
     }
 
-    /// `Some(None)` if it is heard without.
-    fn planned(&self, address: u64, candidate: &Candidate) -> Option<Option<Patch>> {
+    fn planned(&self, address: u64, candidate: &Candidate) -> Way {
+        if !cfg!(target_arch = "x86_64") {
+            return Way::Stuck;
+        }
         let code = self.code(address);
         let function = self.function(address, &code);
         let frees = candidate.shape == Shape::Free;
@@ -154,14 +180,15 @@ impl Planner<'_> {
         let patch = mover::patch(function).ok();
         let patch = patch.filter(|patch| is_whole && self.is_alone(address, patch));
         let Some(patch) = patch else {
-            let known = |callee| self.functions.candidates.get(&callee).is_some_and(is_akin);
-            return mover::always_calls(function, known).then_some(None);
+            let known = |callee| self.candidate(self.behind_stub(callee)).is_some_and(is_akin);
+            let is_heard = mover::always_calls(function, known);
+            return if is_heard { Way::ByAnother } else { Way::Stuck };
         };
         let families = || (0..FAMILIES).filter(|&family| candidate.families[family]);
-        let nests = families().any(may_wrap) || self.reaches(address, is_akin);
+        let nests = families().all(may_wrap) || self.reaches(address, is_akin);
         let mut sizes = families().map(|family| self.functions.usable_size[family]);
         let usable_size = sizes.find(|&address| address != 0).unwrap_or(0);
-        Some(Some(Patch { usable_size, shape: candidate.shape, nests, ..patch }))
+        Way::Patched(Box::new(Patch { usable_size, shape: candidate.shape, nests, ..patch }))
     }
 
     /// Whether no function begins among the bytes that are overwritten.
@@ -181,8 +208,8 @@ impl Planner<'_> {
             }
             let code = self.code(at);
             for callee in mover::callees(self.function(at, &code)) {
-                if callee != address && self.functions.candidates.get(&callee).is_some_and(&wanted)
-                {
+                let callee = self.behind_stub(callee);
+                if callee != address && self.candidate(callee).is_some_and(&wanted) {
                     return true;
                 }
                 waiting.push(callee);
@@ -191,9 +218,20 @@ impl Planner<'_> {
         false
     }
 
+    fn candidate(&self, address: u64) -> Option<&Candidate> {
+        self.functions.candidates.get(&address)
+    }
+
+    /// The function of this file that is called by way of a jump through memory, as libraries call what another
+    /// one might replace; else what is at the address.
+    fn behind_stub(&self, address: u64) -> u64 {
+        let slot = mover::stub(address, &self.image.read(self.file, address, MOST_ORIGINAL));
+        slot.and_then(|slot| self.functions.slots.get(&slot)).copied().unwrap_or(address)
+    }
+
     /// The function, and padding behind it.
     fn code(&self, address: u64) -> Vec<u8> {
-        self.image.code(self.file, address, self.functions.length(address) + MOST_ORIGINAL)
+        self.image.read(self.file, address, self.functions.length(address) + MOST_ORIGINAL)
     }
 
     fn function<'c>(&self, address: u64, code: &'c [u8]) -> Function<'c> {

@@ -1,14 +1,18 @@
-//! Allocators that programs have in themselves, such as a Rust program's mimalloc or a malloc of its own:
-//! how they can be heard, found out while the process's agent waits.
+//! Allocators that are called by names of their own, such as a Rust program's mimalloc, a malloc that the
+//! program defines, or a library's `tc_malloc`: how they can be heard, found out while the process's agent
+//! waits.
 //!
 //! ```text
 //! symbols ─ families ─> found ─ mover ─> patches in the file ─ place ─> patches in the process
+//!                  └──> imports: which libraries are asked at all
 //! ```
 //!
-//! What cannot be heard is told: then the trace says nothing of how much memory lives.
+//! A library is only patched if something that is loaded wants its functions by such names; malloc and free
+//! are heard without. What cannot be heard is told: then the trace says nothing of how much memory lives.
 
 mod families;
 mod found;
+mod imports;
 mod mover;
 mod place;
 mod symbols;
@@ -16,30 +20,33 @@ mod symbols;
 mod tests;
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lifetrace_transport::patch::{Fixup, Patch};
 use rustc_hash::FxHashMap;
 
 use self::found::Found;
+use self::imports::Imports;
+use self::symbols::Names;
 use crate::ocaml::{Identity, identity, mentions_any};
-use crate::process::ProcessImage;
+use crate::process::{MappedCode, ProcessImage};
 
-/// Programs that are remembered.
-const MOST_KNOWN: usize = 1 << 10;
+/// Files that are remembered.
+const MOST_KNOWN: usize = 1 << 12;
 
-/// What is known of programs' allocators.
+/// What is known of files' allocators.
 #[derive(Debug, Default)]
-pub(crate) struct Allocators(Mutex<FxHashMap<Identity, Known>>);
+pub(crate) struct Allocators(Mutex<FxHashMap<Identity, Arc<Known>>>);
 
-#[derive(Clone, Debug)]
+/// What has been asked of a file.
+#[derive(Debug, Default)]
 struct Known {
-    found: Arc<Found>,
-    /// `None` before anybody has asked.
-    is_hidden: Option<bool>,
+    found: OnceLock<Found>,
+    imports: OnceLock<Imports>,
+    is_hidden: OnceLock<bool>,
 }
 
-/// How a process's own allocator is heard.
+/// How a process's own allocators are heard.
 #[derive(Debug, Default)]
 pub(crate) struct Patches {
     /// With the addresses of the process.
@@ -48,65 +55,118 @@ pub(crate) struct Patches {
     pub(crate) is_unheard: bool,
 }
 
+/// A file of which a process has code.
+struct Library {
+    mapped: MappedCode,
+    file: File,
+    known: Arc<Known>,
+}
+
 impl Allocators {
     /// For a process that has just begun; its agent waits.
     pub(crate) fn patches(&self, process: &ProcessImage) -> Patches {
+        let is_here = cfg!(target_arch = "x86_64") && place::has_one_thread(process.pid);
+        let program = self.of_program(process);
+        let libraries = self.of_libraries(process);
+        let is_unheard = program.is_unheard || libraries.is_unheard;
+        let list = [program.list, libraries.list].concat();
+        if list.is_empty() || is_here && found::has_room(&list) {
+            return Patches { list, is_unheard };
+        }
+        Patches { list: Vec::new(), is_unheard: true }
+    }
+
+    fn of_program(&self, process: &ProcessImage) -> Patches {
         let Some(program) = &process.executable_file else { return Patches::default() };
-        let found = self.known(program).found;
-        if found.is_stuck || found.patches.is_empty() {
+        let known = self.known(program);
+        let found = known.found(program);
+        if found.is_stuck() || found.patches.is_empty() {
             return Patches { list: Vec::new(), is_unheard: found.is_told() };
         }
-        let bias = place::bias(process.pid, found.entry);
-        let is_here = cfg!(target_arch = "x86_64") && place::has_one_thread(process.pid);
-        match bias.filter(|_| is_here) {
-            Some(bias) => {
-                let list = found.patches.iter().map(|patch| shifted(patch, bias)).collect();
-                Patches { list, is_unheard: false }
+        found.at(place::program_bias(process.pid, found.entry))
+    }
+
+    /// Those of libraries that something else wants by their own names.
+    fn of_libraries(&self, process: &ProcessImage) -> Patches {
+        let program = process.executable_file.as_ref().and_then(identity);
+        let libraries = self.libraries(process);
+        let imports = || libraries.iter().map(Library::imports);
+        let wanted: Names = imports().flat_map(|it| &it.wanted).cloned().collect();
+        let wants_own_heap = imports().any(|it| it.wants_own_heap);
+        let mut patches = Patches { list: Vec::new(), is_unheard: wants_own_heap };
+        for library in libraries.iter().filter(|it| identity(&it.file) != program) {
+            if !library.imports().offered.is_disjoint(&wanted) {
+                let heard = library.patches(&wanted);
+                patches.list.extend(heard.list);
+                patches.is_unheard |= heard.is_unheard;
             }
-            None => Patches { list: Vec::new(), is_unheard: true },
         }
+        patches
+    }
+
+    fn libraries(&self, process: &ProcessImage) -> Vec<Library> {
+        let library = |(mapped, file)| Library { mapped, known: self.known(&file), file };
+        process.mapped_code().into_iter().map(library).collect()
     }
 
     /// Whether a program has an allocator of which it does not tell. May take some milliseconds.
     pub(crate) fn is_hidden(&self, program: &File) -> bool {
         let known = self.known(program);
-        if known.found.is_told() || !known.found.patches.is_empty() {
-            return false;
-        }
-        known.is_hidden.unwrap_or_else(|| {
-            let is_hidden = mentions_any(program, &families::MARKS);
-            self.keep(program, &Known { is_hidden: Some(is_hidden), ..known });
-            is_hidden
-        })
+        let found = known.found(program);
+        !found.is_told()
+            && found.patches.is_empty()
+            && *known.is_hidden.get_or_init(|| mentions_any(program, &families::MARKS))
     }
 
-    fn known(&self, program: &File) -> Known {
-        let known = identity(program).and_then(|key| self.table().get(&key).cloned());
-        known.unwrap_or_else(|| {
-            let known = Known { found: Arc::new(found::find(program)), is_hidden: None };
-            self.keep(program, &known);
-            known
-        })
-    }
-
-    fn keep(&self, program: &File, known: &Known) {
-        let Some(key) = identity(program) else { return };
+    fn known(&self, file: &File) -> Arc<Known> {
+        let Some(key) = identity(file) else { return Arc::default() };
         let mut table = self.table();
         if table.len() >= MOST_KNOWN {
             table.clear();
         }
-        table.insert(key, known.clone());
+        Arc::clone(table.entry(key).or_default())
     }
 
-    fn table(&self) -> MutexGuard<'_, FxHashMap<Identity, Known>> {
+    fn table(&self) -> MutexGuard<'_, FxHashMap<Identity, Arc<Known>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn found(&self, file: &File) -> &Found {
+        self.found.get_or_init(|| found::find(file))
+    }
+
+    fn imports(&self, file: &File) -> &Imports {
+        self.imports.get_or_init(|| Imports::of(file))
+    }
+}
+
+impl Library {
+    fn imports(&self) -> &Imports {
+        self.known.imports(&self.file)
+    }
+
+    /// All of its functions that can be patched, unless one that is wanted can't be.
+    fn patches(&self, wanted: &Names) -> Patches {
+        let found = self.known.found(&self.file);
+        if found.patches.is_empty() || !found.stuck.is_disjoint(wanted) {
+            return Patches { list: Vec::new(), is_unheard: true };
+        }
+        found.at(place::library_bias(&found.code, &self.mapped))
     }
 }
 
 impl Found {
     /// Whether it surely has an allocator that cannot be heard.
     fn is_told(&self) -> bool {
-        self.is_stuck && !self.may_wrap
+        self.is_stuck() && !self.may_wrap
+    }
+
+    /// In a process that has the file there, if it is known where.
+    fn at(&self, bias: Option<u64>) -> Patches {
+        let list = bias.map(|bias| self.patches.iter().map(|it| shifted(it, bias)).collect());
+        Patches { is_unheard: list.is_none(), list: list.unwrap_or_default() }
     }
 }
 

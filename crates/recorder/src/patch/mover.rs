@@ -87,6 +87,15 @@ pub(super) fn always_calls(function: Function<'_>, known: impl Fn(u64) -> bool) 
     false
 }
 
+/// The word of memory through which the code at an address jumps, if that is all it does.
+pub(super) fn stub(address: u64, code: &[u8]) -> Option<u64> {
+    let kept = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
+    let first = address + kept as u64;
+    let it = Decoder::with_ip(64, &code[kept..], first, DecoderOptions::NONE).decode();
+    let is_jump = it.flow_control() == FlowControl::IndirectBranch && it.is_ip_rel_memory_operand();
+    is_jump.then(|| it.ip_rel_memory_address())
+}
+
 /// Where the branches and calls of a function lead that say so.
 fn targets(function: Function<'_>) -> impl Iterator<Item = u64> {
     let code = &function.code[..function.length.min(function.code.len())];

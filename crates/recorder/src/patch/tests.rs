@@ -8,6 +8,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use lifetrace_transport::patch::{JUMP, Patch, Shape};
 
 use super::found::{self, Found};
+use super::imports::Imports;
 use super::mover::{self, Function, Stuck};
 use super::symbols::{Image, each_function};
 
@@ -77,7 +78,7 @@ fn move_all(path: &Path) -> (usize, usize) {
     functions.dedup();
     let (mut done, mut stuck) = (0, 0);
     for (address, size) in functions {
-        let code = image.code(&file, address, size as usize + 24);
+        let code = image.read(&file, address, size as usize + 24);
         let function = Function { address, code: &code, length: (size as usize).min(code.len()) };
         match mover::patch(function) {
             Ok(patch) => {
@@ -159,15 +160,17 @@ fn the_mark_of_tracked_branches_stays() {
 /// Compiles a program, and looks for its allocator.
 fn found(source: &str, arguments: &[&str]) -> Found {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("a.c"), source).unwrap();
-    let status = Command::new("cc")
-        .args(["-o", "a", "a.c", "-O1", "-fno-builtin", "-w"])
-        .args(arguments)
-        .current_dir(directory.path())
-        .status()
-        .unwrap();
-    assert!(status.success());
-    found::find(&File::open(directory.path().join("a")).unwrap())
+    let program = directory.path().join("a");
+    compile(source, &program, arguments);
+    found::find(&File::open(&program).unwrap())
+}
+
+fn compile(source: &str, output: &Path, arguments: &[&str]) {
+    let file = output.with_extension("c");
+    std::fs::write(&file, source).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-fno-builtin", "-w", "-o"]).arg(output).arg(&file).args(arguments);
+    assert!(compiler.status().unwrap().success());
 }
 
 const OWN: &str = "static char pool[1 << 20]; static long used;
@@ -182,7 +185,7 @@ fn a_program_that_defines_malloc() {
     for arguments in [&[][..], &["-no-pie"], &["-fcf-protection=full"]] {
         let found = found(OWN, arguments);
         let of = |shape| found.patches.iter().find(move |it| it.shape == shape);
-        assert!(!found.is_stuck && found.patches.len() == 3, "{arguments:?}: {found:?}");
+        assert!(!found.is_stuck() && found.patches.len() == 3, "{arguments:?}: {found:?}");
         assert!(of(Shape::AllocateArray).unwrap().nests && of(Shape::Allocate).unwrap().nests);
         assert!(of(Shape::Free).is_some());
     }
@@ -195,7 +198,7 @@ fn a_stripped_program_tells_what_it_exports() {
     let hidden = OWN.replace("malloc(", "mi_malloc(").replace("free(", "mi_free(");
     assert_eq!(found(&hidden, &[]).patches.len(), 2);
     let stripped = found(&hidden, &["-s"]);
-    assert!(stripped.patches.is_empty() && !stripped.is_stuck);
+    assert!(stripped.patches.is_empty() && !stripped.is_stuck());
 }
 
 /// What calls another function on one of several ways only has to be heard itself.
@@ -206,12 +209,12 @@ fn what_may_be_built_on_another_is_not_taken_to_be() {
         "return malloc(count * size);",
     );
     let straight = found(&source, &[]);
-    assert!(!straight.is_stuck && straight.patches.len() == 2, "{straight:?}");
+    assert!(!straight.is_stuck() && straight.patches.len() == 2, "{straight:?}");
     let forked = OWN.to_owned()
         + "__asm__(\".globl memalign\\n.type memalign,@function\\n\"
         \"memalign: test %edi,%edi\\njne 1f\\ncall malloc\\n1: ret\\n.size memalign,.-memalign\");";
     let forked = found(&forked, &[]);
-    assert!(forked.is_stuck && forked.patches.is_empty(), "{forked:?}");
+    assert_eq!(forked.stuck, [Box::from(&b"memalign"[..])].into());
 }
 
 #[test]
@@ -220,7 +223,7 @@ fn a_program_without_an_allocator_has_none() {
         static void mi_free(void *block) { free(block); }
         int main(void) { mi_free(malloc(7)); }";
     let found = found(plain, &[]);
-    assert!(found.patches.is_empty() && !found.is_stuck, "{found:?}");
+    assert!(found.patches.is_empty() && !found.is_stuck(), "{found:?}");
 }
 
 /// Half of an allocator would look like one that leaks.
@@ -231,5 +234,44 @@ fn what_cannot_be_heard_as_a_whole_is_not_heard() {
         "    __asm__(\".globl free\\n.type free,@function\\nfree: call xfree\\nret\\n.size free,.-free\"); void free(void *);\n    int main(void) { free(",
     );
     let found = found(&half, &[]);
-    assert!(found.patches.is_empty() && found.is_stuck, "{found:?}");
+    assert!(found.patches.is_empty() && found.is_stuck(), "{found:?}");
+}
+
+/// What others call by their own names; C's names tell nothing.
+#[test]
+fn what_files_want_of_one_another() {
+    let source = OWN.replace("malloc(", "mi_malloc(").replace("free(", "mi_free(")
+        + "void *tc_realloc(void *, unsigned long), *realloc(void *, unsigned long);
+        void *use(void *block) { return tc_realloc(realloc(block, 1), 2); }";
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("a.so");
+    compile(&source, &library, &["-shared", "-fPIC"]);
+    let imports = Imports::of(&File::open(&library).unwrap());
+    let names = |names: &[&str]| names.iter().map(|name| Box::from(name.as_bytes())).collect();
+    assert_eq!(imports.wanted, names(&["tc_realloc"]));
+    assert_eq!(imports.offered, names(&["mi_malloc", "mi_free"]));
+    assert!(!imports.wants_own_heap);
+}
+
+/// In a library each function is called by way of a jump through memory, as another file might have one of that
+/// name.
+#[test]
+fn libraries_call_their_own_functions() {
+    let source = "static char pool[1 << 20]; static long used;
+        void *mi_malloc(unsigned long size) { return pool + __sync_fetch_and_add(&used, size + 16); }
+        void mi_free(void *block) { __sync_fetch_and_add(&used, block != 0); }
+        void *mi_calloc(unsigned long count, unsigned long size) {
+            return size && count > (1 << 30) / size ? 0 : mi_malloc(count * size); }
+        void *mi_zalloc(unsigned long size) { return mi_malloc(size); }
+        __asm__(\".globl mi_memalign\\n.type mi_memalign,@function\\nmi_memalign: push %rsi\\n\"
+        \"pop %rdi\\ncall mi_malloc@PLT\\nret\\n.size mi_memalign,.-mi_memalign\");";
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("a.so");
+    compile(source, &library, &["-shared", "-fPIC", "-O1"]);
+    let found = found::find(&File::open(&library).unwrap());
+    assert!(!found.is_stuck(), "{found:?}");
+    let of = |shape| found.patches.iter().find(move |it| it.shape == shape);
+    // The two that call at once are heard by way of that.
+    assert_eq!(found.patches.len(), 3, "{found:?}");
+    assert!(of(Shape::AllocateArray).unwrap().nests && !of(Shape::Allocate).unwrap().nests);
 }

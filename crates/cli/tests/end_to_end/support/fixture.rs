@@ -77,6 +77,16 @@ pub fn c_with_installed_library(name: &str, library: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[&format!("-l{library}")]))
 }
 
+/// A program in C that calls an allocator of a library by names that begin with `prefix`.
+pub fn c_by_other_names(prefix: &str, library: &Path, options: &[&str]) -> PathBuf {
+    let output = format!("other_names-{prefix}{}", options.concat());
+    compiled("c/other_names.c", &output, |source| {
+        let mut command = gcc(source, &[&format!("-DPREFIX={prefix}"), library.to_str().unwrap()]);
+        command.args(options);
+        command
+    })
+}
+
 /// A program in C that is linked with an archive.
 pub fn c_with_archive(name: &str, output: &str, archive: &Path) -> PathBuf {
     compiled(&format!("c/{name}.c"), output, |source| gcc(source, &with_archive(archive)))
@@ -84,10 +94,19 @@ pub fn c_with_archive(name: &str, output: &str, archive: &Path) -> PathBuf {
 
 /// A program in C++ that is linked with an archive.
 pub fn cpp_with_archive(name: &str, output: &str, archive: &Path) -> PathBuf {
+    cpp_with(name, output, &with_archive(archive))
+}
+
+/// A program in C++ that is linked with a library, and wants this function of it.
+pub fn cpp_that_wants(name: &str, function: &str, library: &Path) -> PathBuf {
+    let (wants, library) = (format!("-Wl,-u,{function}"), library.to_str().unwrap());
+    cpp_with(name, &format!("{name}-{function}"), &[&wants, library])
+}
+
+fn cpp_with(name: &str, output: &str, arguments: &[&str]) -> PathBuf {
     compiled(&format!("cpp/{name}.cpp"), output, |source| {
         let mut command = Command::new("g++");
-        command.arg("-std=c++17").args(FRAME_PER_FUNCTION).arg(source);
-        command.args(with_archive(archive));
+        command.arg("-std=c++17").args(FRAME_PER_FUNCTION).arg(source).args(arguments);
         command
     })
 }
