@@ -18,11 +18,25 @@ use crate::stat::Stat;
 const START: Duration = Duration::from_millis(1);
 const MOST_STARTS: u32 = 50;
 
+/// So often an environment must lack us.
+const LOOKS: u32 = 3;
+
 /// In the vector that the kernel hands to programs: whether the dynamic linker ignores `LD_PRELOAD`.
 const AT_SECURE: u64 = 23;
 
 /// `None` if the program that `pid` runs now is expected to be traced, or is gone as well.
 pub(crate) fn untraced(pid: Pid) -> Option<Notice> {
+    let mut found = look(pid)?;
+    // Its environment ends early for us if it executes yet another program meanwhile.
+    for _ in 1..LOOKS {
+        if matches!(found, Notice::Became { why: Untraced::Environment, .. }) {
+            found = look(pid)?;
+        }
+    }
+    Some(found)
+}
+
+fn look(pid: Pid) -> Option<Notice> {
     wait_for_start(pid);
     let directory = format!("/proc/{}", pid.as_raw_nonzero());
     let directory = Path::new(&directory);
@@ -107,6 +121,20 @@ mod tests {
         assert!(program(became(&[preload])).ends_with("/cat"));
         assert!(program(became(&[socket, ("LD_PRELOAD", "")])).ends_with("/cat"));
         assert_eq!(became(&[("LD_PRELOAD", "/y.so:/x/liblifetrace.so"), socket]), None);
+    }
+
+    /// One program after the other, all of which know us.
+    #[test]
+    fn a_program_that_is_followed_by_another_is_traced() {
+        let script = r#"[ "$1" -gt 0 ] && exec sh -c "$0" "$0" $(($1 - 1))"#;
+        let mut command = Command::new("sh");
+        command.args(["-c", script, script, "300"]).stderr(Stdio::null());
+        let padding = "x".repeat(1 << 16);
+        command.env("A_LONG_ONE", padding).env("LD_PRELOAD", "/x/liblifetrace.so");
+        let mut child = command.env(SOCKET_VARIABLE, "/s").spawn().unwrap();
+        while child.try_wait().unwrap().is_none() {
+            assert_eq!(untraced(Pid::from_child(&child)), None);
+        }
     }
 
     #[test]

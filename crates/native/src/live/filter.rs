@@ -1,9 +1,10 @@
 //! Which addresses may be those of sampled blocks: what every `free` looks at. \[UNSAFE\]
 //!
 //! An array of small counters, one byte each. A sampled block counts in the one that its address is
-//! hashed to, so a zero says for certain that a block is no sample: no lock, no pointer to follow, no look at the block. There are at least sixteen counters to a
-//! sample, so few other blocks meet a counter that is not zero; and no more than that, as they share the
-//! processor's cache with the program.
+//! hashed to, so a zero says for certain that a block is no sample: no lock, no pointer to follow, no look at
+//! the block. There are at least [`SPARSITY`] counters to a sample, so few other blocks meet a counter that is
+//! not zero, each of which costs a look-up; and not many more, as they share the processor's cache with the
+//! program.
 //!
 //! The counters that belong to one [`super::Shard`] are written under its lock, and read by anybody at any
 //! time. One that has reached 255 stays there: all blocks that are hashed to it are looked up from then on.
@@ -15,10 +16,10 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// Counters to a sample, at least.
-pub(super) const SPARSITY: usize = 16;
+pub(super) const SPARSITY: usize = 32;
 
 /// Counters at the start, and at most.
-const FEWEST: u32 = 1 << 10;
+const FEWEST: u32 = 1 << 12;
 const MOST: u32 = 1 << 22;
 
 /// 2^31 divided by the golden ratio, made odd: Knuth's multiplicative hashing. It has to fit the signed
