@@ -9,7 +9,7 @@ use lifetrace_trace::told::{Told, What};
 use crate::account::{Account, Balance, PeakNumber};
 use crate::call_tree::{CallTree, NodeId};
 use crate::callsites::Callsites;
-use crate::estimate::Tally;
+use crate::estimate::{Estimate, Tally};
 use crate::filter::View;
 use crate::history::Block;
 use crate::metric::Metric;
@@ -112,6 +112,11 @@ impl Profile {
             },
             live: totals.live.amount(),
         }
+    }
+
+    /// Bytes that live now.
+    pub fn live_bytes(&self) -> Estimate {
+        self.ledger.totals.live.amount().bytes
     }
 
     /// When most bytes lived, for the first time; the start if none ever did.

@@ -10,6 +10,7 @@ use super::error::{Mistake, ParseError};
 use super::frames::Line;
 use super::parse::Parser;
 use super::term::FramePattern;
+use crate::machinery::Machinery;
 use crate::names::Place;
 
 /// The step of a path that any number of frames may take.
@@ -25,6 +26,8 @@ pub struct View {
     pub collapse_recursion: bool,
     /// Only what is within this path, from its first frame on.
     pub focus: Option<Focus>,
+    /// Which frames are no callsites.
+    pub machinery: Machinery,
 }
 
 impl View {

@@ -15,6 +15,7 @@ mod heap;
 mod json;
 mod page;
 mod place;
+mod resident;
 mod several;
 mod shorten;
 mod subject;

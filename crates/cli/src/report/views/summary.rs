@@ -10,8 +10,9 @@ use crate::cmd::report::Options;
 use crate::human;
 use crate::report::heap::exact_totals;
 use crate::report::page::Page;
+use crate::report::resident::Resident;
 use crate::study::Study;
-use crate::terminal::PLAIN;
+use crate::terminal::{PLAIN, STRONG};
 
 /// Totals and the first callsites.
 pub struct Summary<'a> {
@@ -19,6 +20,7 @@ pub struct Summary<'a> {
     /// Of which peak.
     peak_note: String,
     exact_totals: Option<String>,
+    resident: Option<Resident<'a>>,
     ranking: Ranking<'a>,
 }
 
@@ -26,7 +28,11 @@ impl<'a> Summary<'a> {
     pub fn new(study: &'a Study, options: &Options) -> Self {
         let time = study.summary().peak.time;
         let peak_note = format!("{} after the start", human::duration(time));
-        Self { exact_totals: exact_totals(study), ..Self::noted(study, options, peak_note) }
+        Self {
+            exact_totals: exact_totals(study),
+            resident: Resident::of(study),
+            ..Self::noted(study, options, peak_note)
+        }
     }
 
     /// Of several traces.
@@ -36,7 +42,7 @@ impl<'a> Summary<'a> {
 
     fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
         let ranking = Ranking::new(of, options, options.metric);
-        Self { totals: of.summary(), peak_note, exact_totals: None, ranking }
+        Self { totals: of.summary(), peak_note, exact_totals: None, resident: None, ranking }
     }
 }
 
@@ -44,12 +50,20 @@ impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         totals(&self.totals, &self.peak_note, page);
         self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
+        if let Some(resident) = &self.resident {
+            page.prose("", PLAIN, &resident.explained());
+            resident.growing().iter().for_each(|text| page.prose("", STRONG, text));
+        }
         page.line("");
         self.ranking.text(page);
     }
 
     fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        self.ranking.json()
+        let mut fields = self.ranking.json()?;
+        if let Some(resident) = &self.resident {
+            fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
+        }
+        Ok(fields)
     }
 }
 
