@@ -42,6 +42,7 @@ mod output;
 mod report;
 mod selection;
 mod sieve;
+mod sought;
 mod study;
 mod summary;
 mod terminal;

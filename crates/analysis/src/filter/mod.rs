@@ -22,6 +22,7 @@ mod calendar;
 mod frames;
 mod life;
 mod moment;
+mod near;
 mod parse;
 mod parse_names;
 mod parse_ranges;
@@ -112,6 +113,14 @@ impl Filter {
     /// The terms, in the order in which they were written.
     pub fn terms(&self) -> &[Term] {
         &self.terms
+    }
+
+    /// The frames that it names, wanted or not.
+    pub fn frame_patterns(&self) -> impl Iterator<Item = &FramePattern> {
+        self.terms.iter().filter_map(|term| match &term.claim {
+            Claim::Frame(claim) => Some(&claim.pattern),
+            _ => None,
+        })
     }
 
     /// Whether it lets everything through.

@@ -117,6 +117,11 @@ impl Focus {
         parser.path().map_err(|mistake| parser.error(text, mistake))
     }
 
+    /// The frames of the path, outermost first.
+    pub fn patterns(&self) -> impl Iterator<Item = &FramePattern> {
+        self.stretches.iter().flatten()
+    }
+
     /// The frames that call each other, outermost first; between these may be any number of others.
     pub(crate) fn stretches(&self) -> &[Vec<FramePattern>] {
         &self.stretches

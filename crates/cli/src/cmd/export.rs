@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
-use crate::choice;
 use crate::export::{Format, Metric, Options, PprofTypes};
 use crate::output::Output;
+use crate::sought::Sought;
 use crate::study::Study;
+use crate::{choice, gates};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -40,8 +41,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         bail!("--pprof-types: is about pprof profiles\n  add -F pprof, or leave it out");
     }
     let output = Output::of(format.content(), &output, &trace, force)?;
-    let study = Study::of(&trace, choice.choice()?)?;
+    let choice = choice.choice()?;
+    let mut sought = Sought::of(&choice);
+    let study = Study::of(&trace, choice)?;
+    sought.look(&study.reading);
     let options = Options { metric, pprof_types: pprof_types.unwrap_or_default() };
     output.write(|file| format.write(&study, &options, file))?;
+    gates::conclude_sought(&sought, false);
     Ok(super::conclude(&study.reading.damages))
 }

@@ -17,6 +17,7 @@ use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::{self, Judged};
 use crate::report::{OF_SEVERAL, Report, Several, Sum, ViewName};
+use crate::sought::Sought;
 use crate::study::Study;
 use crate::terminal;
 
@@ -120,15 +121,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let gates = Gates { gates: gates::parse(&args.fail_if)?, is_strict: args.strict };
     let choice = args.choice.choice()?;
     let is_one = args.traces.len() == 1 && !args.per_process;
+    let mut sought = Sought::of(&choice);
     let (damages, judged) = if is_one {
-        let (damages, judged) = write(&args.traces[0], &options, choice, &gates)?;
+        let (damages, judged) = write(&args.traces[0], &options, choice, &gates, &mut sought)?;
         (vec![damages], judged)
     } else {
         refuse_what_has_no_sum(&options, &gates).unwrap_or_else(|misuse| misuse.exit());
-        write_sum(&args.traces, &options, choice, &gates, args.per_process)?
+        write_sum(&args.traces, &options, choice, &gates, args.per_process, &mut sought)?
     };
     let damage = super::worst(damages.iter().map(super::conclude).collect::<Vec<_>>());
-    Ok(super::worst([damage, gates::conclude(&judged)]))
+    let unmet = gates::conclude_sought(&sought, args.strict && !judged.is_empty());
+    Ok(super::worst([damage, gates::conclude(&judged), unmet]))
 }
 
 /// # Errors
@@ -186,7 +189,8 @@ impl Gates {
 /// # Errors
 /// If the trace cannot be opened, or stdout not be written.
 pub fn print(path: &Path, options: &Options) -> anyhow::Result<Option<Damage>> {
-    let (damages, _) = write(path, options, Choice::default(), &Gates::default())?;
+    let (gates, mut sought) = (Gates::default(), Sought::default());
+    let (damages, _) = write(path, options, Choice::default(), &gates, &mut sought)?;
     Ok(damages.into_first())
 }
 
@@ -195,8 +199,10 @@ fn write(
     options: &Options,
     choice: Choice,
     gates: &Gates,
+    sought: &mut Sought,
 ) -> anyhow::Result<(Damages, Vec<Judged>)> {
     let study = Study::of(path, choice)?;
+    sought.look(&study.reading);
     let judged = gates.judge(&study)?;
     let report = Report::new(&study, options)?;
     let text = if options.json { report.json(&judged)? } else { report.text(terminal::width()) };
@@ -212,8 +218,9 @@ fn write_sum(
     choice: Choice,
     gates: &Gates,
     is_per_process: bool,
+    sought: &mut Sought,
 ) -> anyhow::Result<(Vec<Damages>, Vec<Judged>)> {
-    let several = Several::of(paths, choice, options.metric)?;
+    let several = Several::of(paths, choice, options.metric, sought)?;
     let judged = gates.judge_totals(&several.summary(), None);
     let sum = Sum::new(&several, options, is_per_process)?;
     let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };

@@ -21,6 +21,7 @@ use lifetrace_analysis::{Estimate, Metric, Place, Shaped, Sites, Summary};
 use crate::choice::Choice;
 use crate::damages::Damages;
 use crate::gates::{self, Judged};
+use crate::sought::Sought;
 use crate::study::Study;
 
 /// What is compared.
@@ -57,6 +58,8 @@ pub struct Diff {
     rows: Rows,
     /// What was wrong with each trace.
     pub damages: Vec<Damages>,
+    /// The frames that were typed.
+    pub sought: Sought,
 }
 
 enum Rows {
@@ -83,10 +86,11 @@ impl Diff {
         anyhow::ensure!(!before.is_empty(), "there is no trace of before");
         anyhow::ensure!(!after.is_empty(), "there is no trace of after");
         let (mut common, mut damages) = (NameTree::default(), Vec::new());
+        let mut sought = Sought::of(&options.choice);
         let mut side = |paths: &[PathBuf]| {
             let mut side = Side::default();
             for path in paths {
-                damages.push(side.add(path, &options, &mut common)?);
+                damages.push(side.add(path, &options, &mut common, &mut sought)?);
             }
             anyhow::Ok(side)
         };
@@ -102,7 +106,7 @@ impl Diff {
             Some((metric, difference))
         });
         let totals = totals.collect();
-        Ok(Self { options, before, after, totals, rows, damages })
+        Ok(Self { options, before, after, totals, rows, damages, sought })
     }
 
     /// What is found of conditions on the totals.
@@ -127,8 +131,10 @@ impl Side {
         path: &Path,
         options: &Options,
         common: &mut NameTree,
+        sought: &mut Sought,
     ) -> anyhow::Result<Damages> {
         let study = Study::of(path, options.choice.clone())?;
+        sought.look(&study.reading);
         let (reading, metric) = (&study.reading, options.metric);
         let summary = reading.profile.summary();
         let view = &study.choice.view;

@@ -28,6 +28,7 @@ use crate::accounts::Accounts;
 use crate::choice::Choice;
 use crate::cmd::report::Options;
 use crate::damages::Damages;
+use crate::sought::Sought;
 use crate::study::Study;
 use crate::summary::Reading;
 
@@ -69,16 +70,22 @@ pub struct Sum<'a> {
 }
 
 impl Several {
-    /// Reads traces.
+    /// Reads traces, and looks for the frames that are `sought` in them.
     ///
     /// # Errors
     /// If there is none, or one cannot be opened, or is given twice, or its samples mean nothing, or it
     /// does not tell what the filter needs.
-    pub fn of(paths: &[PathBuf], choice: Choice, metric: Metric) -> anyhow::Result<Self> {
+    pub fn of(
+        paths: &[PathBuf],
+        choice: Choice,
+        metric: Metric,
+        sought: &mut Sought,
+    ) -> anyhow::Result<Self> {
         refuse_twins(paths)?;
         let (mut merged, mut processes) = (Merged::default(), Vec::new());
         for path in paths {
             let study = Study::of(path, choice.clone())?;
+            sought.look(&study.reading);
             let process = Process::new(&study.reading, metric)?;
             merged.add(study.tree(), study.names(), study.balances(), &process.summary);
             processes.push(Process { damages: study.reading.damages, ..process });
