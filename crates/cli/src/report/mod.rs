@@ -22,6 +22,7 @@ mod subject;
 mod text;
 mod told;
 mod views;
+mod young;
 
 use crate::cmd::report::Options;
 use crate::study::Study;

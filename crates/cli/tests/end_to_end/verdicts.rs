@@ -82,3 +82,19 @@ fn memory_that_grows_beside_what_is_sampled() {
     assert!(text.contains("The process grows beside what was sampled"), "{text}");
     assert!(text.contains("memory from malloc, which was not sampled"), "{text}");
 }
+
+/// Most of the peak is dead, though nobody knows yet.
+#[test]
+fn garbage_in_the_young_heap_is_no_peak() {
+    let target = Target::new(&[&ocaml::native("young_garbage")]);
+    let recording = target.record(&["--rate", "1e-3", "--seed", "1"]);
+    let trace = recording.traces()[0].to_str().unwrap().to_owned();
+    for view in ["peak", "summary"] {
+        let text = lifetrace_verb(&["report", "--view", view, &trace]).stdout_text();
+        let (_, young) = text.split_once("Of what lived at the peak, ").unwrap();
+        let (share, rest) = young.split_once(" %) is young").unwrap();
+        let share: f64 = share.rsplit('(').next().unwrap().parse().unwrap();
+        // 46.5 of 47.5 MiB.
+        assert!((95.0..99.9).contains(&share), "{share} % {rest}");
+    }
+}

@@ -11,6 +11,7 @@ use crate::human;
 use crate::report::heap::exact_totals;
 use crate::report::page::Page;
 use crate::report::resident::Resident;
+use crate::report::young;
 use crate::study::Study;
 use crate::terminal::{PLAIN, STRONG};
 
@@ -49,6 +50,8 @@ impl<'a> Summary<'a> {
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         totals(&self.totals, &self.peak_note, page);
+        let young = [young::at_peak(&self.totals), young::at_end(&self.totals)];
+        young.iter().flatten().for_each(|text| page.prose("", PLAIN, text));
         self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
         if let Some(resident) = &self.resident {
             page.prose("", PLAIN, &resident.explained());

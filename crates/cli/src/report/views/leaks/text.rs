@@ -12,6 +12,7 @@ use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
 use crate::report::resident::Resident;
 use crate::report::shorten::shorten_function;
+use crate::report::young;
 use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
 
 /// A peak so late in the time of the trace may be the height of a growth that the exit ended.
@@ -27,7 +28,11 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
     let resident = leaks.resident.as_ref();
     let beside = resident.and_then(Resident::growing);
     let explained = resident.map(Resident::explained);
-    let mut sentences = beside.into_iter().chain(verdict(leaks)).chain(explained);
+    let mut sentences = beside
+        .into_iter()
+        .chain(verdict(leaks))
+        .chain(young::at_end(&leaks.summary))
+        .chain(explained);
     page.prose("", STRONG, &sentences.next().unwrap_or_default());
     sentences.for_each(|sentence| page.prose("", PLAIN, &sentence));
     if leaks.verdict() == Verdict::TooShort {
