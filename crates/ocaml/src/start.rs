@@ -175,7 +175,9 @@ fn sample(runtime: &'static Runtime, settings: &Settings) {
     if !prepare_callbacks(runtime, settings) {
         return;
     }
-    memprof::take_over(runtime, settings.managed_rate_per_word);
+    if !memprof::take_over(runtime, settings.managed_rate_per_word) {
+        totals::sampler_allocates();
+    }
     // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
     // it raises nothing; the blocks are static, and made as it expects them.
     unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth()), tracker.tracker()) };

@@ -26,7 +26,7 @@ use lifetrace_transport::message::{
 use rustc_hash::FxHashMap;
 
 use crate::clock::{Anchor, monotonic_now};
-use crate::collections::Collections;
+use crate::collections::{Collections, LastTotals};
 use crate::contexts::Contexts;
 use crate::cuts::Cuts;
 use crate::notice::Notice;
@@ -152,8 +152,12 @@ impl Assembler {
             Body::FrameAddress { frame, address } => self.places.name_address(frame, address),
             Body::Runtime { version } => self.name_runtime(version)?,
             Body::CollectorTotals(totals) => {
+                let is_first = self.collections.are_new();
                 let mut cycles = self.collections.take(&totals);
                 cycles.try_for_each(|cycle| self.fact(message.time, &cycle))?;
+                if is_first {
+                    self.tell_collector()?;
+                }
             }
             Body::Context { frames } => {
                 self.contexts.set(message.thread, frames, &mut self.places);
@@ -246,6 +250,19 @@ impl Assembler {
             self.fact(time, &Fact::Sampler(told))?;
         }
         Ok(self.samplers.of_kind(kind))
+    }
+
+    /// Takes what the agent has left behind of the collector, at the end.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn take_last_totals(
+        &mut self,
+        time: MonotonicNanos,
+        totals: &LastTotals,
+    ) -> io::Result<()> {
+        let mut cycles = self.collections.take_last(totals);
+        cycles.try_for_each(|cycle| self.fact(time, &cycle))
     }
 
     /// Tells the managed heap's figures if they have changed.

@@ -18,6 +18,7 @@ use lifetrace_trace::fact::Exit;
 use lifetrace_trace::ids::Bytes;
 use lifetrace_transport::message::MonotonicNanos;
 
+use crate::collections::LastTotals;
 use crate::losses::Losses;
 use crate::order::Batch;
 use crate::outcome::SessionEnd;
@@ -55,6 +56,8 @@ pub(crate) struct Ending {
     pub(crate) exit: Option<Exit>,
     /// The most resident memory that the process has had, if that is known.
     pub(crate) peak_resident: Option<Bytes>,
+    /// What the agent has left behind of the collector.
+    pub(crate) collector: Option<LastTotals>,
     /// The most memory of its own that it was seen to have, if it was.
     pub(crate) most_anonymous: Option<Bytes>,
 }

@@ -199,6 +199,7 @@ impl Scribe {
                         lost: self.lost,
                         exit: None,
                         peak_resident: None,
+                        collector: None,
                         most_anonymous: None,
                     };
                 }
@@ -325,6 +326,9 @@ impl Scribe {
     }
 
     fn finish(&mut self, ending: &Ending, pid: Pid) {
+        if let Some(totals) = &ending.collector {
+            self.attempt(|trace| trace.take_last_totals(ending.time, totals));
+        }
         self.attempt(Assembler::tell_collector);
         self.attempt(Assembler::tell_unread);
         self.attempt(Assembler::tell_cuts);

@@ -247,6 +247,7 @@ impl Session {
                 lost: self.lost(),
                 exit: self.exit,
                 peak_resident: self.notes.peak(time),
+                collector: self.segment.header().last_words().collector(),
                 most_anonymous: self.notes.most_anonymous(),
             };
             self.send(Work::End(ending));
