@@ -98,6 +98,16 @@ pub fn finish() {
     }
 }
 
+/// The program is about to end without its exit handlers.
+pub fn leave() {
+    totals::keep_last();
+}
+
+/// After all it does not.
+pub fn stay() {
+    totals::keep_behind();
+}
+
 /// Starts the session of this process; in a forked child, where other threads have left things.
 pub(crate) fn begin_session(start: Start) {
     if start.origin() == Origin::Fork {

@@ -131,6 +131,20 @@ pub(crate) fn tell_last() {
     keep(runtime.sums.is_some());
 }
 
+/// Before an end without exit handlers: nothing is sent.
+pub(crate) fn keep_last() {
+    if let Some(runtime) = runtime::get().filter(|runtime| is_readable(runtime)) {
+        keep(runtime.sums.is_some());
+    }
+}
+
+/// That was no end.
+pub(crate) fn keep_behind() {
+    if runtime::get().is_some_and(is_readable) {
+        keep(true);
+    }
+}
+
 /// Whether the counters can be read whatever the runtime has come to.
 fn is_readable(runtime: &Runtime) -> bool {
     runtime.sums.is_some() || runtime.outlives_exit()

@@ -40,8 +40,10 @@ pub struct LastWords {
     turn: AtomicU64,
     /// Those of even and of odd times.
     collector: [[AtomicU64; WORDS]; 2],
-    /// In bytes; 0 before it is told.
+    /// In bytes, each; 0 before it is told.
+    resident: AtomicU64,
     most_resident: AtomicU64,
+    most_before: AtomicU64,
 }
 
 impl LastWords {
@@ -83,19 +85,40 @@ impl LastWords {
         is_whole.then_some(Some((CollectorTotals::of_words(words), standing)))
     }
 
-    /// Keeps the most memory that was resident, in bytes.
-    pub fn keep_most_resident(&self, bytes: u64) {
-        self.most_resident.fetch_max(bytes, Ordering::Relaxed);
+    /// Keeps the resident memory at the end, and the most that it was, in bytes.
+    pub fn keep_resident(&self, now: u64, most: u64) {
+        self.resident.store(now, Ordering::Relaxed);
+        self.most_resident.fetch_max(most, Ordering::Relaxed);
+    }
+
+    /// It was not the end: what was resident is not known any more.
+    pub fn forget_resident(&self) {
+        self.resident.store(0, Ordering::Relaxed);
+    }
+
+    /// What was resident at the end, and the most that it was, if they were kept.
+    pub fn resident(&self) -> Option<(u64, u64)> {
+        Some((told(&self.resident)?, told(&self.most_resident)?))
+    }
+
+    /// Keeps the most resident memory that the process is known to have had before this program, in bytes: in part
+    /// it may be another's.
+    pub fn keep_most_before(&self, bytes: u64) {
+        self.most_before.store(bytes, Ordering::Relaxed);
     }
 
     /// It, if it was kept.
-    pub fn most_resident(&self) -> Option<u64> {
-        Some(self.most_resident.load(Ordering::Relaxed)).filter(|&bytes| bytes > 0)
+    pub fn most_before(&self) -> Option<u64> {
+        told(&self.most_before)
     }
 
     fn place(&self, times: u64) -> &[AtomicU64; WORDS] {
         &self.collector[(times % 2) as usize]
     }
+}
+
+fn told(bytes: &AtomicU64) -> Option<u64> {
+    Some(bytes.load(Ordering::Relaxed)).filter(|&bytes| bytes > 0)
 }
 
 #[cfg(test)]
@@ -133,9 +156,12 @@ mod tests {
     #[test]
     fn the_most_memory() {
         let words = LastWords::default();
-        assert_eq!(words.most_resident(), None);
-        words.keep_most_resident(70);
-        words.keep_most_resident(50);
-        assert_eq!(words.most_resident(), Some(70));
+        assert_eq!((words.resident(), words.most_before()), (None, None));
+        words.keep_resident(40, 70);
+        words.keep_resident(50, 60);
+        words.keep_most_before(30);
+        assert_eq!((words.resident(), words.most_before()), (Some((50, 70)), Some(30)));
+        words.forget_resident();
+        assert_eq!(words.resident(), None);
     }
 }

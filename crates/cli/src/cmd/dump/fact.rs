@@ -88,6 +88,7 @@ fn of_counters(counters: &Counters) -> Line {
         .maybe("major_faults", counters.major_faults)
         .maybe("allocator_in_use_bytes", bytes(counters.allocator_in_use))
         .maybe("allocator_held_bytes", bytes(counters.allocator_held))
+        .maybe("most_resident_bytes", bytes(counters.most_resident))
 }
 
 fn of_collector(collector: &Collector) -> Line {
