@@ -138,6 +138,7 @@ fn add(sum: &mut Summary, other: &Summary) {
     sum.sampling = Sampling::coarser(&sum.sampling, &other.sampling);
     sum.duration = sum.duration.max(other.duration);
     sum.allocated += &other.allocated;
+    sum.outside += &other.outside;
     sum.promoted += &other.promoted;
     sum.peak.amount += &other.peak.amount;
     sum.live += &other.live;
@@ -201,6 +202,7 @@ mod tests {
             collections: 0,
             unmatched: 0,
             allocated,
+            outside: Amount::default(),
             promoted: Amount::default(),
             peak: Peak { amount: allocated, time: Duration::from_secs(1) },
             live: Amount::default(),

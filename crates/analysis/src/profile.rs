@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lifetrace_trace::event::{Event, TraceInfo};
+use lifetrace_trace::event::{Event, Source, TraceInfo};
 use lifetrace_trace::ids::{DomainId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::told::{Told, What};
 
@@ -40,6 +40,8 @@ struct Ledger {
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     allocated: Tally,
+    /// Of it, what is in no collected heap.
+    outside: Tally,
     promoted: Tally,
     live: Tally,
     /// The greatest that `live` has been; its number and time.
@@ -105,6 +107,7 @@ impl Profile {
             collections: counts.collections,
             unmatched: counts.unmatched,
             allocated: totals.allocated.amount(),
+            outside: totals.outside.amount(),
             promoted: totals.promoted.amount(),
             peak: Peak {
                 amount: totals.peak.amount(),
@@ -160,11 +163,17 @@ impl Observer for Ledger {
     fn born(&mut self, block: &Block) {
         let (tally, peak) = (block.tally(), self.totals.peak_number);
         self.account(block.backtrace).allocate(&tally, peak);
+        if block.source == Source::External {
+            self.totals.outside += &tally;
+        }
         self.totals.allocate(&tally, block.born);
     }
 
     fn promoted(&mut self, block: &Block) {
-        self.totals.promoted += &block.tally();
+        // Of memory outside the heap it is the block that stands for it that moves.
+        if block.source != Source::External {
+            self.totals.promoted += &block.tally();
+        }
     }
 
     fn died(&mut self, block: &Block, death: Death) {

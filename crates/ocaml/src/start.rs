@@ -35,6 +35,7 @@ static BEGIN_SESSION: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static ANNOUNCE_MODULE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static STARTED: AtomicBool = AtomicBool::new(false);
 static DEPTH: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HEARS_CUSTOM: AtomicBool = AtomicBool::new(true);
 
 /// `readlink`, as C has it.
 ///
@@ -137,6 +138,11 @@ pub(crate) fn depth() -> usize {
     DEPTH.load(Ordering::Relaxed)
 }
 
+/// Whether memory that custom blocks stand for is to be told. It comes from malloc: where that is heard, it is heard there.
+pub(crate) fn hears_custom() -> bool {
+    HEARS_CUSTOM.load(Ordering::Relaxed)
+}
+
 /// Takes note of what the agent may ask of its library.
 pub(crate) fn host_is(host: Host) {
     BEGIN_SESSION.store(host.begin_session as *mut c_void, Ordering::Relaxed);
@@ -202,6 +208,7 @@ pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings) -> bool 
         return false;
     }
     thunks::C_CALL.store(runtime.c_call as usize, Ordering::Relaxed);
+    HEARS_CUSTOM.store(!settings.sources.has(Sources::NATIVE), Ordering::Relaxed);
     let depth = depth_at(settings.managed_rate_per_word, settings.stack_limit as usize);
     DEPTH.store(depth, Ordering::Relaxed);
     if let Some(mut entered) = callbacks::enter() {

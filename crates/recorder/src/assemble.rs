@@ -23,7 +23,7 @@ use lifetrace_transport::message::{
     BacktraceDelta, Body, MANAGED_FRAME, Manner, Message, Module, MonotonicNanos, SampleId,
     SourceKind,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{Anchor, monotonic_now};
 use crate::collections::{Collections, LastTotals};
@@ -49,6 +49,9 @@ pub(crate) struct Assembler {
     /// Whose backtrace was written last.
     last_stream: Option<Stream>,
     live: FxHashMap<SampleId, AllocationId>,
+    /// Of a managed runtime's live samples, those in no heap of its own: when the block that stands for one is promoted,
+    /// it is not.
+    outside: FxHashSet<SampleId>,
     counts: Counts,
     notices: Vec<Notice>,
     cuts: Cuts,
@@ -93,6 +96,7 @@ impl Assembler {
             contexts: Contexts::default(),
             last_stream: None,
             live: FxHashMap::default(),
+            outside: FxHashSet::default(),
             counts: Counts::default(),
             notices: Vec::new(),
             cuts: Cuts::default(),
@@ -122,13 +126,14 @@ impl Assembler {
             }
             Body::Release { id } => {
                 // Blocks that were inherited over a fork have no birth in this trace.
+                self.outside.remove(&id);
                 if let Some(id) = self.live.remove(&id) {
                     self.counts.events += 1;
                     self.sink.collection(self.anchor.wall(message.time), id)?;
                 }
             }
             Body::Promotion { id } => {
-                if let Some(&id) = self.live.get(&id) {
+                if let Some(&id) = self.live.get(&id).filter(|_| !self.outside.contains(&id)) {
                     self.counts.events += 1;
                     self.sink.promotion(self.anchor.wall(message.time), id)?;
                 }
@@ -346,6 +351,9 @@ impl Assembler {
             stack.codes_mut().pop();
         }
         self.live.insert(block.id, id);
+        if block.source == SourceKind::External {
+            self.outside.insert(block.id);
+        }
         self.counts.samples += 1;
         self.counts.hits = self.counts.hits.saturating_add(block.samples);
         self.counts.events += 1;

@@ -43,13 +43,28 @@ impl<'a> Summary<'a> {
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         totals(&self.totals, &self.peak_note, page);
-        self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
+        if let Some(exact) = &self.exact_totals {
+            page.prose("", PLAIN, exact);
+            self.outside(page);
+        }
         page.line("");
         self.ranking.text(page);
     }
 
     fn json(&self) -> serde_json::Result<Map<String, Value>> {
         self.ranking.json()
+    }
+}
+
+impl Summary<'_> {
+    /// Names the part of what was allocated that a managed runtime does not count.
+    fn outside(&self, page: &mut Page) {
+        let outside = &self.totals.outside;
+        if outside.samples > 0 {
+            let amount = bytes(outside, &self.totals.sampling);
+            let text = format!("Outside the heap that is counted there: {amount} of what was allocated");
+            page.prose("", PLAIN, &text);
+        }
     }
 }
 
