@@ -133,7 +133,7 @@ fn libraries(name: &str) -> &'static str {
         "systhreads" => "threads.posix",
         "lwt_workers" => "lwt.unix",
         "plugin_host" => "dynlink",
-        "exec" | "ending" | "fork" | "own_readlink" | "signals" => "unix",
+        "ends" | "exec" | "ending" | "fork" | "own_readlink" | "signals" => "unix",
         _ => "",
     }
 }
