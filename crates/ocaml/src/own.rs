@@ -20,7 +20,8 @@ pub(crate) fn begin_at(totals: &CollectorTotals) {
 
 /// Without the parent's part.
 pub(crate) fn part_of(totals: &CollectorTotals) -> CollectorTotals {
-    let at_fork = CollectorTotals::of_words(AT_FORK.each_ref().map(|it| it.load(Ordering::Relaxed)));
+    let at_fork =
+        CollectorTotals::of_words(AT_FORK.each_ref().map(|it| it.load(Ordering::Relaxed)));
     let most = MOST_HEAP.fetch_max(totals.heap_words, Ordering::Relaxed).max(totals.heap_words);
     without(totals, &at_fork, most)
 }

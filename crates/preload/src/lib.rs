@@ -11,7 +11,9 @@
 use core::ffi::{c_char, c_int, c_ulong};
 
 use lifetrace_native::arena::Arena;
-use lifetrace_native::{abort, byte_functions, cxx, ends, interpose, jemalloc, modules, sandbox, start};
+use lifetrace_native::{
+    abort, byte_functions, cxx, ends, interpose, jemalloc, modules, sandbox, start,
+};
 use lifetrace_ocaml::start as ocaml;
 
 byte_functions!("");

@@ -11,8 +11,8 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport};
 use crate::plan::Plan;
-use crate::usage::Usage;
 use crate::stat::Stat;
+use crate::usage::Usage;
 
 /// A recording of a build or a server may have millions of processes: more reports than these are not
 /// kept whole, nor more refusals.

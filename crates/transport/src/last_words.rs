@@ -51,9 +51,7 @@ impl LastWords {
     pub fn keep_collector(&self, totals: &CollectorTotals, standing: Standing) {
         let turn = self.turn.load(Ordering::Relaxed);
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-        if turn % 2 != 0
-            || self.turn.compare_exchange(turn, turn + 1, acquire, relaxed).is_err()
-        {
+        if !turn.is_multiple_of(2) || self.turn.compare_exchange(turn, turn + 1, acquire, relaxed).is_err() {
             return;
         }
         let [numbers @ .., last] = self.place(turn / 2 + 1);
@@ -134,7 +132,7 @@ mod tests {
         let words = LastWords::default();
         assert_eq!(words.collector(), None);
         for number in 1..5 {
-            let standing = Standing { is_behind: number % 2 == 0, has_samplers_share: number > 2 };
+            let standing = Standing { is_behind: number == 2, has_samplers_share: number > 2 };
             words.keep_collector(&totals(number), standing);
             assert_eq!(words.collector(), Some((totals(number), standing)));
         }

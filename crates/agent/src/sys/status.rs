@@ -36,7 +36,10 @@ pub fn resident() -> Option<Resident> {
     // SAFETY: writes to the buffer, as far as it reaches.
     let length = unsafe { raw::call(libc::SYS_read, arguments) }.ok()?;
     let text = buffer.get(..length)?;
-    Some(Resident { now: kilobytes(text, b"VmRSS:")? << 10, most: kilobytes(text, b"VmHWM:")? << 10 })
+    Some(Resident {
+        now: kilobytes(text, b"VmRSS:")? << 10,
+        most: kilobytes(text, b"VmHWM:")? << 10,
+    })
 }
 
 /// The most resident memory, in bytes, of whatever this process has been so far: also of programs before this one,

@@ -89,8 +89,8 @@ fn collections_are_counted_from_the_first() {
     let recording = record(&ocaml::native("ends"), "exit");
     let own = &said(&recording)[0];
     let trace = trace_of(&recording, own);
-    let report =
-        lifetrace_verb(&["report", "--view", "gc", "--json", trace.to_str().unwrap()]).stdout_text();
+    let report = lifetrace_verb(&["report", "--view", "gc", "--json", trace.to_str().unwrap()])
+        .stdout_text();
     let page: serde_json::Value = serde_json::from_str(&report).unwrap();
     let collections = page["collections"].as_array().unwrap_or_else(|| panic!("{page}"));
     for (generation, name) in [("minor", "minor_collections"), ("major", "major_collections")] {

@@ -62,7 +62,8 @@ impl Summary<'_> {
         let outside = &self.totals.outside;
         if outside.samples > 0 {
             let amount = bytes(outside, &self.totals.sampling);
-            let text = format!("Outside the heap that is counted there: {amount} of what was allocated");
+            let text =
+                format!("Outside the heap that is counted there: {amount} of what was allocated");
             page.prose("", PLAIN, &text);
         }
     }
