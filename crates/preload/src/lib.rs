@@ -103,11 +103,13 @@ pub unsafe extern "C" fn __readlink_chk(
 /// Who has something to leave before a program ends without its exit handlers.
 const WITNESS: ends::Witness = ends::Witness { leave: ocaml::leave, stay: ocaml::stay };
 
+/// As C's.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
     ends::exit(WITNESS, status)
 }
 
+/// As C's.
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
     ends::exit(WITNESS, status)

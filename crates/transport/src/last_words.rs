@@ -51,7 +51,9 @@ impl LastWords {
     pub fn keep_collector(&self, totals: &CollectorTotals, standing: Standing) {
         let turn = self.turn.load(Ordering::Relaxed);
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-        if !turn.is_multiple_of(2) || self.turn.compare_exchange(turn, turn + 1, acquire, relaxed).is_err() {
+        if !turn.is_multiple_of(2)
+            || self.turn.compare_exchange(turn, turn + 1, acquire, relaxed).is_err()
+        {
             return;
         }
         let [numbers @ .., last] = self.place(turn / 2 + 1);
