@@ -6,6 +6,7 @@
 
 pub mod machine;
 
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use lifetrace_transport::handshake::Origin;
@@ -32,6 +33,9 @@ static LIFE: Life = Life {
     next_sample: AtomicU64::new(0),
     first_sample: AtomicU64::new(0),
 };
+
+/// Who wants to know of a fork, in the child.
+static FORK_LISTENER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The right to start, held by one thread.
 #[derive(Debug)]
@@ -140,9 +144,24 @@ pub fn on_fork_in_child() {
     }
 }
 
+/// Has `listener` called in each forked child of a recorded process, at the fork if libc has made it, else as soon as
+/// the child is found out to be one.
+pub fn listen_to_forks(listener: fn()) {
+    FORK_LISTENER.store(listener as *mut c_void, Ordering::Release);
+}
+
+fn tell_listener() {
+    let listener = FORK_LISTENER.load(Ordering::Acquire);
+    if !listener.is_null() {
+        // SAFETY: `listen_to_forks` stored a function of this type.
+        unsafe { core::mem::transmute::<*mut c_void, fn()>(listener)() };
+    }
+}
+
 /// Lets go of all that is the parent's. Nobody else uses it meanwhile: this is the only thread, or
 /// has claimed the fork.
 fn leave_parent() {
+    tell_listener();
     // Without a session the parent was itself a fork, and one that is followed.
     let session = session::current();
     let follow = session.is_none_or(|it| it.header.settings().follow_children != 0);

@@ -62,7 +62,7 @@ pub fn expect_sandbox() {
 }
 
 /// Whether this process is in a sandbox, or about to enter one.
-pub(crate) fn is_sandbox_expected() -> bool {
+pub fn is_sandbox_expected() -> bool {
     IN_SANDBOX.load(Ordering::Relaxed)
 }
 

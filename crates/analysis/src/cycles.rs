@@ -41,6 +41,11 @@ impl Counter {
         passed
     }
 
+    /// So many have ended by now, the runtime says: the first that is told is not the first there was.
+    pub fn begin_at(&mut self, ended: u64) {
+        self.last.get_or_insert(ended);
+    }
+
     /// Whether there were some that the trace has not told of.
     pub fn is_sparse(&self) -> bool {
         self.is_sparse
@@ -76,6 +81,10 @@ impl Cycles {
             }
             Fact::Cycle(cycle) if cycle.generation == Generation::Major => {
                 self.so_far.major = self.so_far.major.saturating_add(self.major.take(cycle));
+            }
+            Fact::Collector(collector) => {
+                collector.minor_collections.inspect(|&ended| self.minor.begin_at(ended));
+                collector.major_collections.inspect(|&ended| self.major.begin_at(ended));
             }
             _ => {}
         }

@@ -138,6 +138,7 @@ fn add(sum: &mut Summary, other: &Summary) {
     sum.sampling = Sampling::coarser(&sum.sampling, &other.sampling);
     sum.duration = sum.duration.max(other.duration);
     sum.allocated += &other.allocated;
+    sum.outside += &other.outside;
     sum.promoted += &other.promoted;
     sum.peak.amount += &other.peak.amount;
     sum.peak.young += &other.peak.young;
@@ -203,6 +204,7 @@ mod tests {
             collections: 0,
             unmatched: 0,
             allocated,
+            outside: Amount::default(),
             promoted: Amount::default(),
             peak: Peak {
                 amount: allocated,

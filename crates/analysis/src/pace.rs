@@ -102,7 +102,9 @@ pub fn ranges(
 ) -> Vec<(Figure, Range)> {
     let of_process = PROCESS.into_iter().filter_map(|figure| {
         let values = counters.iter().map(|(_, counters)| of_process(figure, counters));
-        Some((figure, Range::of(values)?))
+        let highest = counters.iter().filter_map(|(_, counters)| most_of(figure, counters)).max();
+        let range = Range::of(values)?;
+        Some((figure, Range { highest: range.highest.max(highest.unwrap_or(0)), ..range }))
     });
     let of_heap = HEAP.into_iter().enumerate().filter_map(|(at, figure)| {
         let values = collector.iter().map(|(_, collector)| collector.figures()[at]);
@@ -205,6 +207,11 @@ fn of_process(figure: Figure, counters: &Counters) -> Option<u64> {
     }
 }
 
+/// The highest that a figure was, where somebody has watched all the time.
+fn most_of(figure: Figure, counters: &Counters) -> Option<u64> {
+    counters.most_resident.filter(|_| figure == Figure::Resident).map(|bytes| bytes.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,9 +261,11 @@ mod tests {
     fn figures_that_are_told_have_ranges() {
         let resident = |bytes| Counters { resident: Some(Bytes(bytes)), ..Counters::default() };
         let faults = Counters { major_faults: Some(7), ..Counters::default() };
-        let told = [resident(5), faults, resident(9), resident(6)].map(|it| (Timestamp(0), it));
+        let most = Counters { most_resident: Some(Bytes(12)), ..Counters::default() };
+        let told = [resident(5), faults, resident(9), resident(6), most];
+        let told = told.map(|it| (Timestamp(0), it));
         let expected = [
-            (Figure::Resident, Range { first: 5, highest: 9, last: 6 }),
+            (Figure::Resident, Range { first: 5, highest: 12, last: 6 }),
             (Figure::MajorFaults, Range { first: 7, highest: 7, last: 7 }),
         ];
         assert_eq!(ranges(&told, &[]), expected);

@@ -40,6 +40,8 @@ struct Ledger {
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     allocated: Tally,
+    /// Of it, what is in no collected heap.
+    outside: Tally,
     promoted: Tally,
     live: Tally,
     /// What of it no collection of the young heap has met.
@@ -109,6 +111,7 @@ impl Profile {
             collections: counts.collections,
             unmatched: counts.unmatched,
             allocated: totals.allocated.amount(),
+            outside: totals.outside.amount(),
             promoted: totals.promoted.amount(),
             peak: Peak {
                 amount: totals.peak.amount(),
@@ -171,14 +174,20 @@ impl Observer for Ledger {
     fn born(&mut self, block: &Block) {
         let (tally, peak) = (block.tally(), self.totals.peak_number);
         self.account(block.backtrace).allocate(&tally, peak);
+        if block.source == Source::External {
+            self.totals.outside += &tally;
+        }
         self.totals.allocate(&tally, block);
     }
 
     fn promoted(&mut self, block: &Block) {
-        self.totals.promoted += &block.tally();
         // It is told of as it is after its promotion.
         if block.source == Source::Minor {
             self.totals.young -= &block.tally();
+        }
+        // Of memory outside the heap it is the block that stands for it that moves.
+        if block.source != Source::External {
+            self.totals.promoted += &block.tally();
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Summary {
     pub unmatched: u64,
     /// All that was allocated.
     pub allocated: Amount,
+    /// Of it, what is in no collected heap.
+    pub outside: Amount,
     /// What was promoted to the major heap.
     pub promoted: Amount,
     /// The greatest amount that lived at once.

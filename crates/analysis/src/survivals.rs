@@ -205,7 +205,17 @@ impl Observer for Survivals {
                 }
             }
             Fact::Counters(counters) => self.counters.push((time, *counters)),
-            Fact::Collector(collector) => self.collector.push((time, *collector)),
+            Fact::Collector(collector) => {
+                self.collector.push((time, *collector));
+                let ended = [
+                    collector.minor_collections,
+                    collector.major_collections,
+                    collector.compactions,
+                ];
+                for (series, ended) in self.generations.iter_mut().zip(ended) {
+                    ended.inspect(|&ended| series.counter.begin_at(ended));
+                }
+            }
             _ => {}
         }
     }

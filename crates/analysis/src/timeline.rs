@@ -23,6 +23,8 @@ pub struct Timeline<'s, 'a> {
     live: Tally,
     /// Up to this bin, all have what was live then.
     reached: usize,
+    /// The most that the process is known to have had resident so far.
+    most_resident: Option<Bytes>,
     /// What the bytes of a callsite change by in each bin.
     changes: FxHashMap<SiteId, Vec<Change>>,
 }
@@ -71,6 +73,7 @@ impl<'s, 'a> Timeline<'s, 'a> {
             bins: vec![Bin::default(); bins],
             live: Tally::default(),
             reached: 0,
+            most_resident: None,
             changes: FxHashMap::default(),
         }
     }
@@ -175,7 +178,12 @@ impl Observer for Timeline<'_, '_> {
         self.reach(at);
         let bin = &mut self.bins[at];
         match fact {
-            Fact::Counters(counters) => bin.resident = bin.resident.max(counters.resident),
+            Fact::Counters(counters) => {
+                // What has risen has risen since the last look.
+                let risen = counters.most_resident.filter(|most| Some(*most) > self.most_resident);
+                bin.resident = bin.resident.max(counters.resident).max(risen);
+                self.most_resident = self.most_resident.max(risen);
+            }
             Fact::Collector(heap) => bin.heap_words = bin.heap_words.max(heap.heap_words),
             _ => {}
         }

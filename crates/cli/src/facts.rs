@@ -49,8 +49,8 @@ impl Facts {
                 let sum = self.lost.entry(reason).or_default();
                 *sum = sum.saturating_add(count);
             }
-            Fact::Counters(Counters { resident, .. }) => {
-                self.peak_resident = self.peak_resident.max(resident);
+            Fact::Counters(Counters { resident, most_resident, .. }) => {
+                self.peak_resident = self.peak_resident.max(resident).max(most_resident);
             }
             Fact::Marker(_) => self.markers += 1,
             Fact::Module(module) => drop(self.modules.insert(module.number, module)),

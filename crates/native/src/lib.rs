@@ -33,7 +33,7 @@
 //! No lock of the program's or of the loader's is waited for ([`modules`]), and none of ours is held while
 //! the unwinder or the next allocator is at work; every wait is bounded.
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `executable`, `families/*`, `interpose`, `jemalloc/*`,
+//! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `ends`, `executable`, `families/*`, `interpose`, `jemalloc/*`,
 //! `live/{mod,filter}`, `modules/*`, `next`, `patch/{island,mod,quiet}`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
 
 #![no_std]
@@ -48,6 +48,7 @@ mod blocks;
 pub mod boot;
 pub mod bytes;
 pub mod cxx;
+pub mod ends;
 pub mod executable;
 pub mod families;
 pub mod forks;

@@ -6,7 +6,7 @@
 //! kernel takes no filter from ordinary users. So this function is heard as well, and the child connects
 //! while it may.
 //!
-//! After that the agent makes no system calls but those that an allocator makes (mmap, munmap, madvise),
+//! Nor are `_exit` and `exec` [heard](crate::ends) then. After that the agent makes no system calls but those that an allocator makes (mmap, munmap, madvise),
 //! rt_sigprocmask, to ask whether memory is there, and while it waits for another thread or for the
 //! recorder, sched_yield and nanosleep.
 

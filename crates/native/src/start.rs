@@ -16,7 +16,7 @@ use lifetrace_transport::message::{Body, NoticeKind};
 use crate::next::{NEXT, comes_by_our_malloc};
 use crate::patch::Outcome;
 use crate::unwind::engine;
-use crate::{arena, cxx, executable, forks, live, modules, patch, sandbox};
+use crate::{arena, cxx, ends, executable, forks, live, modules, patch, sandbox};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -40,6 +40,7 @@ pub fn start(start: Start) {
         NEXT.resolve();
         cxx::resolve();
         sandbox::resolve();
+        ends::resolve();
     }
     // A forked child goes by what its parent knew; it may have no environment any more.
     if start.origin() == Origin::Exec && !sys::environment_is_ready() {
@@ -64,6 +65,7 @@ pub fn start(start: Start) {
     if start.origin() == Origin::Exec {
         hear_own_allocator(session);
     }
+    ends::begin(session, start.origin() == Origin::Exec);
     start.finish(true);
     if UNPATCHED.load(Ordering::Relaxed) {
         notice(NoticeKind::OwnAllocator);
@@ -107,6 +109,7 @@ fn malloc_is_heard() -> bool {
 
 /// The library's destructor: the program is in its exit handlers.
 pub fn destructor() {
+    ends::leave_memory();
     if let Entry::Recording(mut entered) = guard::enter() {
         entered.send(Body::Exiting);
     }

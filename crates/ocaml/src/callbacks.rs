@@ -20,9 +20,9 @@ pub(crate) const TRACKER: Announcer = Announcer;
 
 pub(crate) const WORD_BYTES: u64 = 8;
 
-/// `allocation_source`, as the runtime numbers it: 0 is the normal one; custom blocks' is 2, and 5.5 has
-/// a fourth, mapped files'.
+/// `allocation_source`, as the runtime numbers it: 0 is the normal one, and 5.5 has a fourth, mapped files'.
 const DESERIALISED: u64 = 1;
+const CUSTOM: u64 = 2;
 
 pub(crate) extern "C" fn allocated_minor(allocation: Value) -> Value {
     allocated(allocation, SourceKind::Minor)
@@ -59,7 +59,7 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
         let field = |index| allocation.field(index);
         (field(0).number(), field(1).number(), field(2).number(), field(3).fields())
     };
-    if linked::is_own(frames) {
+    if linked::is_own(frames) || (source == CUSTOM && !start::hears_custom()) {
         return NONE;
     }
     if entered.session().header.paused() {

@@ -51,6 +51,7 @@ mod descriptors;
 pub mod linked;
 mod memprof;
 mod names;
+mod own;
 mod patch;
 mod runtime;
 mod stack;

@@ -67,6 +67,7 @@ pub fn prepare(
     start::host_is(host);
     let codes = thunks::of(runtime.version).ok_or(Unable::UnknownRuntime)?;
     let settings = *callbacks::enter().ok_or(Unable::NotNow)?.session().header.settings();
+    totals::sampler_allocates();
     let is_ready = start::prepare_callbacks(runtime, &settings);
     let tracker = tracker(codes).filter(|_| is_ready).ok_or(Unable::NotNow)?;
     Ok(Memprof { tracker: tracker.word(), depth: start::depth() })

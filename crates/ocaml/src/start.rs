@@ -35,6 +35,7 @@ static BEGIN_SESSION: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static ANNOUNCE_MODULE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static STARTED: AtomicBool = AtomicBool::new(false);
 static DEPTH: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HEARS_CUSTOM: AtomicBool = AtomicBool::new(true);
 
 /// `readlink`, as C has it.
 ///
@@ -98,6 +99,16 @@ pub fn finish() {
     }
 }
 
+/// The program is about to end without its exit handlers.
+pub fn leave() {
+    totals::keep_last();
+}
+
+/// After all it does not.
+pub fn stay() {
+    totals::keep_behind();
+}
+
 /// Starts the session of this process; in a forked child, where other threads have left things.
 pub(crate) fn begin_session(start: Start) {
     if start.origin() == Origin::Fork {
@@ -125,6 +136,11 @@ pub(crate) fn announce_module(at: &mut Entered, address: u64) {
 /// The number of frames that the runtime stops at.
 pub(crate) fn depth() -> usize {
     DEPTH.load(Ordering::Relaxed)
+}
+
+/// Whether memory that custom blocks stand for is to be told. It comes from malloc: where that is heard, it is heard there.
+pub(crate) fn hears_custom() -> bool {
+    HEARS_CUSTOM.load(Ordering::Relaxed)
 }
 
 /// Takes note of what the agent may ask of its library.
@@ -175,7 +191,9 @@ fn sample(runtime: &'static Runtime, settings: &Settings) {
     if !prepare_callbacks(runtime, settings) {
         return;
     }
-    memprof::take_over(runtime, settings.managed_rate_per_word);
+    if !memprof::take_over(runtime, settings.managed_rate_per_word) {
+        totals::sampler_allocates();
+    }
     // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
     // it raises nothing; the blocks are static, and made as it expects them.
     unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth()), tracker.tracker()) };
@@ -190,6 +208,7 @@ pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings) -> bool 
         return false;
     }
     thunks::C_CALL.store(runtime.c_call as usize, Ordering::Relaxed);
+    HEARS_CUSTOM.store(!settings.sources.has(Sources::NATIVE), Ordering::Relaxed);
     let depth = depth_at(settings.managed_rate_per_word, settings.stack_limit as usize);
     DEPTH.store(depth, Ordering::Relaxed);
     if let Some(mut entered) = callbacks::enter() {

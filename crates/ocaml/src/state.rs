@@ -19,7 +19,7 @@ use lifetrace_transport::segment::LostReason;
 
 use crate::debug_info::{self, MOST_PLACES, Place};
 use crate::runtime::Runtime;
-use crate::start;
+use crate::{start, totals};
 
 /// See the module.
 #[derive(Debug)]
@@ -93,6 +93,8 @@ fn begin(state: &mut State, at: &mut Entered, runtime: &Runtime) {
     state.session = at.session().number;
     state.layouts.clear();
     at.send(Body::Runtime { version: runtime.version.name().as_bytes() });
+    // What is counted before is no part of this session.
+    at.send(Body::CollectorTotals(totals::now(runtime)));
 }
 
 /// In the only thread of a forked child: whoever held the lock is in the parent.

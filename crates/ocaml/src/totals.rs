@@ -1,17 +1,20 @@
 //! The collector's exact counters. \[UNSAFE\]
 //!
 //! Read at the end of a collection of the minor heap, when they are settled, if the last time was a while
-//! ago; and once more at the program's end. Between two collections the code of the clock leaves the caches,
+//! ago; and once more at the program's end. Each time they are also kept in shared memory, where they outlive a process
+//! that is killed. Between two collections the code of the clock leaves the caches,
 //! so while collections come fast only each eighth asks what time it is.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::sys;
+use lifetrace_transport::last_words::Standing;
 use lifetrace_transport::message::{Body, CollectorTotals};
 
 use crate::runtime::{self, Hook, Runtime};
-use crate::{callbacks, state};
+use crate::{callbacks, own, state};
 
 const PERIOD_NANOS: u64 = 20_000_000;
 
@@ -39,6 +42,9 @@ static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 static FOLLOWED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the runtime's own sampler works for us, and allocates.
+static SAMPLER_ALLOCATES: AtomicBool = AtomicBool::new(false);
+
 /// From now on; the hook, once in place, stays.
 pub(crate) fn follow(runtime: &Runtime) {
     let hook: Hook = match (runtime.version.counters(), runtime.sums) {
@@ -47,12 +53,26 @@ pub(crate) fn follow(runtime: &Runtime) {
         (None, None) => return,
     };
     if !FOLLOWED.swap(true, Ordering::Relaxed) {
+        phase::listen_to_forks(note_fork);
         runtime.hear_minor_collections(hook, &PREVIOUS);
+    }
+}
+
+/// The runtime's sampler allocates for us in the program's heap.
+pub(crate) fn sampler_allocates() {
+    SAMPLER_ALLOCATES.store(true, Ordering::Relaxed);
+}
+
+/// In a forked child.
+fn note_fork() {
+    if let Some(totals) = runtime::get().filter(|it| is_readable(it)).and_then(read_all) {
+        own::begin_at(&totals);
     }
 }
 
 unsafe extern "C" fn minor_collection_ended() {
     call_previous();
+    keep(true);
     tell_if_due();
 }
 
@@ -63,6 +83,7 @@ unsafe extern "C" fn minor_collection_of_domain_ended() {
     if let (Some(sums), 0) = (runtime.sums, runtime.domain()) {
         // SAFETY: called by the runtime at that time, for the first domain, of which there is one.
         unsafe { sums.keep() };
+        keep(true);
         tell_if_due();
     }
 }
@@ -105,8 +126,40 @@ impl Pace {
 
 /// At the program's end.
 pub(crate) fn tell_last() {
-    if runtime::get().is_some_and(|runtime| runtime.sums.is_some() || runtime.outlives_exit()) {
-        tell();
+    let Some(runtime) = runtime::get().filter(|runtime| is_readable(runtime)) else { return };
+    tell();
+    keep(runtime.sums.is_some());
+}
+
+/// Before an end without exit handlers: nothing is sent.
+pub(crate) fn keep_last() {
+    if let Some(runtime) = runtime::get().filter(|runtime| is_readable(runtime)) {
+        keep(runtime.sums.is_some());
+    }
+}
+
+/// That was no end.
+pub(crate) fn keep_behind() {
+    if runtime::get().is_some_and(is_readable) {
+        keep(true);
+    }
+}
+
+/// Whether the counters can be read whatever the runtime has come to.
+fn is_readable(runtime: &Runtime) -> bool {
+    runtime.sums.is_some() || runtime.outlives_exit()
+}
+
+/// Keeps the counters where the recorder finds them when the process is gone.
+fn keep(is_behind: bool) {
+    if phase::current() != Phase::Recording {
+        return;
+    }
+    let (Some(runtime), Some(session)) = (runtime::get(), phase::recording()) else { return };
+    if let Some(totals) = read(runtime) {
+        let has_samplers_share = SAMPLER_ALLOCATES.load(Ordering::Relaxed);
+        let standing = Standing { is_behind, has_samplers_share };
+        session.header.last_words().keep_collector(&totals, standing);
     }
 }
 
@@ -119,7 +172,17 @@ fn tell() {
     entered.send(Body::CollectorTotals(totals));
 }
 
+/// What the collector has counted in this process; zeros before it has counted anything.
+pub(crate) fn now(runtime: &Runtime) -> CollectorTotals {
+    read(runtime).unwrap_or_default()
+}
+
 fn read(runtime: &Runtime) -> Option<CollectorTotals> {
+    read_all(runtime).as_ref().map(own::part_of)
+}
+
+/// The parent's part included, in a forked process.
+fn read_all(runtime: &Runtime) -> Option<CollectorTotals> {
     match runtime.version.counters() {
         Some(counters) => read_state(runtime, counters.first),
         None => runtime.sums?.kept(),

@@ -1,7 +1,7 @@
 //! The shared library that `lifetrace record` loads into targets. \[UNSAFE\]
 //!
 //! All it does is export: the malloc family, jemalloc's functions, the operators of C++, prctl and
-//! readlink under their own names, a constructor and a destructor, and a word for the agents that
+//! readlink, `_exit` and exec under their own names, a constructor and a destructor, and a word for the agents that
 //! programs have linked in. It depends on libc alone, allocates from the
 //! kernel alone, and has no way to unwind or to print.
 
@@ -11,7 +11,9 @@
 use core::ffi::{c_char, c_int, c_ulong};
 
 use lifetrace_native::arena::Arena;
-use lifetrace_native::{abort, byte_functions, cxx, interpose, jemalloc, modules, sandbox, start};
+use lifetrace_native::{
+    abort, byte_functions, cxx, ends, interpose, jemalloc, modules, sandbox, start,
+};
 use lifetrace_ocaml::start as ocaml;
 
 byte_functions!("");
@@ -96,6 +98,42 @@ pub unsafe extern "C" fn __readlink_chk(
 ) -> isize {
     // SAFETY: the caller's contract is the callee's.
     unsafe { ocaml::readlink_checked(HOST, path, to, size, length) }
+}
+
+/// Who has something to leave before a program ends without its exit handlers.
+const WITNESS: ends::Witness = ends::Witness { leave: ocaml::leave, stay: ocaml::stay };
+
+/// As C's.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    ends::exit(WITNESS, status)
+}
+
+/// As C's.
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    ends::exit(WITNESS, status)
+}
+
+macro_rules! export_exec {
+    ($($name:ident($($argument:ident),*);)*) => {$(
+        /// # Safety
+        /// As C's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            file: *const c_char $(, $argument: *const *const c_char)*
+        ) -> c_int {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { ends::$name(WITNESS, file $(, $argument)*) }
+        }
+    )*};
+}
+
+export_exec! {
+    execv(arguments);
+    execvp(arguments);
+    execve(arguments, environment);
+    execvpe(arguments, environment);
 }
 
 /// Asked by the agent that a program has linked in: whether it has nothing to do.

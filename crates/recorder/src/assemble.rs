@@ -23,10 +23,10 @@ use lifetrace_transport::message::{
     BacktraceDelta, Body, MANAGED_FRAME, Manner, Message, Module, MonotonicNanos, SampleId,
     SourceKind,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{Anchor, monotonic_now};
-use crate::collections::Collections;
+use crate::collections::{Collections, LastTotals};
 use crate::contexts::Contexts;
 use crate::cuts::Cuts;
 use crate::notice::Notice;
@@ -49,6 +49,9 @@ pub(crate) struct Assembler {
     /// Whose backtrace was written last.
     last_stream: Option<Stream>,
     live: FxHashMap<SampleId, AllocationId>,
+    /// Of a managed runtime's live samples, those in no heap of its own: when the block that stands for one is promoted,
+    /// it is not.
+    outside: FxHashSet<SampleId>,
     counts: Counts,
     notices: Vec<Notice>,
     cuts: Cuts,
@@ -93,6 +96,7 @@ impl Assembler {
             contexts: Contexts::default(),
             last_stream: None,
             live: FxHashMap::default(),
+            outside: FxHashSet::default(),
             counts: Counts::default(),
             notices: Vec::new(),
             cuts: Cuts::default(),
@@ -122,13 +126,14 @@ impl Assembler {
             }
             Body::Release { id } => {
                 // Blocks that were inherited over a fork have no birth in this trace.
+                self.outside.remove(&id);
                 if let Some(id) = self.live.remove(&id) {
                     self.counts.events += 1;
                     self.sink.collection(self.anchor.wall(message.time), id)?;
                 }
             }
             Body::Promotion { id } => {
-                if let Some(&id) = self.live.get(&id) {
+                if let Some(&id) = self.live.get(&id).filter(|_| !self.outside.contains(&id)) {
                     self.counts.events += 1;
                     self.sink.promotion(self.anchor.wall(message.time), id)?;
                 }
@@ -152,8 +157,12 @@ impl Assembler {
             Body::FrameAddress { frame, address } => self.places.name_address(frame, address),
             Body::Runtime { version } => self.name_runtime(version)?,
             Body::CollectorTotals(totals) => {
+                let is_first = self.collections.are_new();
                 let mut cycles = self.collections.take(&totals);
                 cycles.try_for_each(|cycle| self.fact(message.time, &cycle))?;
+                if is_first {
+                    self.tell_collector()?;
+                }
             }
             Body::Context { frames } => {
                 self.contexts.set(message.thread, frames, &mut self.places);
@@ -248,6 +257,19 @@ impl Assembler {
         Ok(self.samplers.of_kind(kind))
     }
 
+    /// Takes what the agent has left behind of the collector, at the end.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn take_last_totals(
+        &mut self,
+        time: MonotonicNanos,
+        totals: &LastTotals,
+    ) -> io::Result<()> {
+        let mut cycles = self.collections.take_last(totals);
+        cycles.try_for_each(|cycle| self.fact(time, &cycle))
+    }
+
     /// Tells the managed heap's figures if they have changed.
     ///
     /// # Errors
@@ -329,6 +351,9 @@ impl Assembler {
             stack.codes_mut().pop();
         }
         self.live.insert(block.id, id);
+        if block.source == SourceKind::External {
+            self.outside.insert(block.id);
+        }
         self.counts.samples += 1;
         self.counts.hits = self.counts.hits.saturating_add(block.samples);
         self.counts.events += 1;

@@ -2,23 +2,47 @@
 //! and then all figures.
 
 use lifetrace_trace::fact::{Collector, Cycle, Fact, Generation};
+use lifetrace_transport::last_words::Standing;
 use lifetrace_transport::message::CollectorTotals;
+
+/// What an agent has left behind.
+pub(crate) type LastTotals = (CollectorTotals, Standing);
 
 /// Follows one runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Collections {
-    /// `None` before the first; those of a forked process go on from its parent's.
-    last: Option<CollectorTotals>,
+    /// `None` before the first.
+    last: Option<(CollectorTotals, Standing)>,
     /// Whether all of `last` is in the trace.
     is_told: bool,
 }
 
+/// The agent says something of itself at the end of a collection.
+const USUALLY: Standing = Standing { is_behind: true, has_samplers_share: false };
+
 impl Collections {
     /// Takes what the runtime says. Returns a fact for each generation of which cycles have ended.
     pub(crate) fn take(&mut self, totals: &CollectorTotals) -> impl Iterator<Item = Fact> + use<> {
-        let before = self.last.replace(*totals);
-        self.is_told &= before == Some(*totals);
-        let before = before.map(|it| counts(&it)).unwrap_or_default();
+        self.take_as(totals, USUALLY)
+    }
+
+    /// Likewise, of what it has left behind.
+    pub(crate) fn take_last(
+        &mut self,
+        (totals, standing): &LastTotals,
+    ) -> impl Iterator<Item = Fact> + use<> {
+        self.take_as(totals, *standing)
+    }
+
+    fn take_as(
+        &mut self,
+        totals: &CollectorTotals,
+        standing: Standing,
+    ) -> impl Iterator<Item = Fact> + use<> {
+        let before = self.last.replace((*totals, standing));
+        self.is_told &= before == Some((*totals, standing));
+        // The first figures say where counting begins.
+        let before = counts(&before.map_or(*totals, |it| it.0));
         let generations = [Generation::Minor, Generation::Major, Generation::Compaction];
         let changes = generations.into_iter().zip(before).zip(counts(totals));
         changes.filter(|((_, before), now)| now > before).map(|((generation, _), number)| {
@@ -28,18 +52,18 @@ impl Collections {
 
     /// All figures, unless they are those that were told last.
     pub(crate) fn news(&mut self) -> Option<Fact> {
-        let totals = self.last.filter(|_| !self.is_told)?;
+        let (totals, standing) = self.last.filter(|_| !self.is_told)?;
         self.is_told = true;
         Some(Fact::Collector(Collector {
-            minor_words: Some(totals.minor_words),
-            promoted_words: Some(totals.promoted_words),
-            major_words: Some(totals.major_words),
-            minor_collections: Some(totals.minor_collections),
-            major_collections: Some(totals.major_collections),
-            compactions: Some(totals.compactions),
-            heap_words: Some(totals.heap_words),
-            top_heap_words: Some(totals.top_heap_words),
+            is_behind: standing.is_behind,
+            has_samplers_share: standing.has_samplers_share,
+            ..totals.words().map(Some).into()
         }))
+    }
+
+    /// Whether nothing has been told yet.
+    pub(crate) fn are_new(&self) -> bool {
+        self.last.is_none()
     }
 }
 

@@ -30,6 +30,7 @@ use crate::socket::Socket;
 use crate::switch::Switch;
 use crate::symbolizer::Symbolizer;
 use crate::threads;
+use crate::usage::Usage;
 use crate::wakeup::Wakeup;
 
 /// A process that somebody has just started says hello within this time, but on a busy machine.
@@ -245,8 +246,8 @@ impl Collector {
     }
 
     /// Notes how the command has ended, before anybody is told who asks the system.
-    pub(crate) fn command_has_ended(&self, pid: Pid, exit: Exit) {
-        self.progress.command_has_ended(pid, exit);
+    pub(crate) fn command_has_ended(&self, pid: Pid, exit: Exit, usage: Option<Usage>) {
+        self.progress.command_has_ended(pid, exit, usage);
     }
 
     /// Number of traced processes that have not ended.

@@ -33,7 +33,7 @@
 //! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
-//! - `unsafe` is in `shm.rs` and `launch/inherited.rs` alone.
+//! - `unsafe` is in `shm.rs`, `usage.rs` and `launch/inherited.rs` alone.
 
 #![deny(unsafe_code)]
 
@@ -46,6 +46,7 @@ mod container;
 mod contexts;
 mod cuts;
 mod door;
+mod end_memory;
 mod exports;
 #[cfg(test)]
 mod fake;
@@ -96,6 +97,8 @@ mod symbolizer;
 mod threads;
 mod trace_file;
 mod unheard;
+#[allow(unsafe_code)]
+mod usage;
 mod wakeup;
 
 pub use collector::{Collector, CollectorError, CollectorOptions, MOST_FRAMES};

@@ -12,6 +12,7 @@ use rustix::process::{Pid, test_kill_process};
 use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport};
 use crate::plan::Plan;
 use crate::stat::Stat;
+use crate::usage::Usage;
 
 /// A recording of a build or a server may have millions of processes: more reports than these are not
 /// kept whole, nor more refusals.
@@ -41,7 +42,7 @@ struct State {
     refusals: Vec<Refusal>,
     missed: u64,
     stopping: bool,
-    command_end: Option<(Pid, Exit)>,
+    command_end: Option<(Pid, Exit, Option<Usage>)>,
     /// Processes that have executed another program, which is to say hello, and until when.
     expected: Vec<(Pid, Instant)>,
 }
@@ -123,8 +124,8 @@ impl Progress {
     }
 
     /// Notes how the command has ended, before anybody is told who asks the system.
-    pub(crate) fn command_has_ended(&self, pid: Pid, exit: Exit) {
-        self.state().command_end = Some((pid, exit));
+    pub(crate) fn command_has_ended(&self, pid: Pid, exit: Exit, usage: Option<Usage>) {
+        self.state().command_end = Some((pid, exit, usage));
     }
 
     /// Waits until `pid` has no live session; false when that took longer than `patience`.
@@ -219,10 +220,10 @@ impl Seat {
         &self.progress.plan
     }
 
-    /// How a process has ended, if it is the command and has been waited for.
-    pub(crate) fn end_of_command(&self, pid: Pid) -> Option<Exit> {
-        let (command, exit) = self.progress.state().command_end?;
-        (command == pid).then_some(exit)
+    /// How a process has ended, and what it has used, if it is the command and has been waited for.
+    pub(crate) fn end_of_command(&self, pid: Pid) -> Option<(Exit, Option<Usage>)> {
+        let (command, exit, usage) = self.progress.state().command_end?;
+        (command == pid).then_some((exit, usage))
     }
 
     /// The process is to say hello again, unless it has.

@@ -18,6 +18,8 @@ use lifetrace_trace::fact::Exit;
 use lifetrace_trace::ids::Bytes;
 use lifetrace_transport::message::MonotonicNanos;
 
+use crate::collections::LastTotals;
+use crate::end_memory::EndMemory;
 use crate::losses::Losses;
 use crate::order::Batch;
 use crate::outcome::SessionEnd;
@@ -53,8 +55,12 @@ pub(crate) struct Ending {
     pub(crate) lost: Losses,
     /// Of a process that has died, if that is known.
     pub(crate) exit: Option<Exit>,
-    /// The most resident memory that the process has had, if that is known.
+    /// The most resident memory that the process had been seen to have, if it was seen lately.
     pub(crate) peak_resident: Option<Bytes>,
+    /// What is known of its memory at the end, if anybody wants to know.
+    pub(crate) memory: Option<EndMemory>,
+    /// What the agent has left behind of the collector.
+    pub(crate) collector: Option<LastTotals>,
     /// The most memory of its own that it was seen to have, if it was.
     pub(crate) most_anonymous: Option<Bytes>,
 }

@@ -20,6 +20,7 @@ use crate::outcome::{Figures, Outcome};
 use crate::output::OutputError;
 use crate::preload;
 use crate::socket::Socket;
+use crate::usage::Usage;
 use crate::wakeup::Wakeup;
 
 /// What to run, and how to trace it.
@@ -137,7 +138,7 @@ impl Recording {
             (None, Some(signal)) => (CommandEnd::Killed(signal), Exit::Signal(signal)),
             (None, None) => return None,
         };
-        self.control.collector.command_has_ended(self.pid, exit);
+        self.control.collector.command_has_ended(self.pid, exit, Usage::of(self.pid));
         Some(end)
     }
 

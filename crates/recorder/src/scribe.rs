@@ -118,7 +118,10 @@ impl Scribe {
         let mut scribe = Scribe::begin(assignment, seat.plan());
         let mut ending = scribe.follow(inbox, &seat);
         if ending.end == SessionEnd::Died {
-            ending.exit = ending.exit.or_else(|| seat.end_of_command(pid));
+            let of_command = seat.end_of_command(pid);
+            ending.exit = ending.exit.or_else(|| of_command.map(|it| it.0));
+            let usage = || of_command.and_then(|it| it.1);
+            ending.memory = ending.memory.map(|memory| memory.or_usage(usage));
         }
         scribe.finish(&ending, pid);
         if scribe.expects_successor {
@@ -199,6 +202,8 @@ impl Scribe {
                         lost: self.lost,
                         exit: None,
                         peak_resident: None,
+                        memory: None,
+                        collector: None,
                         most_anonymous: None,
                     };
                 }
@@ -325,6 +330,13 @@ impl Scribe {
     }
 
     fn finish(&mut self, ending: &Ending, pid: Pid) {
+        if let Some(totals) = &ending.collector {
+            self.attempt(|trace| trace.take_last_totals(ending.time, totals));
+        }
+        if let Some(counters) = ending.memory.and_then(|memory| memory.counters()) {
+            let fact = Fact::Counters(counters);
+            self.attempt(|trace| trace.fact(ending.time, &fact));
+        }
         self.attempt(Assembler::tell_collector);
         self.attempt(Assembler::tell_unread);
         self.attempt(Assembler::tell_cuts);
@@ -345,7 +357,8 @@ impl Scribe {
         }
         self.report.bytes = self.length.get();
         self.report.end = ending.end;
-        self.report.peak_resident = ending.peak_resident.map(|bytes| bytes.0);
+        let most = ending.memory.and_then(|memory| memory.most_resident());
+        self.report.peak_resident = most.or(ending.peak_resident).map(|bytes| bytes.0);
         self.report.lost = ending.lost.by_reason();
     }
 

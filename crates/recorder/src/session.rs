@@ -12,6 +12,7 @@ use lifetrace_transport::ring::Damaged;
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
+use crate::end_memory::EndMemory;
 use crate::image::Image;
 use crate::losses::Losses;
 use crate::notes::{Note, Notes};
@@ -21,6 +22,7 @@ use crate::outcome::SessionEnd;
 use crate::queue::{Ending, Work, WorkSender};
 use crate::shm::Segment;
 use crate::stat::Stat;
+use crate::usage::Usage;
 
 /// A pass takes no more than this from each ring, in bytes, so that a batch is small beside what may
 /// wait in the queues.
@@ -90,6 +92,7 @@ pub(crate) struct Session {
     /// Whether it was noticed by what has come after.
     has_heard_successor: bool,
     exit: Option<Exit>,
+    usage: Option<Usage>,
     handed_over: bool,
     /// When messages were handed over last.
     last_handover: Instant,
@@ -127,6 +130,7 @@ impl Session {
             ended: None,
             has_heard_successor: false,
             exit: None,
+            usage: None,
             handed_over: false,
             last_handover: Instant::now(),
             gathering: Duration::ZERO,
@@ -154,7 +158,9 @@ impl Session {
     pub(crate) fn close(&mut self, end: SessionEnd) {
         self.stop();
         if self.end.is_none() && end == SessionEnd::Died {
-            self.exit = Stat::read(self.pid).and_then(|stat| stat.exit());
+            let stat = Stat::read(self.pid);
+            self.exit = stat.as_ref().and_then(Stat::exit);
+            self.usage = stat.and_then(|stat| Usage::of_ended(self.pid, &stat));
         }
         self.end.get_or_insert(end);
     }
@@ -247,6 +253,8 @@ impl Session {
                 lost: self.lost(),
                 exit: self.exit,
                 peak_resident: self.notes.peak(time),
+                memory: self.end_memory(),
+                collector: self.segment.header().last_words().collector(),
                 most_anonymous: self.notes.most_anonymous(),
             };
             self.send(Work::End(ending));
@@ -258,6 +266,12 @@ impl Session {
             bytes if bytes < self.segment.ring_bytes() / 8 => Flow::Steady,
             _ => Flow::Torrent,
         }
+    }
+
+    fn end_memory(&self) -> Option<EndMemory> {
+        let words = self.segment.header().last_words();
+        let is_wanted = self.observer.as_ref().is_some_and(ObserverHandle::wants_counters);
+        is_wanted.then(|| EndMemory::new(words, self.usage))
     }
 
     /// Messages older than `before`, or all there are, and what was noted.

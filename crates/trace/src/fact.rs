@@ -55,10 +55,12 @@ pub struct Counters {
     pub allocator_in_use: Option<Bytes>,
     /// What the allocator has asked the system for and not given back.
     pub allocator_held: Option<Bytes>,
+    /// The most resident memory that the program has had so far.
+    pub most_resident: Option<Bytes>,
 }
 
-/// What a managed runtime's collector has counted since the process began, and what its heap holds, at one
-/// moment; `None` where nobody says.
+/// What a managed runtime's collector has counted since the process began (a forked one by its fork), and what its
+/// heap holds, at one moment; `None` where nobody says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collector {
     /// Words allocated in the young heap.
@@ -77,10 +79,14 @@ pub struct Collector {
     pub heap_words: Option<u64>,
     /// The most that it has had.
     pub top_heap_words: Option<u64>,
+    /// They are those of the last collection of the young heap: what came after it is not in them.
+    pub is_behind: bool,
+    /// What the runtime's own sampler has allocated for the recording is in them.
+    pub has_samplers_share: bool,
 }
 
 impl Collector {
-    /// All of them, in the order in which they are told.
+    /// All figures, in the order in which they are told.
     pub fn figures(&self) -> [Option<u64>; 8] {
         [
             self.minor_words,
@@ -109,6 +115,8 @@ impl From<[Option<u64>; 8]> for Collector {
             compactions,
             heap_words,
             top_heap_words,
+            is_behind: false,
+            has_samplers_share: false,
         }
     }
 }

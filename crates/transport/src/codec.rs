@@ -173,7 +173,7 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             (RUNTIME, 0, 0)
         }
         Body::CollectorTotals(totals) => {
-            words_of(&totals).into_iter().for_each(|word| head.word(word));
+            totals.words().into_iter().for_each(|word| head.word(word));
             (COLLECTOR_TOTALS, 0, 0)
         }
         Body::Rate { bits } => {
@@ -337,30 +337,12 @@ impl<'a> Fields<'a> {
     }
 
     fn collector_totals(&mut self) -> Result<CollectorTotals, DecodeError> {
-        Ok(CollectorTotals {
-            minor_words: self.word()?,
-            promoted_words: self.word()?,
-            major_words: self.word()?,
-            minor_collections: self.word()?,
-            major_collections: self.word()?,
-            compactions: self.word()?,
-            heap_words: self.word()?,
-            top_heap_words: self.word()?,
-        })
+        let mut words = [0; 8];
+        for word in &mut words {
+            *word = self.word()?;
+        }
+        Ok(CollectorTotals::of_words(words))
     }
-}
-
-fn words_of(totals: &CollectorTotals) -> [u64; 8] {
-    [
-        totals.minor_words,
-        totals.promoted_words,
-        totals.major_words,
-        totals.minor_collections,
-        totals.major_collections,
-        totals.compactions,
-        totals.heap_words,
-        totals.top_heap_words,
-    ]
 }
 
 fn pair(low: u32, high: u32) -> u64 {

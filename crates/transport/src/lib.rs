@@ -37,6 +37,7 @@
 pub mod codec;
 mod frames;
 pub mod handshake;
+pub mod last_words;
 pub mod memory;
 pub mod message;
 pub mod patch;

@@ -221,7 +221,7 @@ pub struct FrameName<'a> {
     pub file: &'a [u8],
 }
 
-/// Since the start of the process, but for what the heap holds now.
+/// Since the start of the process, which of a forked one is the fork, but for what the heap holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CollectorTotals {
     /// Words allocated in the minor heap.
@@ -240,6 +240,38 @@ pub struct CollectorTotals {
     pub heap_words: u64,
     /// The most that it has had.
     pub top_heap_words: u64,
+}
+
+impl CollectorTotals {
+    /// All of them, in the order in which they are told.
+    pub fn words(&self) -> [u64; 8] {
+        [
+            self.minor_words,
+            self.promoted_words,
+            self.major_words,
+            self.minor_collections,
+            self.major_collections,
+            self.compactions,
+            self.heap_words,
+            self.top_heap_words,
+        ]
+    }
+
+    /// From what [`words`](Self::words) gives.
+    pub fn of_words(words: [u64; 8]) -> CollectorTotals {
+        let [minor_words, promoted_words, major_words, rest @ ..] = words;
+        let [minor_collections, major_collections, compactions, heap_words, top_heap_words] = rest;
+        CollectorTotals {
+            minor_words,
+            promoted_words,
+            major_words,
+            minor_collections,
+            major_collections,
+            compactions,
+            heap_words,
+            top_heap_words,
+        }
+    }
 }
 
 /// A mapped object file.

@@ -9,15 +9,16 @@
 //!
 //! The recorder writes `settings` before it passes the descriptor on; they never change. The
 //! heartbeat and the two switches, `stopped` and `paused`, are the recorder's; the counts of what is
-//! lost are the agent's.
+//! lost and the last words are the agent's.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::last_words::LastWords;
 use crate::patch;
 use crate::ring::RingHeader;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub const PROTOCOL_VERSION: u32 = 10;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -154,6 +155,7 @@ pub struct SegmentHeader {
     stopped: AtomicU32,
     paused: AtomicU32,
     lost: [AtomicU64; LostReason::ALL.len()],
+    last_words: LastWords,
 }
 
 const _: () = assert!(size_of::<SegmentHeader>() <= HEADER_BYTES);
@@ -167,6 +169,7 @@ impl SegmentHeader {
             stopped: AtomicU32::new(0),
             paused: AtomicU32::new(0),
             lost: Default::default(),
+            last_words: LastWords::default(),
         }
     }
 
@@ -210,6 +213,11 @@ impl SegmentHeader {
     /// Counts one lost event.
     pub fn count_lost(&self, reason: LostReason) {
         self.lost[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What the agent leaves behind.
+    pub fn last_words(&self) -> &LastWords {
+        &self.last_words
     }
 
     /// Events lost for `reason` so far.

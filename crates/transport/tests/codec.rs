@@ -124,19 +124,7 @@ impl Owned {
             }
             Kind::Runtime(version) => Body::Runtime { version },
             Kind::CollectorTotals(words) => {
-                let [minor_words, promoted_words, major_words, rest @ ..] = *words;
-                let [minor_collections, major_collections, compactions, rest @ ..] = rest;
-                let [heap_words, top_heap_words] = rest;
-                Body::CollectorTotals(CollectorTotals {
-                    minor_words,
-                    promoted_words,
-                    major_words,
-                    minor_collections,
-                    major_collections,
-                    compactions,
-                    heap_words,
-                    top_heap_words,
-                })
+                Body::CollectorTotals(CollectorTotals::of_words(*words))
             }
         };
         Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }

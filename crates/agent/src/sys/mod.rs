@@ -14,6 +14,7 @@ mod memory;
 mod raw;
 mod socket;
 mod stack;
+mod status;
 pub mod thread;
 
 pub use clock::now;
@@ -28,6 +29,7 @@ pub use memory::{
 };
 pub use socket::{Address, connect, receive, send};
 pub use stack::{is_readable, main_stack, probe, signal_stack, stack_limit, stack_pointer};
+pub use status::{Resident, most_resident_ever, process_id, resident};
 pub use thread::{call_at_thread_end, prepare_thread_ends, sleep_micros, thread_os_id, yield_now};
 
 /// Finds out what is found out once, by an agent that was loaded into the program. To be called at the start.
@@ -105,6 +107,14 @@ fn as_in_c(result: Result<usize, c_int>) -> isize {
             set_errno(error);
             -1
         }
+    }
+}
+
+/// Ends the process as C's `_exit` does.
+pub fn exit(status: c_int) -> ! {
+    loop {
+        // SAFETY: a plain number.
+        let _ = unsafe { raw::call(libc::SYS_exit_group, [status as usize]) };
     }
 }
 

@@ -58,6 +58,10 @@ struct HeapFields {
     compactions: Option<u64>,
     heap_words: Option<u64>,
     top_heap_words: Option<u64>,
+    /// What came after the last minor collection is not counted.
+    is_behind: bool,
+    /// What the runtime's sampler has allocated for the recording is counted.
+    has_samplers_share: bool,
 }
 
 impl HeapFields {
@@ -72,6 +76,8 @@ impl HeapFields {
             compactions: collector.compactions,
             heap_words: collector.heap_words,
             top_heap_words: collector.top_heap_words,
+            is_behind: collector.is_behind,
+            has_samplers_share: collector.has_samplers_share,
         }
     }
 }

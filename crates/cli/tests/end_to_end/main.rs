@@ -10,6 +10,7 @@ mod control;
 mod debuggers;
 mod emulated;
 mod environments;
+mod exact_figures;
 mod executes;
 mod facts;
 #[cfg(target_arch = "x86_64")]

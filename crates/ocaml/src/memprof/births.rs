@@ -16,7 +16,7 @@ use super::{Memprof, is_in_place, watch};
 use crate::callbacks::{self, TRACKER};
 use crate::callstacks;
 use crate::runtime::{self, Runtime};
-use crate::thunks;
+use crate::{start, thunks};
 
 /// What the runtime is to do next, with these arguments.
 #[derive(Debug)]
@@ -134,6 +134,9 @@ pub(crate) unsafe extern "C" fn track_major(block: u64) {
 /// # Safety
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn track_custom(block: u64, bytes: u64) {
+    if !start::hears_custom() {
+        return;
+    }
     let words = bytes.div_ceil(WORD);
     let samples = watch().draws.take(words);
     if samples > 0

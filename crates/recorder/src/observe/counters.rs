@@ -64,7 +64,7 @@ impl ProcessFigures {
             self.read_status();
         }
         let proportional = if moved { self.proportional() } else { None };
-        Some((Counters { proportional, ..counters }, moved))
+        Some((Counters { proportional, most_resident: self.peak, ..counters }, moved))
     }
 
     /// The most resident memory that the program has had, as of the last [`read`](Self::read).

@@ -53,6 +53,7 @@ const MOST_ERRANDS: usize = 4096;
 pub(crate) struct ObserverHandle {
     errands: Sender<Errand>,
     waiting: Arc<AtomicUsize>,
+    wants_counters: bool,
 }
 
 #[derive(Debug)]
@@ -78,7 +79,12 @@ impl ObserverHandle {
             watched: Vec::new(),
         };
         threads::spawn("observer", move || observer.run(&inbox))?;
-        Ok(ObserverHandle { errands, waiting })
+        Ok(ObserverHandle { errands, waiting, wants_counters: interval.is_some() })
+    }
+
+    /// Whether anybody wants to know of the processes' memory.
+    pub(crate) fn wants_counters(&self) -> bool {
+        self.wants_counters
     }
 
     /// Begins to look at a process, as long as it runs this program.

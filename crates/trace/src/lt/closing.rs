@@ -38,7 +38,8 @@ impl Closing {
     /// Takes a fact into account.
     pub fn take_fact(&mut self, fact: &Fact) {
         if let Fact::Counters(counters) = fact {
-            self.peak_resident = self.peak_resident.max(counters.resident);
+            let most = counters.resident.max(counters.most_resident);
+            self.peak_resident = self.peak_resident.max(most);
         }
         if !is_of_all(fact) {
             return;

@@ -40,7 +40,7 @@ const MAX_ARGUMENTS: usize = 1 << 8;
 /// Both sides of the codec: what they have in common is the last figures.
 #[derive(Debug, Default)]
 pub(super) struct FactCodec {
-    counters: [u64; 6],
+    counters: [u64; 7],
     collector: [u64; 8],
     /// Start of the last module.
     module: u64,
@@ -115,6 +115,7 @@ impl FactCodec {
             }
             Fact::Collector(collector) => {
                 put_figures(&collector.figures(), &mut self.collector, &mut out);
+                put_standing(collector, &mut out);
                 COLLECTOR
             }
             Fact::Notice(code) => {
@@ -149,7 +150,8 @@ impl FactCodec {
             EXIT => Fact::Exit(exit(&mut plain)?),
             WALL_CLOCK => Fact::WallClock(Timestamp(plain.varint()?)),
             COLLECTOR => {
-                Fact::Collector(Collector::from(figures(&mut self.collector, &mut plain)?))
+                let figures = figures(&mut self.collector, &mut plain)?;
+                Fact::Collector(with_standing(figures.into(), &mut plain)?)
             }
             NOTICE => Fact::Notice(string(&mut plain)?),
             _ => return Ok(None),
@@ -164,6 +166,7 @@ impl FactCodec {
             counters.major_faults,
             counters.allocator_in_use.map(|it| it.0),
             counters.allocator_held.map(|it| it.0),
+            counters.most_resident.map(|it| it.0),
         ];
         put_figures(&figures, &mut self.counters, out);
     }
@@ -177,6 +180,7 @@ impl FactCodec {
             major_faults: figures[3],
             allocator_in_use: figures[4].map(Bytes),
             allocator_held: figures[5].map(Bytes),
+            most_resident: figures[6].map(Bytes),
         })
     }
 
@@ -230,6 +234,25 @@ fn figures<const N: usize>(
         }
     }
     Ok(figures)
+}
+
+const BEHIND: u8 = 1;
+const SAMPLERS_SHARE: u8 = 2;
+
+/// Nothing if there is nothing to say.
+fn put_standing(collector: &Collector, out: &mut Vec<u8>) {
+    let behind = u8::from(collector.is_behind) * BEHIND;
+    let standing = behind + u8::from(collector.has_samplers_share) * SAMPLERS_SHARE;
+    out.extend(Some(standing).filter(|&standing| standing != 0));
+}
+
+fn with_standing(collector: Collector, plain: &mut Plain<'_>) -> Result<Collector, Fault> {
+    let standing = if plain.0.is_empty() { 0 } else { plain.take(1)?[0] };
+    Ok(Collector {
+        is_behind: standing & BEHIND != 0,
+        has_samplers_share: standing & SAMPLERS_SHARE != 0,
+        ..collector
+    })
 }
 
 fn put_string(string: &str, out: &mut Vec<u8>) {

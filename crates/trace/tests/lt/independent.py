@@ -627,7 +627,7 @@ class Facts:
     def __init__(self):
         self.wait, self.tag, self.length = Number(4), Number(4), Number(4)
         self.table, self.mixer = Table(), Mixer(3, 1 << 15)
-        self.counters, self.collector, self.module = [0] * 6, [0] * 8, 0
+        self.counters, self.collector, self.module = [0] * 7, [0] * 8, 0
 
     def fact(self, decoder):
         wait, tag = self.wait.code(decoder), self.tag.code(decoder)
@@ -690,7 +690,8 @@ class Facts:
         if tag == 13:
             return ["clock", varint()]
         if tag == 14:
-            return ["collector", *figures(self.collector)]
+            told = figures(self.collector)
+            return ["collector", *told, byte() if plain.at < len(plain.data) else 0]
         if tag == 15:
             return ["notice", string()]
         return ["unknown"]

@@ -132,6 +132,7 @@ fn fact_fields(fact: &Fact) -> String {
                 it.major_faults,
                 it.allocator_in_use.map(|bytes| bytes.0),
                 it.allocator_held.map(|bytes| bytes.0),
+                it.most_resident.map(|bytes| bytes.0),
             ];
             format!("counters{}", joined(figures.map(figure)))
         }
@@ -172,7 +173,10 @@ fn fact_fields(fact: &Fact) -> String {
             Exit::Exec => "exit\t3\t0".to_owned(),
         },
         Fact::WallClock(time) => format!("clock\t{}", time.0),
-        Fact::Collector(it) => format!("collector{}", joined(it.figures().map(figure))),
+        Fact::Collector(it) => {
+            let standing = u8::from(it.is_behind) + 2 * u8::from(it.has_samplers_share);
+            format!("collector{}\t{standing}", joined(it.figures().map(figure)))
+        }
         Fact::Notice(code) => format!("notice\t{code}"),
     }
 }

@@ -2,9 +2,9 @@
 //! that are left out, the heap's figures, collections that pass over numbers, and notices.
 
 use lifetrace_trace::event::{DESERIALISED_NAME, LEFT_OUT_NAME, Source, remark};
-use lifetrace_trace::fact::{Collector, Cycle, Fact, Generation};
+use lifetrace_trace::fact::{Collector, Counters, Cycle, Fact, Generation};
 use lifetrace_trace::frame::{Frame, FrameKind};
-use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, Timestamp, Words};
+use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, SamplerId, Size, Timestamp, Words};
 use lifetrace_trace::lt::{Item, NewBirth, Reader, Writer};
 
 use crate::support::{START, info};
@@ -22,6 +22,8 @@ fn collector(number: u64) -> Collector {
         compactions: (number.is_multiple_of(100)).then_some(number / 100),
         heap_words: Some((1 << 20) - number * 7),
         top_heap_words: Some(1 << 20),
+        is_behind: number.is_multiple_of(40),
+        has_samplers_share: number.is_multiple_of(100),
     }
 }
 
@@ -30,6 +32,10 @@ fn facts(number: u64) -> Vec<Fact> {
     let mut facts = vec![Fact::Collector(collector(number)), cycle(Generation::Minor, number)];
     match number {
         0 => facts.push(Fact::Notice("ocaml-domains-misreported".into())),
+        120 => facts.push(Fact::Counters(Counters {
+            most_resident: Some(Bytes(5 << 20)),
+            ..Counters::default()
+        })),
         200 | 400 => facts.push(cycle(Generation::Major, number / 50)),
         _ => {}
     }

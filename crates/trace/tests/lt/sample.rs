@@ -105,6 +105,7 @@ impl Program {
             major_faults: Some(2),
             allocator_in_use: Some(Bytes(self.random(1 << 20))),
             allocator_held: (self.random(2) == 0).then_some(Bytes(1 << 22)),
+            most_resident: None,
         }
     }
 }

@@ -53,6 +53,7 @@ fn summary(interval: f64, allocated: Amount, peak: Amount) -> Summary {
         collections: 0,
         unmatched: 0,
         allocated,
+        outside: Amount::default(),
         promoted: Amount::default(),
         peak: Peak { amount: peak, young: Amount::default(), time: std::time::Duration::ZERO },
         live: allocated,

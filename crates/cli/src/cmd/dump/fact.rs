@@ -88,6 +88,7 @@ fn of_counters(counters: &Counters) -> Line {
         .maybe("major_faults", counters.major_faults)
         .maybe("allocator_in_use_bytes", bytes(counters.allocator_in_use))
         .maybe("allocator_held_bytes", bytes(counters.allocator_held))
+        .maybe("most_resident_bytes", bytes(counters.most_resident))
 }
 
 fn of_collector(collector: &Collector) -> Line {
@@ -102,7 +103,9 @@ fn of_collector(collector: &Collector) -> Line {
         "top_heap_words",
     ];
     let figures = KEYS.into_iter().zip(collector.figures());
-    figures.fold(Line::new("heap"), |line, (key, figure)| line.maybe(key, figure))
+    let line = figures.fold(Line::new("heap"), |line, (key, figure)| line.maybe(key, figure));
+    line.maybe("is_behind", Some(true).filter(|_| collector.is_behind))
+        .maybe("has_samplers_share", Some(true).filter(|_| collector.has_samplers_share))
 }
 
 fn of_module(Module { number, start, end, bias, build_id, path }: &Module) -> Line {

@@ -6,7 +6,8 @@ use lifetrace_analysis::nursery::minor_heap_words;
 use lifetrace_analysis::pace::{Figure, Pace, Range, Spread, ranges};
 use lifetrace_analysis::survivals::{GENERATIONS, Series, Sums, Survivals};
 use lifetrace_analysis::{Amount, Estimate, Place, Sampling, Shaped, Sites};
-use lifetrace_trace::fact::Generation;
+use lifetrace_trace::fact::{Counters, Generation};
+use lifetrace_trace::ids::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -33,6 +34,7 @@ pub struct Gc<'a> {
     total: Sums,
     cycles: Vec<(Generation, Pace)>,
     counters: Vec<(Figure, Range)>,
+    provisos: Vec<String>,
     exact_totals: Option<String>,
     word_bytes: u64,
     /// How often the young heap was filled, where its size is known.
@@ -67,6 +69,7 @@ impl<'a> Gc<'a> {
                 .map(|(site, sums)| (sites.place(site), sums))
                 .collect(),
             counters: ranges(observed.counters(), observed.collector()),
+            provisos: provisos(&observed, replay.end()),
             exact_totals: exact_totals(study),
             word_bytes: u64::from(reading.trace.info().word_bits) / 8,
             fills: study.choice.filter.is_empty().then(|| fills(study, &total)).flatten(),
@@ -109,11 +112,12 @@ impl<'a> Gc<'a> {
             return;
         }
         page.line("");
-        page.prose("", STRONG, "Exact figures of the whole process");
+        page.prose("", STRONG, "Exact figures of the whole process, the agent in it included");
         page.line("");
         let rows: Vec<_> =
             self.counters.iter().map(|figure| figure_row(figure, self.word_bytes)).collect();
         page.grid(&["", "first", "highest", "last"], &[1, 2, 3], &rows);
+        self.provisos.iter().for_each(|text| page.prose("", FAINT, text));
     }
 
     fn blocks(&self, page: &mut Page) {
@@ -231,6 +235,24 @@ fn fills(study: &Study, total: &Sums) -> Option<Estimate> {
     // What was born old is a part of all.
     let variance = (all.variance - old.variance).max(0.0);
     (young > 0.0).then(|| Estimate::new(young / bytes, variance / (bytes * bytes)))
+}
+
+/// What exact figures are not of the whole process up to its end.
+fn provisos(observed: &Survivals, end: Timestamp) -> Vec<String> {
+    let is_of_memory = |it: &Counters| it.resident.or(it.most_resident).is_some();
+    let look = observed.counters().iter().rfind(|(_, counters)| is_of_memory(counters));
+    let memory = look.filter(|(time, _)| *time < end).map(|(time, _)| {
+        let before = human::duration(Duration::from_micros(end.0 - time.0));
+        format!("Resident memory is what was seen of it until {before} before the end.")
+    });
+    let last = observed.collector().last().map(|(_, collector)| *collector).unwrap_or_default();
+    let behind = "The collector's figures are those of its last minor collection.".to_owned();
+    let shared = "They include what the runtime's own sampler has allocated for this recording.";
+    memory
+        .into_iter()
+        .chain(last.is_behind.then_some(behind))
+        .chain(last.has_samplers_share.then(|| shared.to_owned()))
+        .collect()
 }
 
 /// As a field of JSON.

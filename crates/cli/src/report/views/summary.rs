@@ -52,7 +52,10 @@ impl View for Summary<'_> {
         totals(&self.totals, &self.peak_note, page);
         let young = [young::at_peak(&self.totals), young::at_end(&self.totals)];
         young.iter().flatten().for_each(|text| page.prose("", PLAIN, text));
-        self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
+        if let Some(exact) = &self.exact_totals {
+            page.prose("", PLAIN, exact);
+            self.outside(page);
+        }
         if let Some(resident) = &self.resident {
             page.prose("", PLAIN, &resident.explained());
             resident.growing().iter().for_each(|text| page.prose("", STRONG, text));
@@ -67,6 +70,19 @@ impl View for Summary<'_> {
             fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
         }
         Ok(fields)
+    }
+}
+
+impl Summary<'_> {
+    /// Names the part of what was allocated that a managed runtime does not count.
+    fn outside(&self, page: &mut Page) {
+        let outside = &self.totals.outside;
+        if outside.samples > 0 {
+            let amount = bytes(outside, &self.totals.sampling);
+            let text =
+                format!("Outside the heap that is counted there: {amount} of what was allocated");
+            page.prose("", PLAIN, &text);
+        }
     }
 }
 

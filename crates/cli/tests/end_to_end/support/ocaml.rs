@@ -133,7 +133,7 @@ fn libraries(name: &str) -> &'static str {
         "systhreads" => "threads.posix",
         "lwt_workers" => "lwt.unix",
         "plugin_host" => "dynlink",
-        "exec" | "ending" | "fork" | "four_behaviours" | "own_readlink" | "signals"
+        "ends" | "exec" | "ending" | "fork" | "four_behaviours" | "own_readlink" | "signals"
         | "stub_leak" => "unix",
         _ => "",
     }

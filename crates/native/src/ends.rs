@@ -1,0 +1,195 @@
+//! Ends of a program that run none of its exit handlers: `_exit`, and `exec`. \[UNSAFE\]
+//!
+//! What is to be known up to the end is left in shared memory before them: no lock is waited for, and nothing is sent.
+//! Both are also called between `vfork` and the child's own program, in memory that is the parent's, by signal
+//! handlers, and in a forked child that nobody records; then they are left alone.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use lifetrace_agent::phase::{self, Phase};
+use lifetrace_agent::session::Session;
+use lifetrace_agent::{room, sys};
+
+use crate::next::lookup;
+
+/// What is called before the end, and, if there is none, after all: an `exec` may fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Witness {
+    /// The program ends now.
+    pub leave: fn(),
+    /// It does not.
+    pub stay: fn(),
+}
+
+type Strings = *const *const c_char;
+type Exit = unsafe extern "C" fn(c_int) -> !;
+type Exec = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
+type ExecWith = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
+
+/// The next function of a name.
+struct Next {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+static EXIT: Next = Next::named(c"_exit");
+static EXECV: Next = Next::named(c"execv");
+static EXECVP: Next = Next::named(c"execvp");
+static EXECVE: Next = Next::named(c"execve");
+static EXECVPE: Next = Next::named(c"execvpe");
+
+/// Whose session it is.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+impl Next {
+    const fn named(name: &'static CStr) -> Next {
+        Next { name, found: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+
+    fn get(&self) -> Option<*mut c_void> {
+        let known = self.found.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return Some(known);
+        }
+        let found = lookup(self.name)?;
+        self.found.store(found, Ordering::Relaxed);
+        Some(found)
+    }
+}
+
+/// Finds the next functions. The process has a single thread now.
+pub(crate) fn resolve() {
+    for next in [&EXIT, &EXECV, &EXECVP, &EXECVE, &EXECVPE] {
+        next.get();
+    }
+}
+
+/// A session of this process has begun.
+pub(crate) fn begin(session: &Session, is_first: bool) {
+    PROCESS.store(sys::process_id(), Ordering::Relaxed);
+    if let Some(bytes) = sys::most_resident_ever().filter(|_| is_first) {
+        session.header.last_words().keep_most_before(bytes);
+    }
+}
+
+/// Leaves the memory that this process has and has had. Not in a sandbox, which may kill for the question.
+pub fn leave_memory() {
+    if phase::current() != Phase::Recording || room::is_sandbox_expected() {
+        return;
+    }
+    if let (Some(session), Some(resident)) = (phase::recording(), sys::resident()) {
+        session.header.last_words().keep_resident(resident.now, resident.most);
+    }
+}
+
+/// Whether this is the end of what is recorded.
+fn is_ours() -> bool {
+    phase::current() == Phase::Recording
+        && !room::is_sandbox_expected()
+        && sys::process_id() == PROCESS.load(Ordering::Relaxed)
+}
+
+fn before_end(witness: Witness) {
+    if is_ours() {
+        let errno = sys::errno();
+        (witness.leave)();
+        leave_memory();
+        sys::set_errno(errno);
+    }
+}
+
+/// The `exec` has failed.
+fn stay(witness: Witness) {
+    if is_ours() {
+        let errno = sys::errno();
+        (witness.stay)();
+        if let Some(session) = phase::recording() {
+            session.header.last_words().forget_resident();
+        }
+        sys::set_errno(errno);
+    }
+}
+
+fn unable() -> c_int {
+    sys::set_errno(libc::ENOSYS);
+    -1
+}
+
+/// `_exit`, as C has it.
+pub fn exit(witness: Witness, status: c_int) -> ! {
+    before_end(witness);
+    match EXIT.get() {
+        // SAFETY: C's function of that name.
+        Some(next) => unsafe { core::mem::transmute::<*mut c_void, Exit>(next)(status) },
+        None => sys::exit(status),
+    }
+}
+
+/// # Safety
+/// As C's.
+unsafe fn exec(witness: Witness, next: &Next, path: *const c_char, arguments: Strings) -> c_int {
+    let Some(next) = next.get() else { return unable() };
+    before_end(witness);
+    // SAFETY: a function of this type; the arguments are the caller's.
+    let result = unsafe { core::mem::transmute::<*mut c_void, Exec>(next)(path, arguments) };
+    stay(witness);
+    result
+}
+
+/// # Safety
+/// As C's.
+unsafe fn exec_with(
+    witness: Witness,
+    next: &Next,
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    let Some(next) = next.get() else { return unable() };
+    before_end(witness);
+    // SAFETY: as above.
+    let result = unsafe {
+        core::mem::transmute::<*mut c_void, ExecWith>(next)(path, arguments, environment)
+    };
+    stay(witness);
+    result
+}
+
+/// # Safety
+/// As C's.
+pub unsafe fn execv(witness: Witness, path: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: by contract.
+    unsafe { exec(witness, &EXECV, path, arguments) }
+}
+
+/// # Safety
+/// As C's.
+pub unsafe fn execvp(witness: Witness, file: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: by contract.
+    unsafe { exec(witness, &EXECVP, file, arguments) }
+}
+
+/// # Safety
+/// As C's.
+pub unsafe fn execve(
+    witness: Witness,
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    // SAFETY: by contract.
+    unsafe { exec_with(witness, &EXECVE, path, arguments, environment) }
+}
+
+/// # Safety
+/// As C's.
+pub unsafe fn execvpe(
+    witness: Witness,
+    file: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    // SAFETY: by contract.
+    unsafe { exec_with(witness, &EXECVPE, file, arguments, environment) }
+}
