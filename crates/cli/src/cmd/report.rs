@@ -36,8 +36,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().top)]
     top: usize,
     /// What it is about, where the view does not say: what callsites have most of comes first
-    #[arg(long, visible_alias = "sort", value_enum, default_value_t)]
-    metric: MetricName,
+    #[arg(long, visible_alias = "sort", value_enum)]
+    metric: Option<MetricName>,
     /// Of --view tree: from the callsites to their callers
     #[arg(long)]
     inverted: bool,
@@ -84,6 +84,8 @@ pub struct Options {
     pub view: ViewName,
     /// Number of callsites shown.
     pub top: usize,
+    /// Nothing for the usual one.
+    pub asked_metric: Option<Metric>,
     pub metric: Metric,
     pub inverted: bool,
     /// What leaks may fill.
@@ -98,6 +100,7 @@ impl Default for Options {
         Self {
             view: ViewName::Summary,
             top: 10,
+            asked_metric: None,
             metric: Metric::Allocated,
             inverted: false,
             limit: ByteSize(Bytes(4 << 30)),
@@ -111,7 +114,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options {
         view: args.view,
         top: args.top,
-        metric: args.metric.into(),
+        asked_metric: args.metric.map(Metric::from),
+        metric: args.metric.unwrap_or_default().into(),
         inverted: args.inverted,
         limit: args.limit,
         below: args.below,
@@ -197,6 +201,11 @@ fn write(
     gates: &Gates,
 ) -> anyhow::Result<(Damages, Vec<Judged>)> {
     let study = Study::of(path, choice)?;
+    let (origin, path) = (study.reading.origin(), &study.reading.trace.path);
+    let metric = options.asked_metric.unwrap_or_else(|| origin.usual_metric());
+    let options = &Options { metric, ..*options };
+    origin.refuse_report(path, options.view, metric)?;
+    origin.refuse_gates(path, &gates.gates)?;
     let judged = gates.judge(&study)?;
     let report = Report::new(&study, options)?;
     let text = if options.json { report.json(&judged)? } else { report.text(terminal::width()) };
@@ -213,7 +222,10 @@ fn write_sum(
     gates: &Gates,
     is_per_process: bool,
 ) -> anyhow::Result<(Vec<Damages>, Vec<Judged>)> {
-    let several = Several::of(paths, choice, options.metric)?;
+    let several = Several::of(paths, choice, options.metric, |path, origin| {
+        origin.refuse_report(path, options.view, options.metric)?;
+        origin.refuse_gates(path, &gates.gates)
+    })?;
     let judged = gates.judge_totals(&several.summary(), None);
     let sum = Sum::new(&several, options, is_per_process)?;
     let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };

@@ -18,6 +18,7 @@ mod budget;
 mod dhat;
 mod fault;
 mod heaptrack;
+pub mod lacks;
 mod points;
 mod pprof;
 mod scribe;
@@ -27,6 +28,7 @@ use std::io::{BufRead, BufReader, Cursor, Read, Write};
 
 use fault::Place;
 pub use fault::{Failure, Fault};
+pub use lacks::Lack;
 
 /// The label of traces whose clock does not tell microseconds.
 pub const CLOCK: &str = "import.clock";

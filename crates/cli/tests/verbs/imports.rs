@@ -27,7 +27,9 @@ pub(crate) fn imported(input: &Path) -> Scratch {
 
 pub(crate) fn totals(trace: &Scratch) -> Heaptrack {
     let path = trace.path();
-    let of = |field, part| total(argument(&path), field, part) as u64;
+    // A profile of pprof does not tell the peak.
+    let totals = json(&["report", argument(&path), "--json"])["totals"].clone();
+    let of = |field: &str, part: &str| totals[field][part].as_f64().unwrap_or(0.0) as u64;
     Heaptrack {
         calls: of("allocated", "samples"),
         peak: of("peak", "bytes"),

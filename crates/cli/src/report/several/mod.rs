@@ -28,6 +28,7 @@ use crate::accounts::Accounts;
 use crate::choice::Choice;
 use crate::cmd::report::Options;
 use crate::damages::Damages;
+use crate::origin::Origin;
 use crate::study::Study;
 use crate::summary::Reading;
 
@@ -39,6 +40,8 @@ pub struct Several {
     /// All of them, parents first.
     family: Vec<Relative>,
     choice: Choice,
+    /// Of all of them.
+    origin: Origin,
 }
 
 /// What is kept of one trace.
@@ -52,6 +55,7 @@ struct Process {
     /// As in `--json`.
     subject: Value,
     notes: Vec<String>,
+    origin: Origin,
     summary: Summary,
     /// What it has of the metric.
     value: Estimate,
@@ -69,23 +73,31 @@ pub struct Sum<'a> {
 }
 
 impl Several {
-    /// Reads traces.
+    /// Reads traces; `accept` refuses those that do not tell what is asked.
     ///
     /// # Errors
-    /// If there is none, or one cannot be opened, or is given twice, or its samples mean nothing, or it
+    /// That of `accept`, and if there is none, or one cannot be opened, or is given twice, or its samples mean nothing, or it
     /// does not tell what the filter needs.
-    pub fn of(paths: &[PathBuf], choice: Choice, metric: Metric) -> anyhow::Result<Self> {
+    pub fn of(
+        paths: &[PathBuf],
+        choice: Choice,
+        metric: Metric,
+        accept: impl Fn(&Path, &Origin) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
         refuse_twins(paths)?;
         let (mut merged, mut processes) = (Merged::default(), Vec::new());
+        let mut origin = Origin::default();
         for path in paths {
             let study = Study::of(path, choice.clone())?;
+            accept(path, &study.reading.origin())?;
+            origin = origin.and(study.reading.origin());
             let process = Process::new(&study.reading, metric)?;
             merged.add(study.tree(), study.names(), study.balances(), &process.summary);
             processes.push(Process { damages: study.reading.damages, ..process });
         }
         let members: Vec<_> = processes.iter().map(|process| process.member.clone()).collect();
         let summary = merged.summary().context("there is no trace")?.clone();
-        Ok(Self { merged, summary, processes, family: family(&members), choice })
+        Ok(Self { merged, summary, processes, family: family(&members), choice, origin })
     }
 
     /// What was wrong with each trace.
@@ -109,6 +121,7 @@ impl Process {
             command: subject.command().to_owned(),
             executable: info.executable_name.clone(),
             end: reading.profile.replay().end(),
+            origin: reading.origin(),
             notes: notes(&subject, &reading.damages),
             subject: serde_json::to_value(&subject)?,
             summary,
@@ -168,6 +181,10 @@ impl Accounts for Several {
 
     fn summary(&self) -> Summary {
         self.summary.clone()
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin.clone()
     }
 
     fn view(&self) -> &Frames {
