@@ -42,6 +42,39 @@ pub fn is_beginning(bytes: &[u8]) -> bool {
     })
 }
 
+/// The same of files that may be anything: several whole fields, the first of which says what was
+/// counted or is a string, and no field that a profile does not have.
+pub fn is_surely_beginning(bytes: &[u8]) -> bool {
+    let (mut message, mut fields) = (wire::Message::new(bytes), 0);
+    loop {
+        let rest = &bytes[message.position()..];
+        if !rest.is_empty() && !is_beginning(rest) {
+            return false;
+        }
+        match message.next() {
+            Ok(Some(field)) => match (field.number, field.value) {
+                (1 | 11, wire::Value::Bytes(pair)) if !is_type(pair) => return false,
+                (1, _) | (6, wire::Value::Bytes([])) => fields += 1,
+                _ => {}
+            },
+            // The last field may be cut, as the beginning is.
+            Ok(None) | Err(_) => return fields >= 2,
+        }
+    }
+}
+
+/// A name and a unit.
+fn is_type(bytes: &[u8]) -> bool {
+    let mut message = wire::Message::new(bytes);
+    loop {
+        match message.next() {
+            Ok(Some(field)) if matches!(field.number, 1 | 2) => {}
+            Ok(Some(_)) | Err(_) => return false,
+            Ok(None) => return true,
+        }
+    }
+}
+
 /// Reads a profile and writes it as a trace.
 ///
 /// # Errors
