@@ -10,6 +10,9 @@ pub const MADE: &str = "import.blocks";
 /// How exactly times are known, likewise.
 pub const TIMES: &str = "import.times";
 
+/// That frames have no names, likewise.
+pub const NAMELESS: &str = "import.nameless";
+
 /// Something that is not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lack {

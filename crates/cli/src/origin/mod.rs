@@ -30,6 +30,8 @@ pub struct Origin {
     clock: Option<String>,
     /// How exactly times are known.
     times: Option<String>,
+    /// How many frames have no names, if some have none.
+    nameless: Option<String>,
 }
 
 /// The same for programs.
@@ -54,6 +56,7 @@ impl Origin {
                 lacks::FROM => origin.from = Some(value.to_owned()),
                 lacks::MADE => is_made = true,
                 lacks::TIMES => origin.times = Some(value.to_owned()),
+                lacks::NAMELESS => origin.nameless = Some(value.to_owned()),
                 CLOCK => origin.clock = Some(value.to_owned()),
                 _ => origin.lacks.extend(Lack::ALL.into_iter().find(|lack| lack.key() == key)),
             }
@@ -83,6 +86,7 @@ impl Origin {
             lacks: &self.lacks | &other.lacks,
             clock: self.clock.or(other.clock),
             times: self.times.or(other.times),
+            nameless: self.nameless.or(other.nameless),
         }
     }
 
@@ -137,6 +141,9 @@ impl Origin {
         }
         for remark in [&self.clock, &self.times].into_iter().flatten() {
             note += &format!("; times: {}", human::printable(remark));
+        }
+        if let Some(remark) = &self.nameless {
+            note += &format!("; {}", human::printable(remark));
         }
         Some(note)
     }

@@ -65,7 +65,7 @@ pub fn of_measure(measure: Measure) -> &'static [Lack] {
 
 /// Of a filter.
 pub fn of_filter(filter: &Filter) -> Vec<Lack> {
-    filter.terms().iter().flat_map(|term| of_term(term)).collect()
+    filter.terms().iter().flat_map(of_term).collect()
 }
 
 fn of_term(term: &Term) -> Vec<Lack> {

@@ -224,6 +224,27 @@ fn a_profile_without_a_period_is_not_called_exact() {
 }
 
 #[test]
+fn places_without_names_are_counted() {
+    let (mut strings, mut code) = (Strings::default(), Code::default());
+    let sample_type = vec![strings.value_type("inuse_space", "bytes")];
+    let function_id = code.function("named", "f.c", &mut strings);
+    let line = lifetrace_pprof::proto::Line { function_id, line: 1, column: 0 };
+    let location_id = vec![code.add(0, Vec::new()), code.add(0, vec![line])];
+    let sample = vec![Sample { location_id, value: vec![5], ..Sample::default() }];
+    let (location, function, string_table) = (code.locations, code.functions, strings.all);
+    let profile =
+        Profile { sample_type, sample, location, function, string_table, ..Profile::default() };
+    let mut packed = Vec::new();
+    lifetrace_pprof::write(&profile, &mut packed).unwrap();
+    let (trace, output) = import(&Scratch::new(&packed).path());
+    let said = text(&output.stderr);
+    assert!(said.contains("1 of 2 places in the code have no names"), "{said}");
+    assert!(said.contains("go tool pprof -proto"), "{said}");
+    let page = stdout(&["report", argument(&trace.path())]).replace('\n', " ");
+    assert!(page.contains("1 of 2 places in the code have no names"), "{page}");
+}
+
+#[test]
 fn a_difference_of_profiles_is_not_taken_for_memory() {
     let delta = [&[10, 10_000, 10, 10_000][..], &[0, 0, -8, -8000], &[1, 1000, 5, 5000]];
     for samples in [&delta[..], &delta[2..]] {

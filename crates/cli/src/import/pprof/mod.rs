@@ -20,7 +20,7 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 
 use super::fault::{Failure, Fault, Place};
-use super::lacks::MADE as BLOCKS;
+use super::lacks::{MADE as BLOCKS, NAMELESS};
 use super::points::{self, Backtraces, Counted, Point};
 use super::scribe::{Scribe, Subject};
 use super::{Imported, Lack};
@@ -30,6 +30,10 @@ use values::Columns;
 /// What a label of every such trace says.
 const MADE: &str = "blocks are made from sums: what the file tells of each backtrace is right; there \
     are no times, no lifetimes and no peak";
+
+/// What helps where a profile has addresses only.
+const NAMING: &str = "where the program is at hand, this names them: go tool pprof -proto -output \
+    named.pb.gz FILE, and import named.pb.gz";
 
 /// One of a profile's fields, in the way it is written: encoders have different orders.
 pub fn is_beginning(bytes: &[u8]) -> bool {
@@ -111,6 +115,10 @@ fn write(
     let points = profile.points(columns);
     scribe.label(BLOCKS, MADE)?;
     scribe.lacks(&profile.lacks(columns, &points))?;
+    let nameless = profile.nameless();
+    if let Some(nameless) = &nameless {
+        scribe.label(NAMELESS, nameless)?;
+    }
     for module in profile.modules() {
         scribe.fact(Fact::Module(module))?;
     }
@@ -121,6 +129,7 @@ fn write(
         scribe.label("import.difference", &remark)?;
         remarks.push(remark);
     }
+    remarks.extend(nameless.map(|nameless| format!("{nameless}\n  {NAMING}")));
     if counted == Counted::Bytes {
         remarks
             .push("objects are not told: bytes are right, the made blocks mean nothing".to_owned());
