@@ -16,6 +16,8 @@ use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::{self, Judged};
+use crate::import::Lack;
+use crate::origin::Origin;
 use crate::report::{OF_SEVERAL, Report, Several, Sum, ViewName};
 use crate::study::Study;
 use crate::terminal;
@@ -176,11 +178,18 @@ impl Gates {
         } else {
             None
         };
-        Ok(self.judge_totals(&profile.summary(), growth.as_ref()))
+        let origin = study.reading.origin();
+        Ok(self.judge_totals(&profile.summary(), growth.as_ref(), &origin))
     }
 
-    fn judge_totals(&self, summary: &Summary, growth: Option<&Growth>) -> Vec<Judged> {
-        let judge = |gate| Judged::of_trace(gate, summary, growth, self.is_strict);
+    fn judge_totals(
+        &self,
+        summary: &Summary,
+        growth: Option<&Growth>,
+        origin: &Origin,
+    ) -> Vec<Judged> {
+        let tells_sampling = !origin.lacks(Lack::Sampling);
+        let judge = |gate| Judged::of_trace(gate, tells_sampling, summary, growth, self.is_strict);
         self.gates.iter().map(judge).collect()
     }
 }
@@ -226,7 +235,7 @@ fn write_sum(
         origin.refuse_report(path, options.view, options.metric)?;
         origin.refuse_gates(path, &gates.gates)
     })?;
-    let judged = gates.judge_totals(&several.summary(), None);
+    let judged = gates.judge_totals(&several.summary(), None, &several.origin());
     let sum = Sum::new(&several, options, is_per_process)?;
     let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };
     terminal::print(&text)?;

@@ -218,6 +218,9 @@ fn a_profile_without_a_period_is_not_called_exact() {
         assert!(!page.contains("exact"), "{page}");
         assert_eq!(json(&["report", argument(&path), "--json"])["trace"]["exact"], false);
         assert_eq!(live(&trace)["bytes"], 2000);
+        let judged = run(&["report", argument(&path), "--fail-if", "live > 1kB"]);
+        let said = text(&judged.stderr);
+        assert!(said.contains("does not tell how it was sampled") && !said.contains("exactly"));
     }
     let all = imported(&profile(&ALL, ("space", 1), &[&[4, 4000, 2, 2000]]).path());
     assert_eq!(json(&["report", argument(&all.path()), "--json"])["trace"]["exact"], true);

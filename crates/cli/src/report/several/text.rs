@@ -107,13 +107,21 @@ impl Several {
             (true, _) if self.origin.lacks(Lack::Sampling) => {
                 "how all of them were sampled is not told".to_owned()
             }
+            (true, _) if self.origin.lacks(Lack::Sizes) => {
+                "every allocation counted: all numbers are exact".to_owned()
+            }
             (true, _) => "every allocation recorded: all numbers are exact".to_owned(),
             (false, true) => format!("one sample every {interval} on average"),
             (false, false) => format!("one sample every {interval} on average, or more of them"),
         };
         let count = |number: u64| human::count(number as f64);
-        let samples =
-            format!("{} allocations sampled, {} freed", count(*samples), count(*collections));
+        let made = self.origin.lacks(Lack::Times);
+        let samples = match made {
+            true => format!("{} blocks, of which some were made of sums", count(*samples)),
+            false => {
+                format!("{} allocations sampled, {} freed", count(*samples), count(*collections))
+            }
+        };
         self.times().into_iter().chain([sampling, samples]).collect()
     }
 
