@@ -71,7 +71,7 @@ usage: cargo xtask COMMAND
   readers         exports as Go's pprof and Mozilla's profiler understand them, which come from PyPI
                   (by python3 with pip) and npm
   soak NAME       a long run that must pass: cpython [TEST]..., sqlite, stress [--minutes N], kills,
-                  friends;
+                  killers [NAME]..., friends [NAME]...;
                   see docs/verification.md
   synth --events 10M [--seed N] [--stacks json|server|mixed] [--threads N] [--gc] [-f] -o OUT.lt
                   write a synthetic trace, the same for the same words

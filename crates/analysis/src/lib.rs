@@ -59,6 +59,7 @@ pub mod profile;
 pub mod promotion;
 pub mod rate;
 pub mod replay;
+pub mod resident;
 pub mod sampling;
 pub mod select;
 pub mod shape;

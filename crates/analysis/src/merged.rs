@@ -140,6 +140,8 @@ fn add(sum: &mut Summary, other: &Summary) {
     sum.allocated += &other.allocated;
     sum.promoted += &other.promoted;
     sum.peak.amount += &other.peak.amount;
+    sum.peak.young += &other.peak.young;
+    sum.young += &other.young;
     sum.live += &other.live;
 }
 
@@ -202,8 +204,13 @@ mod tests {
             unmatched: 0,
             allocated,
             promoted: Amount::default(),
-            peak: Peak { amount: allocated, time: Duration::from_secs(1) },
+            peak: Peak {
+                amount: allocated,
+                young: Amount::default(),
+                time: Duration::from_secs(1),
+            },
             live: Amount::default(),
+            young: Amount::default(),
         }
     }
 

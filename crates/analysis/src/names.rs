@@ -3,7 +3,8 @@
 use lifetrace_trace::event::Location;
 use lifetrace_trace::ids::LocationCode;
 
-use crate::machinery::is_machinery;
+use crate::filter::Line;
+use crate::machinery::Machinery;
 
 /// Knows the source locations of frames: a trace that has been read.
 pub trait Names {
@@ -44,20 +45,66 @@ pub struct Frame<'a> {
     pub place: Place<'a>,
     /// Whether it has no frame of its own.
     pub inlined: bool,
+    /// Whether the function only hands the request on to the allocator.
+    pub is_machinery: bool,
 }
 
-impl Frame<'_> {
-    /// Whether the function only hands the request on to the allocator.
-    pub fn is_machinery(&self) -> bool {
-        matches!(self.place, Place::Known(location) if is_machinery(location))
+/// What gives a reason for an allocation, of the lines of a backtrace so far, outermost first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reason {
+    is_found: bool,
+    /// A function that is known, and more than how a program or a thread starts.
+    is_named: bool,
+}
+
+impl Reason {
+    /// Goes on by one line inwards. True if that is the innermost reason so far: it is no machinery, nor a
+    /// function without a name that one with a name has called.
+    pub fn is_now(&mut self, frame: &Frame<'_>) -> bool {
+        let is_one = match frame.place {
+            _ if frame.is_machinery => false,
+            Place::Unknown(_) => !self.is_named,
+            Place::Known(_) | Place::NoBacktrace => true,
+        };
+        let is_start = frame.place.function().is_some_and(|name| STARTS.contains(&name));
+        self.is_named |= is_one && !is_start && frame.place.function().is_some();
+        // While nothing gives a reason, the innermost line is the best that there is.
+        let is_best = is_one || !self.is_found;
+        self.is_found |= is_one;
+        is_best
     }
 }
 
-/// The lines of one physical frame, innermost first; one at least.
+/// Functions that only start a program or a thread.
+const STARTS: [&str; 8] = [
+    "_start",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_call_main",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone3",
+];
+
+/// The lines of one physical frame, innermost first; one at least. None is taken to be machinery.
 pub fn expand(names: &impl Names, code: LocationCode) -> impl Iterator<Item = Frame<'_>> {
     let locations = names.locations(code);
-    let unknown =
-        locations.is_empty().then_some(Frame { place: Place::Unknown(code), inlined: false });
-    let known = |(depth, location)| Frame { place: Place::Known(location), inlined: depth > 0 };
+    let frame = |place, inlined| Frame { place, inlined, is_machinery: false };
+    let unknown = locations.is_empty().then(|| frame(Place::Unknown(code), false));
+    let known = move |(depth, location)| frame(Place::Known(location), depth > 0);
     locations.iter().enumerate().rev().map(known).chain(unknown)
+}
+
+/// The lines of one physical frame as filters see them, innermost first; one at least.
+pub fn lines<'a>(
+    names: &'a impl Names,
+    machinery: &Machinery,
+    code: LocationCode,
+) -> impl Iterator<Item = Line<'a>> {
+    let module = names.module(code);
+    expand(names, code).map(move |frame| {
+        let is_machinery = machinery.has(&frame.place, module);
+        Line { frame: Frame { is_machinery, ..frame }, module }
+    })
 }

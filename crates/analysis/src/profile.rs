@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lifetrace_trace::event::{Event, TraceInfo};
+use lifetrace_trace::event::{Event, Source, TraceInfo};
 use lifetrace_trace::ids::{DomainId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::told::{Told, What};
 
 use crate::account::{Account, Balance, PeakNumber};
 use crate::call_tree::{CallTree, NodeId};
 use crate::callsites::Callsites;
-use crate::estimate::Tally;
+use crate::estimate::{Estimate, Tally};
 use crate::filter::View;
 use crate::history::Block;
 use crate::metric::Metric;
@@ -42,6 +42,10 @@ struct Totals {
     allocated: Tally,
     promoted: Tally,
     live: Tally,
+    /// What of it no collection of the young heap has met.
+    young: Tally,
+    /// What was young at the peak.
+    young_at_peak: Tally,
     /// The greatest that `live` has been; its number and time.
     peak: Tally,
     peak_number: PeakNumber,
@@ -108,10 +112,17 @@ impl Profile {
             promoted: totals.promoted.amount(),
             peak: Peak {
                 amount: totals.peak.amount(),
+                young: totals.young_at_peak.amount(),
                 time: totals.peak_time.map_or(Duration::ZERO, |time| since(start, time)),
             },
             live: totals.live.amount(),
+            young: totals.young.amount(),
         }
+    }
+
+    /// Bytes that live now.
+    pub fn live_bytes(&self) -> Estimate {
+        self.ledger.totals.live.amount().bytes
     }
 
     /// When most bytes lived, for the first time; the start if none ever did.
@@ -160,11 +171,15 @@ impl Observer for Ledger {
     fn born(&mut self, block: &Block) {
         let (tally, peak) = (block.tally(), self.totals.peak_number);
         self.account(block.backtrace).allocate(&tally, peak);
-        self.totals.allocate(&tally, block.born);
+        self.totals.allocate(&tally, block);
     }
 
     fn promoted(&mut self, block: &Block) {
         self.totals.promoted += &block.tally();
+        // It is told of as it is after its promotion.
+        if block.source == Source::Minor {
+            self.totals.young -= &block.tally();
+        }
     }
 
     fn died(&mut self, block: &Block, death: Death) {
@@ -173,6 +188,9 @@ impl Observer for Ledger {
         account.collect(&tally, peak);
         account.lives_mut().end(block, death.time);
         self.totals.live -= &tally;
+        if is_young(block) {
+            self.totals.young -= &tally;
+        }
     }
 
     fn survived(&mut self, block: &Block, end: Timestamp) {
@@ -181,13 +199,22 @@ impl Observer for Ledger {
 }
 
 impl Totals {
-    fn allocate(&mut self, block: &Tally, time: Timestamp) {
-        self.allocated += block;
-        self.live += block;
+    fn allocate(&mut self, tally: &Tally, block: &Block) {
+        self.allocated += tally;
+        self.live += tally;
+        if is_young(block) {
+            self.young += tally;
+        }
         if self.live.exceeds(&self.peak) {
             self.peak = self.live;
+            self.young_at_peak = self.young;
             self.peak_number = self.peak_number.next();
-            self.peak_time = Some(time);
+            self.peak_time = Some(block.born);
         }
     }
+}
+
+/// Whether it is in a young heap, where nobody knows that it has died before a collection.
+fn is_young(block: &Block) -> bool {
+    block.source == Source::Minor && block.promoted.is_none()
 }

@@ -134,9 +134,14 @@ impl Sampling {
         self.interval_bytes
     }
 
+    /// Bytes of a word.
+    pub fn word_bytes(&self) -> u64 {
+        u64::from(self.word_bits) / 8
+    }
+
     /// Bytes that a block takes, a runtime's header included.
     pub fn bytes(&self, birth: &Birth) -> u64 {
-        let word_bytes = u64::from(self.word_bits) / 8;
+        let word_bytes = self.word_bytes();
         match birth.size {
             Size::Words(words) => held_words(birth.source, words.0).saturating_mul(word_bytes),
             Size::Bytes(bytes) => bytes.0,

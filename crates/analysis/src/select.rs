@@ -22,7 +22,8 @@ use crate::filter::{
     Bounds, ClockReading, Filter, FrameFilter, FrameState, Life, LifeFilter, Line, Unknown,
 };
 use crate::history::Block;
-use crate::names::{Names, expand};
+use crate::machinery::Machinery;
+use crate::names::{self, Names};
 use crate::replay::{Death, Observer};
 
 /// What a filter must know of the whole trace.
@@ -127,6 +128,7 @@ impl Observer for Chooser {
 pub struct Admission {
     lives: Lives,
     frames: FrameFilter,
+    machinery: Machinery,
     /// Of the backtraces so far.
     states: Vec<FrameState>,
 }
@@ -166,7 +168,8 @@ impl Admission {
     }
 
     fn new(lives: Lives, filter: &Filter) -> Self {
-        Self { lives, frames: filter.frames(), states: vec![FrameState::default()] }
+        let (frames, machinery) = (filter.frames(), filter.machinery().clone());
+        Self { lives, frames, machinery, states: vec![FrameState::default()] }
     }
 
     /// Whether a block is looked at that was just born.
@@ -190,9 +193,7 @@ impl Admission {
 
     fn likes_frames(&mut self, block: &Block, tree: &CallTree, names: &impl Names) -> bool {
         for (_, parent, code) in tree.nodes_after(self.states.len() - 1) {
-            let module = names.module(code);
-            let mut lines: Vec<_> =
-                expand(names, code).map(|frame| Line { frame, module }).collect();
+            let mut lines: Vec<_> = names::lines(names, &self.machinery, code).collect();
             lines.reverse();
             let enter = |state, line: &Line<'_>| self.frames.enter(state, line);
             let state = lines.iter().fold(self.states[parent.index()], enter);

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::call_tree::{CallTree, NodeId, Tree};
 use crate::filter::{Focus, Function, Line, View};
-use crate::names::{Frame, Names, Place, expand};
+use crate::names::{self, Frame, Names, Place};
 
 /// A line, by its number in a [`Shaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,8 +131,7 @@ impl<N: Names> Shaper<'_, '_, N> {
     }
 
     fn visible_lines(&mut self, code: LocationCode) -> Vec<LineId> {
-        let module = self.names.module(code);
-        let all = expand(self.names, code).map(|frame| Line { frame, module });
+        let all = names::lines(self.names, &self.view.machinery, code);
         let visible = all.filter(|line| !self.view.hide.iter().any(|it| it.matches(line)));
         let mut lines: Vec<_> = visible.map(|line| self.lines.id(line)).collect();
         lines.reverse();
@@ -282,6 +281,7 @@ mod tests {
             hide: hide.iter().map(|text| FramePattern::parse(text).unwrap()).collect(),
             collapse_recursion,
             focus: focus.map(|text| Focus::parse(text).unwrap()),
+            ..View::default()
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
     fn applied(stack: &[u64], view: &View) -> Option<String> {
         let book = book();
         let expanded = stack.iter().flat_map(|&code| {
-            let mut frames: Vec<_> = expand(&book, LocationCode(code)).collect();
+            let mut frames: Vec<_> = names::expand(&book, LocationCode(code)).collect();
             frames.reverse();
             frames
         });

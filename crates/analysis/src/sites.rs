@@ -10,8 +10,8 @@ use std::ops::AddAssign;
 use rustc_hash::FxHashMap;
 
 use crate::call_tree::NodeId;
-use crate::names::Place;
-use crate::shape::{Key, LineId, Shaped};
+use crate::names::{Place, Reason};
+use crate::shape::{Key, Shaped};
 
 /// A callsite, by its number in [`Sites`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,15 +38,13 @@ impl<'a> Sites<'a> {
     pub fn new(shaped: Shaped<'a>) -> Self {
         let mut register = Register::default();
         let site_of_line: Vec<_> = shaped.lines().map(|line| register.id(line.place)).collect();
-        let is_machinery: Vec<_> = shaped.lines().map(|line| line.is_machinery()).collect();
-        let mut answerable: Vec<Option<(LineId, NodeId)>> = vec![None];
         let mut of = vec![(register.id(Place::NoBacktrace), NodeId::ROOT)];
+        let mut reasons = vec![Reason::default()];
         for (node, parent, line) in shaped.tree().nodes() {
-            let outer = answerable[parent.index()];
-            let found = if is_machinery[line.index()] { outer } else { Some((line, node)) };
-            answerable.push(found);
-            let (line, node) = found.unwrap_or((line, node));
-            of.push((site_of_line[line.index()], node));
+            let mut reason = reasons[parent.index()];
+            let is_now = reason.is_now(&shaped.line(line));
+            reasons.push(reason);
+            of.push(if is_now { (site_of_line[line.index()], node) } else { of[parent.index()] });
         }
         Self { shaped, places: register.places, of }
     }

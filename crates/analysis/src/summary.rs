@@ -30,6 +30,8 @@ pub struct Summary {
     pub peak: Peak,
     /// What lived when the trace ended.
     pub live: Amount,
+    /// What of it was young: no collection had met it, so some of it may have been dead.
+    pub young: Amount,
 }
 
 impl Summary {
@@ -47,6 +49,8 @@ impl Summary {
 pub struct Peak {
     /// What lived then.
     pub amount: Amount,
+    /// What of it was young, likewise.
+    pub young: Amount,
     /// Since the start of the trace.
     pub time: Duration,
 }

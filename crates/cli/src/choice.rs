@@ -1,6 +1,7 @@
 //! What of a trace is looked at, as one types it: the same for all verbs.
 
 use lifetrace_analysis::filter::{Filter, Focus, FramePattern, View};
+use lifetrace_analysis::machinery::Machinery;
 
 /// What may be typed.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -24,6 +25,12 @@ pub struct Blocks {
     /// Some blocks only, as 'size > 1KiB never freed' or 'leaks' (see docs/filters.md)
     #[arg(long, value_name = "FILTER")]
     filter: Vec<String>,
+    /// Take these frames for allocation machinery as well: callsites are outside of them
+    #[arg(long, value_name = "FRAME")]
+    machinery: Vec<String>,
+    /// Take no frames for allocation machinery but those of --machinery (see docs/reports.md)
+    #[arg(long)]
+    no_machinery: bool,
 }
 
 /// What of a trace is looked at.
@@ -49,6 +56,7 @@ impl Args {
                 hide: hide.collect::<Result<_, _>>()?,
                 collapse_recursion: self.collapse_recursion,
                 focus: focus.transpose()?,
+                machinery: self.blocks.machinery()?,
             },
         })
     }
@@ -60,19 +68,31 @@ impl Blocks {
     /// # Errors
     /// If what was typed means nothing.
     pub fn filter(&self) -> anyhow::Result<Filter> {
-        Ok(Filter::parse_all(&self.filter)?)
+        Ok(Filter::parse_all(&self.filter)?.with_machinery(self.machinery()?))
+    }
+
+    fn machinery(&self) -> anyhow::Result<Machinery> {
+        let others = self.machinery.iter().map(|text| FramePattern::parse(text));
+        let others = others.collect::<Result<_, _>>()?;
+        Ok(Machinery { without_lists: self.no_machinery, others })
     }
 }
 
 impl Choice {
     /// What it leaves out, in words; nothing if it leaves out nothing.
     pub fn sentences(&self) -> Vec<String> {
-        let View { hide, collapse_recursion, focus } = &self.view;
+        let View { hide, collapse_recursion, focus, machinery } = &self.view;
         let filter = (!self.filter.is_empty()).then(|| format!("Filter: {}", self.filter));
-        let names: Vec<_> = hide.iter().map(ToString::to_string).collect();
-        let hide = (!hide.is_empty()).then(|| format!("Hidden frames: {}", names.join(", ")));
+        let named = |what: &str, frames: &[FramePattern]| {
+            let names: Vec<_> = frames.iter().map(ToString::to_string).collect();
+            (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+        };
+        let hide = named("Hidden frames", hide);
+        let without =
+            machinery.without_lists.then(|| "No function is taken for machinery".to_owned());
+        let others = named("Allocation machinery as well", &machinery.others);
         let recursion = collapse_recursion.then(|| "Recursion is collapsed".to_owned());
         let focus = focus.as_ref().map(|focus| format!("Focus: {focus}"));
-        [filter, hide, recursion, focus].into_iter().flatten().collect()
+        [filter, hide, recursion, focus, without, others].into_iter().flatten().collect()
     }
 }

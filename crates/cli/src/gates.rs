@@ -14,6 +14,7 @@ use lifetrace_analysis::{Amount, Metric, Summary};
 use serde::Serialize;
 
 use crate::report::shape_name;
+use crate::sought::Sought;
 use crate::{human, terminal};
 
 /// A condition and what was found. Its fields are those of `--json`.
@@ -61,6 +62,13 @@ pub fn conclude(judged: &[Judged]) -> ExitCode {
     judged.iter().filter_map(Judged::message).for_each(terminal::complain);
     let has_failed = judged.iter().any(|judged| judged.failed);
     if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Tells of frames that were typed and that no trace has. Fails if that is to.
+pub fn conclude_sought(sought: &Sought, is_failure: bool) -> ExitCode {
+    let complaints: Vec<_> = sought.complaints().collect();
+    complaints.iter().for_each(terminal::complain);
+    if is_failure && !complaints.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 impl Judged {

@@ -44,6 +44,7 @@ mod output;
 mod report;
 mod selection;
 mod sieve;
+mod sought;
 mod study;
 mod summary;
 mod terminal;

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
+use lifetrace_analysis::resident::{Moment, Resident};
 use lifetrace_analysis::select::Admission;
 use lifetrace_analysis::{Profile, Summary};
+use lifetrace_trace::fact::{Counters, Fact};
+use lifetrace_trace::ids::{Bytes, Timestamp};
 use lifetrace_trace::told::What;
 
 use crate::bar::Bar;
@@ -20,6 +23,8 @@ pub struct Reading {
     pub trace: Trace,
     pub profile: Profile,
     pub facts: Facts,
+    /// The whole process's memory, beside what was admitted.
+    pub resident: Resident,
     /// What of it could not be read.
     pub damages: Damages,
 }
@@ -73,7 +78,7 @@ pub fn read_admitted(mut trace: Trace, mut admission: Admission) -> anyhow::Resu
     let mut profile =
         profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
     let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
-    let mut facts = Facts::default();
+    let (mut facts, mut resident) = (Facts::default(), Resident::default());
     while let Some(told) = trace.next() {
         if let What::Fact(fact) = &told.what {
             admission.learn(fact);
@@ -81,14 +86,40 @@ pub fn read_admitted(mut trace: Trace, mut admission: Admission) -> anyhow::Resu
         let admits = |block: &_, tree: &_| admission.admits(block, tree, &trace);
         profile.take_if(&told, trace.backtrace(), admits);
         match told.what {
-            What::Fact(fact) => facts.take(*fact),
+            What::Fact(fact) => {
+                if let Fact::Counters(counters) = &*fact {
+                    note_counters(told.time, counters, &facts, &profile, &mut resident);
+                }
+                facts.take(*fact);
+            }
             What::Birth(birth) => facts.note_birth(&birth),
             What::Promotion(_) | What::Collection(_) => {}
         }
     }
     profile.finish(trace.end_time());
     let damages = trace.damages();
-    Ok(Reading { trace, profile, facts, damages })
+    Ok(Reading { trace, profile, facts, resident, damages })
+}
+
+/// Keeps what the system counts, and what lives meanwhile.
+fn note_counters(
+    time: Timestamp,
+    counters: &Counters,
+    facts: &Facts,
+    profile: &Profile,
+    resident: &mut Resident,
+) {
+    let Some(Bytes(bytes)) = counters.resident else { return };
+    let word_bytes = profile.replay().sampling().word_bytes();
+    let words = facts.collector.as_ref().and_then(|it| it.heap_words);
+    let allocator = counters.allocator_held.zip(counters.allocator_in_use);
+    resident.push(Moment {
+        time: profile.replay().since_start(time),
+        resident: bytes,
+        live: profile.live_bytes(),
+        heap: words.map(|words| words.saturating_mul(word_bytes)),
+        allocator: allocator.map(|(held, in_use)| (held.0, in_use.0)),
+    });
 }
 
 /// The totals of a trace; those of the events outside the damage if it is damaged.

@@ -1,27 +1,14 @@
 //! Other libraries that are preloaded too: programs look as they do bare, whoever stands beside us.
-//!
-//! Each program runs with each library, bare and recorded at three densities, over and over: samples are
-//! by chance, and so are addresses. A failure is another output or another exit code than that of the bare
-//! run, or one that does not end.
 
-use std::iter;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use super::workshop::Workshop;
-use crate::shell;
-
-/// Of each program with each library at each density.
-const RUNS: usize = 20;
-
-/// Seconds after which a run is taken to hang.
-const PATIENCE: &str = "120";
+use super::alike::{Alike, Program};
+use super::fixture;
 
 const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
-
-const DENSITIES: [&[&str]; 3] = [&["--rate", "1"], &["--interval", "4KiB"], &[]];
 
 const PYTHON: &str = "
 import ctypes, json, os, threading
@@ -56,12 +43,6 @@ public class Friends {
 }
 ";
 
-/// A program, and the words that start it.
-struct Target {
-    name: &'static str,
-    words: Vec<String>,
-}
-
 /// A library, and what it wants to find in the environment.
 struct Friend {
     name: &'static str,
@@ -74,58 +55,16 @@ struct Friend {
 /// # Errors
 /// If one differs, or something cannot be built or run.
 pub fn run(names: &[&str]) -> Result<()> {
-    let workshop = Workshop::open("friends")?;
-    let folder = workshop.fresh_folder("work")?;
-    let targets = targets(&folder)?;
-    let (mut runs, mut failures) = (0, 0);
+    let mut alike = Alike::open("friends")?;
+    let programs = programs(alike.folder())?;
     let is_wanted = |friend: &Friend| names.is_empty() || names.contains(&friend.name);
-    for friend in friends(&folder)?.into_iter().filter(is_wanted) {
-        for target in &targets {
-            let (tried, failed) = together(&workshop, target, &friend, &folder)?;
-            (runs, failures) = (runs + tried, failures + failed);
-            println!("{} with {}: {tried} runs, {failed} failures", target.name, friend.name);
+    for friend in friends(alike.folder())?.into_iter().filter(is_wanted) {
+        for program in &programs {
+            let words = [friend.shell(), program.words.clone()].concat();
+            alike.check(&format!("{} with {}", program.name, friend.name), &words)?;
         }
     }
-    ensure!(failures == 0, "{failures} of {runs} runs differ from the bare run");
-    println!("{runs} runs, each as it is bare");
-    Ok(())
-}
-
-/// A program with a library: how many runs there were, and how many of these failed.
-fn together(
-    workshop: &Workshop,
-    target: &Target,
-    friend: &Friend,
-    folder: &Path,
-) -> Result<(usize, usize)> {
-    let run = |recording: &[String]| {
-        let words: Vec<_> =
-            recording.iter().chain(&friend.shell()).chain(&target.words).cloned().collect();
-        finish(Command::new("timeout").args(["-k", "5", PATIENCE]).args(words), folder)
-    };
-    let bare = run(&[])?;
-    ensure!(bare.status.success(), "{} does not run bare with {}", target.name, friend.name);
-    let (mut runs, mut failures) = (0, 0);
-    for density in DENSITIES {
-        let lifetrace = workshop.lifetrace().to_string_lossy().into_owned();
-        let options = ["record", "-q", "-f", "-o", "%e.lt"].iter().chain(density).chain(&["--"]);
-        let recording: Vec<_> =
-            iter::once(lifetrace).chain(options.map(|&word| word.to_owned())).collect();
-        for _ in 0..RUNS {
-            let recorded = run(&recording)?;
-            runs += 1;
-            if (recorded.status, &recorded.stdout) != (bare.status, &bare.stdout) {
-                failures += 1;
-                eprintln!("{} with {}, {density:?}: {recorded:?}", target.name, friend.name);
-            }
-        }
-    }
-    Ok((runs, failures))
-}
-
-fn finish(command: &mut Command, folder: &Path) -> Result<Output> {
-    command.current_dir(folder).stdin(Stdio::null());
-    command.output().with_context(|| format!("{command:?}"))
+    alike.verdict()
 }
 
 impl Friend {
@@ -141,40 +80,24 @@ impl Friend {
     }
 }
 
-fn targets(folder: &Path) -> Result<Vec<Target>> {
-    let build = |compiler: &str, source: &str, name: &str| -> Result<String> {
-        let program = folder.join(name);
-        let mut command = Command::new(compiler);
-        command.args(["-O1", "-g", "-w", "-pthread", "-fno-builtin", "-ldl"]);
-        command.arg(fixture(source)).arg("-o").arg(&program);
-        shell::run(command)?;
-        Ok(program.to_string_lossy().into_owned())
-    };
-    let c = build("gcc", "c/interposed.c", "interposed")?;
-    let cpp = build("g++", "cpp/exceptions.cpp", "exceptions")?;
+fn programs(folder: &Path) -> Result<Vec<Program>> {
+    let mut programs = vec![
+        Program::new("C", &[fixture::program(folder, "interposed", "c/interposed.c", &[])?]),
+        Program::new("C++", &[fixture::program(folder, "exceptions", "cpp/exceptions.cpp", &[])?]),
+        Program::new("Python", &["/usr/bin/python3", "-c", PYTHON]),
+    ];
     let java = folder.join("Friends.java");
     std::fs::write(&java, JAVA)?;
-    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-    let mut targets = vec![
-        Target { name: "C", words: vec![c] },
-        Target { name: "C++", words: vec![cpp] },
-        Target { name: "Python", words: words(&["/usr/bin/python3", "-c", PYTHON]) },
-    ];
     if Command::new("javac").current_dir(folder).arg(&java).status().is_ok_and(|it| it.success()) {
-        let class = folder.to_string_lossy();
-        targets.push(Target { name: "JVM", words: words(&["java", "-cp", &class, "Friends"]) });
+        programs.push(Program::new("JVM", &["java", "-cp", ".", "Friends"]));
     } else {
         println!("no Java compiler: the JVM is left out");
     }
-    Ok(targets)
+    Ok(programs)
 }
 
 fn friends(folder: &Path) -> Result<Vec<Friend>> {
-    let interposer = folder.join("libinterposer.so");
-    let mut compiler = Command::new("gcc");
-    compiler.args(["-O1", "-w", "-fno-builtin", "-shared", "-fPIC"]);
-    compiler.arg(fixture("c/interposer.c")).arg("-o").arg(&interposer).arg("-ldl");
-    shell::run(compiler)?;
+    let interposer = fixture::library(folder, "interposer", "c/interposer.c", &[])?;
     let debian = |name, file: &str, variable| Friend {
         name,
         library: Path::new(LIBRARIES).join(file),
@@ -192,8 +115,4 @@ fn friends(folder: &Path) -> Result<Vec<Friend>> {
         ensure!(friend.library.exists(), "no {}", friend.library.display());
     }
     Ok(friends)
-}
-
-fn fixture(source: &str) -> PathBuf {
-    shell::root().join("fixtures/targets").join(source)
 }

@@ -5,10 +5,13 @@
 //! `soak` of cargo's target folder until the next run of the same name. The latest results are in
 //! `docs/verification.md`.
 
+mod alike;
 mod compare;
 mod cpython;
+mod fixture;
 mod friends;
 mod junit;
+mod killers;
 mod kills;
 mod package;
 mod random;
@@ -31,9 +34,11 @@ pub fn run(words: &[&str]) -> Result<()> {
         ["stress"] => stress::run(10),
         ["stress", "--minutes", minutes] => stress::run(minutes.parse().context("--minutes N")?),
         ["kills"] => kills::run(),
+        ["killers", ref names @ ..] => killers::run(names),
         ["friends", ref names @ ..] => friends::run(names),
         _ => bail!(
-            "soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills, soak friends [NAME]..."
+            "soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills, \
+            soak killers [NAME]..., soak friends [NAME]..."
         ),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::process::{Child, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
@@ -47,7 +47,7 @@ struct Memory {
 }
 
 fn watch(mut recorder: Child) -> Result<(ExitStatus, Vec<Memory>)> {
-    let (pid, mut memory, mut next) = (recorder.id(), Vec::new(), Instant::now());
+    let (pid, mut memory) = (recorder.id(), Vec::new());
     loop {
         if let Some(status) = recorder.try_wait()? {
             // The workers end one after the other: what the last looks saw is not the whole.
@@ -56,8 +56,8 @@ fn watch(mut recorder: Child) -> Result<(ExitStatus, Vec<Memory>)> {
         }
         let (agents, own) = (smaps::agents_bytes(pid), smaps::resident_bytes(pid));
         memory.push(Memory { agents, recorder: own });
-        next += MOMENT;
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        // Looks that were missed while everything was stopped are not made up for: they would see the end.
+        std::thread::sleep(MOMENT);
     }
 }
 
@@ -67,6 +67,7 @@ fn growth(whose: &str, seen: impl Iterator<Item = u64>) -> Result<()> {
     let fifth = seen.len() / 5;
     ensure!(fifth > 0, "the run was too short to say anything");
     let (early, late) = (median(&seen[fifth..2 * fifth]), median(&seen[seen.len() - fifth..]));
+    ensure!(early > 0 && late > 0, "the memory of the {whose} was not seen");
     let most = seen.iter().max().unwrap_or(&0);
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     println!(

@@ -8,7 +8,7 @@ use lifetrace_trace::event::Location;
 
 use super::term::{Claim, FrameClaim, FramePattern, Term};
 use super::text::Text;
-use crate::names::{Frame, Place};
+use crate::names::{Frame, Place, Reason};
 use crate::plain_name::plain_name;
 
 /// One line of a backtrace, as filters see it.
@@ -32,16 +32,24 @@ impl<'a> Line<'a> {
 impl FramePattern {
     /// Whether a frame is like this.
     pub fn matches(&self, line: &Line<'_>) -> bool {
-        let location = line.location();
+        match (line.location(), self) {
+            (Some(location), _) => self.matches_place(location, line.module),
+            (None, Self::Module(path)) => line.module.is_some_and(|it| path.matches_path(it)),
+            (None, Self::Function(_) | Self::File(..)) => false,
+        }
+    }
+
+    /// Whether a place, in the object file with this path, is like this.
+    pub(crate) fn matches_place(&self, at: &Location, module: Option<&str>) -> bool {
         match self {
-            Self::Function(name) => location.is_some_and(|at| is_called(&at.defname, name)),
-            Self::File(path, number) => location.is_some_and(|at| {
+            Self::Function(name) => is_called(&at.defname, name),
+            Self::File(path, number) => {
                 number.is_none_or(|number| number == at.line) && path.matches_path(&at.filename)
-            }),
+            }
             Self::Module(path) => {
                 // Where there is no line, the file is the object file.
-                let object = || location.filter(|at| at.line == 0).map(|at| &*at.filename);
-                line.module.or_else(object).is_some_and(|module| path.matches_path(module))
+                let object = (at.line == 0).then_some(&*at.filename);
+                module.or(object).is_some_and(|module| path.matches_path(module))
             }
         }
     }
@@ -69,8 +77,7 @@ pub struct FrameState {
     anywhere: u64,
     /// A bit for each claim that the callsite so far fulfils.
     callsite: u64,
-    /// Whether that is not allocation machinery.
-    has_reason: bool,
+    reason: Reason,
 }
 
 impl FrameFilter {
@@ -102,12 +109,8 @@ impl FrameFilter {
     pub fn enter(&self, outer: FrameState, line: &Line<'_>) -> FrameState {
         let bits = self.fulfilled(line);
         let mut state = FrameState { anywhere: outer.anywhere | bits, ..outer };
-        if self.innermost != 0 {
-            let is_machinery = line.frame.is_machinery();
-            if !is_machinery || !state.has_reason {
-                state.callsite = bits;
-            }
-            state.has_reason |= !is_machinery;
+        if self.innermost != 0 && state.reason.is_now(&line.frame) {
+            state.callsite = bits;
         }
         state
     }

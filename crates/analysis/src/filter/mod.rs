@@ -22,6 +22,7 @@ mod calendar;
 mod frames;
 mod life;
 mod moment;
+mod near;
 mod parse;
 mod parse_names;
 mod parse_ranges;
@@ -37,6 +38,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::grammar::{error, quantity, scan, suggest};
+use crate::machinery::Machinery;
 
 pub use calendar::Date;
 pub use error::{Mistake, ParseError};
@@ -60,6 +62,7 @@ pub const MAX_TERMS: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     terms: Vec<Term>,
+    machinery: Machinery,
 }
 
 /// What must be known before a filter can be judged.
@@ -93,12 +96,31 @@ impl Filter {
     ) -> Result<Self, ParseError> {
         let mut terms = Vec::new();
         texts.into_iter().try_for_each(|text| parse::terms(text.as_ref(), &mut terms))?;
-        Ok(Self { terms })
+        Ok(Self { terms, machinery: Machinery::default() })
+    }
+
+    /// The same where other frames are no callsites.
+    #[must_use]
+    pub fn with_machinery(self, machinery: Machinery) -> Self {
+        Self { machinery, ..self }
+    }
+
+    /// Which frames are no callsites.
+    pub fn machinery(&self) -> &Machinery {
+        &self.machinery
     }
 
     /// The terms, in the order in which they were written.
     pub fn terms(&self) -> &[Term] {
         &self.terms
+    }
+
+    /// The frames that it names, wanted or not.
+    pub fn frame_patterns(&self) -> impl Iterator<Item = &FramePattern> {
+        self.terms.iter().filter_map(|term| match &term.claim {
+            Claim::Frame(claim) => Some(&claim.pattern),
+            _ => None,
+        })
     }
 
     /// Whether it lets everything through.
@@ -155,7 +177,7 @@ impl FromStr for Filter {
 
 impl From<Preset> for Filter {
     fn from(preset: Preset) -> Self {
-        Self { terms: vec![Claim::Preset(preset).into()] }
+        Self { terms: vec![Claim::Preset(preset).into()], ..Self::default() }
     }
 }
 

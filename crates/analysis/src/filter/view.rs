@@ -10,6 +10,7 @@ use super::error::{Mistake, ParseError};
 use super::frames::Line;
 use super::parse::Parser;
 use super::term::FramePattern;
+use crate::machinery::Machinery;
 use crate::names::Place;
 
 /// The step of a path that any number of frames may take.
@@ -25,6 +26,8 @@ pub struct View {
     pub collapse_recursion: bool,
     /// Only what is within this path, from its first frame on.
     pub focus: Option<Focus>,
+    /// Which frames are no callsites.
+    pub machinery: Machinery,
 }
 
 impl View {
@@ -112,6 +115,11 @@ impl Focus {
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut parser = Parser::new(text);
         parser.path().map_err(|mistake| parser.error(text, mistake))
+    }
+
+    /// The frames of the path, outermost first.
+    pub fn patterns(&self) -> impl Iterator<Item = &FramePattern> {
+        self.stretches.iter().flatten()
     }
 
     /// The frames that call each other, outermost first; between these may be any number of others.

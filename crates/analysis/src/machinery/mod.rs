@@ -2,232 +2,53 @@
 //!
 //! "27 % are allocated in `malloc`" helps nobody: a callsite is the first function that has a reason
 //! of its own. Machinery is the malloc family, the allocators that languages and libraries put on
-//! top of it, and the standard containers of C++ and Rust, which grow because somebody pushes.
+//! top of it, and the standard libraries of C++, Rust and OCaml, which allocate because somebody calls them.
 //!
 //! Functions are known by their [plain names](crate::plain_name), and Rust's library, whose methods of
-//! slices and strings have no path, by its source files. To add an allocator, add a line to one of the
-//! lists.
+//! slices and strings have no path, by its source files. Users may add frames, or do without the [`lists`].
+
+mod lists;
 
 use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location, is_remark};
 
+use self::lists::{CPP_STANDARD, FOLDERS, LIBC, OCAML, OCAML_FILES, PREFIXES, WRAPPERS};
+use crate::filter::FramePattern;
+use crate::names::Place;
 use crate::plain_name::plain_name;
 
-/// The C library's functions, under any of its internal aliases (`__libc_malloc`, `__GI___strdup`).
-const LIBC: &[&str] = &[
-    "malloc",
-    "calloc",
-    "realloc",
-    "reallocarray",
-    "aligned_alloc",
-    "memalign",
-    "posix_memalign",
-    "valloc",
-    "pvalloc",
-    "strdup",
-    "strndup",
-    "wcsdup",
-];
+/// What is taken to be machinery. By default what the lists have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Machinery {
+    /// Whether what the lists have is no machinery.
+    pub without_lists: bool,
+    /// Frames that are, besides.
+    pub others: Vec<FramePattern>,
+}
 
-/// Whole names: wrappers that stop the program when memory is short, and the like.
-const WRAPPERS: &[&str] = &[
-    // GNU and git
-    "xmalloc",
-    "xzalloc",
-    "xcalloc",
-    "xrealloc",
-    "xreallocarray",
-    "xnmalloc",
-    "x2realloc",
-    "x2nrealloc",
-    "xpalloc",
-    "xmallocz",
-    "xmallocz_gently",
-    "do_xmalloc",
-    "do_xmallocz",
-    "memory_limit_check",
-    "xmemdup",
-    "xmemdupz",
-    "xstrdup",
-    "xstrndup",
-    // GLib
-    "g_strdup",
-    "g_strndup",
-    "g_memdup",
-    "g_memdup2",
-    // Perl
-    "Perl_malloc",
-    "Perl_calloc",
-    "Perl_realloc",
-    "Perl_savepv",
-    "Perl_savepvn",
-    // Python's small objects
-    "allocate_from_new_pool",
-    "arena_map_get",
-    "arena_map_mark_used",
-    "gc_alloc",
-    "new_arena",
-    "pymalloc_alloc",
-    "pymalloc_realloc",
-    // SQLite
-    "sqlite3MemMalloc",
-    "sqlite3MemRealloc",
-    "sqlite3Malloc",
-    "sqlite3MallocZero",
-    "sqlite3Realloc",
-    "mallocWithAlarm",
-    "dbMallocRawFinish",
-    // The GNU C++ run time
-    "__cxa_allocate_exception",
-];
+impl Machinery {
+    /// Whether a place, in the object file with this path, is in allocation machinery, or a remark on the
+    /// block.
+    pub fn has(&self, place: &Place<'_>, module: Option<&str>) -> bool {
+        let Place::Known(location) = *place else { return false };
+        is_remark_on_block(location)
+            || !self.without_lists && is_listed(location)
+            || self.others.iter().any(|it| it.matches_place(location, module))
+    }
+}
 
-/// Beginnings of plain names.
-const PREFIXES: &[&str] = &[
-    "operator new",
-    // GLib
-    "g_malloc",
-    "g_realloc",
-    "g_try_malloc",
-    "g_try_realloc",
-    "g_aligned_alloc",
-    "g_slice_alloc",
-    "g_slice_copy",
-    // Python
-    "PyMem_",
-    "_PyMem_",
-    "PyObject_Malloc",
-    "PyObject_Calloc",
-    "PyObject_Realloc",
-    "_PyObject_Malloc",
-    "_PyObject_Calloc",
-    "_PyObject_Realloc",
-    "_PyObject_GC_",
-    "_PyType_Alloc",
-    "PyType_GenericAlloc",
-    // Perl
-    "Perl_safesys",
-    "Perl_safemalloc",
-    // SQLite
-    "sqlite3_malloc",
-    "sqlite3_realloc",
-    "sqlite3DbMalloc",
-    "sqlite3DbRealloc",
-    // Redis
-    "zcalloc",
-    "zmalloc",
-    "zrealloc",
-    "zstrdup",
-    "ztrycalloc",
-    "ztrymalloc",
-    "ztryrealloc",
-    // nginx
-    "ngx_alloc",
-    "ngx_calloc",
-    "ngx_palloc",
-    "ngx_pcalloc",
-    "ngx_pnalloc",
-    // PostgreSQL
-    "AllocSetAlloc",
-    "AllocSetContextCreateInternal",
-    "AllocSetRealloc",
-    "MemoryContextAlloc",
-    "palloc",
-    "repalloc",
-    "pstrdup",
-    // OCaml
-    "caml_stat_",
-    // jemalloc, tcmalloc, mimalloc
-    "je_",
-    "tc_",
-    "mi_malloc",
-    "mi_calloc",
-    "mi_realloc",
-    // Rust: the allocator's symbols, the crate `alloc`, and what hands closures and iterators to it
-    "__rust_",
-    "__rustc",
-    "__rdl_",
-    "__rg_",
-    "std::alloc::",
-    "std::collections::",
-    "hashbrown::",
-    "alloc::alloc::",
-    "alloc::borrow::",
-    "alloc::boxed::",
-    "alloc::collections::",
-    "alloc::ffi::",
-    "alloc::fmt::",
-    "alloc::raw_vec::",
-    "alloc::rc::",
-    "alloc::slice::",
-    "alloc::str::",
-    "alloc::string::",
-    "alloc::sync::",
-    "alloc::vec::",
-    "core::alloc::",
-    "core::clone::",
-    "core::convert::",
-    "core::fmt::",
-    "core::iter::",
-    "core::ops::function::",
-    "core::option::",
-    "core::result::",
-    "core::slice::",
-    // Our own allocator in Rust programs
-    "lifetrace::alloc::",
-    // C++: names beginning with an underscore are the library's own
-    "__gnu_cxx::",
-    "std::_",
-    // The same where a symbol could not be demangled
-    "_ZSt",
-    "_ZNSt",
-    "_ZNKSt",
-    "_ZN9__gnu_cxx",
-];
+fn is_remark_on_block(location: &Location) -> bool {
+    [GROWTH_NAME, DESERIALISED_NAME].contains(&&*location.defname) || is_remark(location)
+}
 
-/// Parts of the paths of source files.
-const FOLDERS: &[&str] = &["/library/alloc/src/", "/library/core/src/", "/hashbrown-"];
-
-/// C++ classes and functions of the namespace `std`, all members included.
-const CPP_STANDARD: &[&str] = &[
-    "allocate_shared",
-    "allocator",
-    "allocator_traits",
-    "any",
-    "basic_ostream",
-    "basic_ostringstream",
-    "basic_streambuf",
-    "basic_string",
-    "basic_stringbuf",
-    "basic_stringstream",
-    "deque",
-    "forward_list",
-    "function",
-    "list",
-    "make_shared",
-    "make_unique",
-    "map",
-    "multimap",
-    "multiset",
-    "operator+",
-    // `<<`, whose brackets are dropped as if they were those of a template
-    "operator",
-    "set",
-    "shared_ptr",
-    "string",
-    "to_string",
-    "unique_ptr",
-    "unordered_map",
-    "unordered_multimap",
-    "unordered_multiset",
-    "unordered_set",
-    "vector",
-];
-
-/// Whether a place is in allocation machinery, or a remark on the block.
-pub fn is_machinery(location: &Location) -> bool {
-    [GROWTH_NAME, DESERIALISED_NAME].contains(&&*location.defname)
-        || is_remark(location)
-        || is_machinery_file(&location.filename)
+fn is_listed(location: &Location) -> bool {
+    is_machinery_file(&location.filename)
         || is_machinery_function(&location.defname)
+        || is_ocaml_library(location)
+}
+
+fn is_ocaml_library(Location { defname, filename, .. }: &Location) -> bool {
+    OCAML.iter().any(|module| defname.starts_with(module))
+        && OCAML_FILES.iter().any(|suffix| filename.ends_with(suffix))
 }
 
 fn is_machinery_file(path: &str) -> bool {
@@ -351,7 +172,6 @@ mod tests {
             "mine::alloc::alloc::grow",
             "core::Engine::run()",
             "alloc::pool::Pool::take()",
-            "Stdlib.Hashtbl.resize",
             "python3.11+0x2a3b",
             "<unclosed as",
             "<",
@@ -368,5 +188,37 @@ mod tests {
         assert!(is_machinery_file("/home/me/.cargo/registry/src/x/hashbrown-0.15.2/src/raw.rs"));
         assert!(!is_machinery_file("/rustc/598076/library/std/src/fs.rs"));
         assert!(!is_machinery_file("/home/me/library/src/alloc.rs"));
+    }
+
+    fn is_at(function: &str, file: &str) -> bool {
+        is_listed(&Location {
+            filename: file.into(),
+            line: 1,
+            start_char: 0,
+            end_char: 0,
+            defname: function.into(),
+        })
+    }
+
+    #[test]
+    fn ocaml_libraries_are_known_by_both() {
+        for (function, file) in [
+            ("Stdlib__Bytes.make", "bytes.ml"),
+            ("Stdlib.Hashtbl.resize", "hashtbl.ml"),
+            ("CamlinternalLazy.force", "camlinternalLazy.ml"),
+            ("Lwt.bind", "src/core/lwt.ml"),
+            ("Base__List.map", "src/list.ml"),
+            ("camlStdlib__Bytes__make_123", ""),
+        ] {
+            assert!(is_at(function, file), "{function}");
+        }
+        for (function, file) in [
+            ("Base.run", "base.py"),
+            ("Core.step", "src/core.rs"),
+            ("Dune__exe__Main.bytes", "main.ml"),
+            ("Lwtish.bind", "lwtish.ml"),
+        ] {
+            assert!(!is_at(function, file), "{function}");
+        }
     }
 }

@@ -77,7 +77,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let text = if args.json { diff.json(&judged)? } else { diff.text(terminal::width()) };
     terminal::print(&text)?;
     let damage = super::worst(diff.damages.iter().map(super::conclude).collect::<Vec<_>>());
-    Ok(super::worst([damage, gates::conclude(&judged)]))
+    let unmet = gates::conclude_sought(&diff.sought, args.strict && !judged.is_empty());
+    Ok(super::worst([damage, gates::conclude(&judged), unmet]))
 }
 
 /// Which traces are compared with which.

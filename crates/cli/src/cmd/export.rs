@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::ValueEnum;
 
-use crate::choice;
 use crate::export::{Format, Metric, Options, PprofTypes};
 use crate::origin::{Origin, of_export_metric};
 use crate::output::Output;
+use crate::sought::Sought;
 use crate::study::Study;
+use crate::{choice, gates};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -42,12 +43,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         bail!("--pprof-types: is about pprof profiles\n  add -F pprof, or leave it out");
     }
     let output = Output::of(format.content(), &output, &trace, force)?;
-    let study = Study::of(&trace, choice.choice()?)?;
+    let choice = choice.choice()?;
+    let mut sought = Sought::of(&choice);
+    let study = Study::of(&trace, choice)?;
+    sought.look(&study.reading);
     let origin = study.reading.origin();
     let metric = metric.unwrap_or_else(|| Metric::usual(&origin));
     refuse(&study, &origin, format, metric)?;
     let options = Options { metric, pprof_types: pprof_types.unwrap_or_default() };
     output.write(|file| format.write(&study, &options, file))?;
+    gates::conclude_sought(&sought, false);
     Ok(super::conclude(&study.reading.damages))
 }
 

@@ -19,6 +19,7 @@ use crate::gates::{self, Judged};
 use crate::import::Lack;
 use crate::origin::Origin;
 use crate::report::{OF_SEVERAL, Report, Several, Sum, ViewName};
+use crate::sought::Sought;
 use crate::study::Study;
 use crate::terminal;
 
@@ -126,15 +127,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let gates = Gates { gates: gates::parse(&args.fail_if)?, is_strict: args.strict };
     let choice = args.choice.choice()?;
     let is_one = args.traces.len() == 1 && !args.per_process;
+    let mut sought = Sought::of(&choice);
     let (damages, judged) = if is_one {
-        let (damages, judged) = write(&args.traces[0], &options, choice, &gates)?;
+        let (damages, judged) = write(&args.traces[0], &options, choice, &gates, &mut sought)?;
         (vec![damages], judged)
     } else {
         refuse_what_has_no_sum(&options, &gates).unwrap_or_else(|misuse| misuse.exit());
-        write_sum(&args.traces, &options, choice, &gates, args.per_process)?
+        write_sum(&args.traces, &options, choice, &gates, args.per_process, &mut sought)?
     };
     let damage = super::worst(damages.iter().map(super::conclude).collect::<Vec<_>>());
-    Ok(super::worst([damage, gates::conclude(&judged)]))
+    let unmet = gates::conclude_sought(&sought, args.strict && !judged.is_empty());
+    Ok(super::worst([damage, gates::conclude(&judged), unmet]))
 }
 
 /// # Errors
@@ -199,7 +202,8 @@ impl Gates {
 /// # Errors
 /// If the trace cannot be opened, or stdout not be written.
 pub fn print(path: &Path, options: &Options) -> anyhow::Result<Option<Damage>> {
-    let (damages, _) = write(path, options, Choice::default(), &Gates::default())?;
+    let (gates, mut sought) = (Gates::default(), Sought::default());
+    let (damages, _) = write(path, options, Choice::default(), &gates, &mut sought)?;
     Ok(damages.into_first())
 }
 
@@ -208,6 +212,7 @@ fn write(
     options: &Options,
     choice: Choice,
     gates: &Gates,
+    sought: &mut Sought,
 ) -> anyhow::Result<(Damages, Vec<Judged>)> {
     let study = Study::of(path, choice)?;
     let (origin, path) = (study.reading.origin(), &study.reading.trace.path);
@@ -215,6 +220,7 @@ fn write(
     let options = &Options { metric, ..*options };
     origin.refuse_report(path, options.view, metric)?;
     origin.refuse_gates(path, &gates.gates)?;
+    sought.look(&study.reading);
     let judged = gates.judge(&study)?;
     let report = Report::new(&study, options)?;
     let text = if options.json { report.json(&judged)? } else { report.text(terminal::width()) };
@@ -230,11 +236,13 @@ fn write_sum(
     choice: Choice,
     gates: &Gates,
     is_per_process: bool,
+    sought: &mut Sought,
 ) -> anyhow::Result<(Vec<Damages>, Vec<Judged>)> {
-    let several = Several::of(paths, choice, options.metric, |path, origin| {
+    let accept = |path: &Path, origin: &Origin| {
         origin.refuse_report(path, options.view, options.metric)?;
         origin.refuse_gates(path, &gates.gates)
-    })?;
+    };
+    let several = Several::of(paths, choice, options.metric, accept, sought)?;
     let judged = gates.judge_totals(&several.summary(), None, &several.origin());
     let sum = Sum::new(&several, options, is_per_process)?;
     let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };

@@ -23,6 +23,7 @@ use crate::damages::Damages;
 use crate::gates::{self, Judged};
 use crate::origin::{Origin, of_measure, of_metric};
 use crate::report::metric_name;
+use crate::sought::Sought;
 use crate::study::Study;
 
 /// What is compared.
@@ -59,6 +60,8 @@ pub struct Diff {
     rows: Rows,
     /// What was wrong with each trace.
     pub damages: Vec<Damages>,
+    /// The frames that were typed.
+    pub sought: Sought,
 }
 
 enum Rows {
@@ -87,10 +90,11 @@ impl Diff {
         anyhow::ensure!(!before.is_empty(), "there is no trace of before");
         anyhow::ensure!(!after.is_empty(), "there is no trace of after");
         let (mut common, mut damages) = (NameTree::default(), Vec::new());
+        let mut sought = Sought::of(&options.choice);
         let mut side = |paths: &[PathBuf]| {
             let mut side = Side::default();
             for path in paths {
-                damages.push(side.add(path, &options, &mut common)?);
+                damages.push(side.add(path, &options, &mut common, &mut sought)?);
             }
             anyhow::Ok(side)
         };
@@ -107,7 +111,7 @@ impl Diff {
             Some((metric, difference))
         });
         let totals = totals.collect();
-        Ok(Self { options, before, after, totals, rows, damages })
+        Ok(Self { options, before, after, totals, rows, damages, sought })
     }
 
     /// Refuses conditions that cannot be judged.
@@ -148,8 +152,10 @@ impl Side {
         path: &Path,
         options: &Options,
         common: &mut NameTree,
+        sought: &mut Sought,
     ) -> anyhow::Result<Damages> {
         let study = Study::of(path, options.choice.clone())?;
+        sought.look(&study.reading);
         let (reading, metric) = (&study.reading, options.metric);
         let what = format!("the metric {}", metric_name(metric));
         reading.origin().refuse(path, &what, of_metric(metric))?;

@@ -104,7 +104,11 @@ mod tests {
     use super::*;
 
     fn frames(codes: impl IntoIterator<Item = u64>) -> Vec<Frame<'static>> {
-        let frame = |code| Frame { place: Place::Unknown(LocationCode(code)), inlined: false };
+        let frame = |code| Frame {
+            place: Place::Unknown(LocationCode(code)),
+            inlined: false,
+            is_machinery: false,
+        };
         codes.into_iter().map(frame).collect()
     }
 

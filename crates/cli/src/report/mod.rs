@@ -15,12 +15,14 @@ mod heap;
 mod json;
 mod page;
 mod place;
+mod resident;
 mod several;
 mod shorten;
 mod subject;
 mod text;
 mod told;
 mod views;
+mod young;
 
 use crate::cmd::report::Options;
 use crate::study::Study;

@@ -40,3 +40,4 @@ mod strangers;
 mod support;
 mod threads;
 mod untraceable;
+mod verdicts;

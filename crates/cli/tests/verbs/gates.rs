@@ -37,6 +37,30 @@ fn what_is_surely_true_fails() {
     check_golden("gate-diff.txt", &messages);
 }
 
+/// A budget of a function that is not there any more would hold for ever.
+#[test]
+fn what_matches_no_frame_is_told() {
+    let judge = |arguments: &[&str], strict| {
+        judge(&[&["report", NATIVE], arguments].concat(), &["allocated > 1TB"], strict)
+    };
+    let typo = ["--filter", "fn:PyDict_Sett"];
+    let (code, message) = judge(&typo, false);
+    assert_eq!(code, 0);
+    assert!(message.contains("no frame matches fn:PyDict_Sett"), "{message}");
+    assert!(message.contains("did you mean `PyDict_Set"), "{message}");
+    assert_eq!(judge(&typo, true).0, 1);
+    for right in [["--filter", "not fn:PyDict_Set"], ["--focus", "fn:PyDict_Set"]] {
+        assert_eq!(judge(&right, true), (0, String::new()), "{right:?}");
+    }
+    for option in ["--focus", "--hide", "--machinery"] {
+        let message = judge(&[option, "file:no/such"], false).1;
+        assert!(message.contains("no frame matches file:no/such"), "{option}: {message}");
+    }
+    let diff = run(&["diff", COARSE, FINE, "--hide", "fn:no_such_function"]);
+    assert!(text(&diff.stderr).contains("no frame matches"), "{diff:?}");
+    assert!(diff.status.success());
+}
+
 /// It frees all before it exits, so nothing is left that would be a leak.
 #[test]
 fn a_leak_is_found_that_is_freed_at_the_end() {

@@ -203,5 +203,7 @@ fn what_was_chosen_is_shown() {
         assert_eq!(count, usize::from(format != "events-json"), "{format}");
     }
     let focus = ["--focus", "no_such_function"];
-    assert_eq!(text(&export("events-csv", argument(&path), &focus)).lines().count(), 1);
+    let nothing = run(&[&["export", "-F", "events-csv", argument(&path)], &focus[..]].concat());
+    assert_eq!(text(&nothing.stdout).lines().count(), 1);
+    assert!(text(&nothing.stderr).contains("no frame matches fn=no_such_function"), "{nothing:?}");
 }

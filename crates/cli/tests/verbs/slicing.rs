@@ -117,7 +117,7 @@ fn some_blocks_have_the_numbers_of_a_filter() {
             "alive at peak",
             "temporary not size<64",
             "freed before 50%",
-            "innermost fn:List",
+            "innermost fn~(?i)list",
         ] {
             let some = check_some(trace, "slice", filter);
             assert_eq!(check_some(trace, "convert", filter), some);

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::{filter, strategies};
+use crate::machinery::Machinery;
 use crate::names::{Frame, Place};
 
 pub(super) fn location(function: &str, file: &str, line: u32) -> Location {
@@ -21,12 +22,14 @@ pub(super) fn location(function: &str, file: &str, line: u32) -> Location {
 }
 
 pub(super) fn line(location: &Location) -> Line<'_> {
-    Line { frame: Frame { place: Place::Known(location), inlined: false }, module: None }
+    let place = Place::Known(location);
+    let is_machinery = Machinery::default().has(&place, None);
+    Line { frame: Frame { place, inlined: false, is_machinery }, module: None }
 }
 
 fn unknown(code: u64) -> Line<'static> {
     let place = Place::Unknown(LocationCode(code));
-    Line { frame: Frame { place, inlined: false }, module: None }
+    Line { frame: Frame { place, inlined: false, is_machinery: false }, module: None }
 }
 
 /// main calls parse, which calls grow, which allocates.
@@ -161,7 +164,16 @@ fn as_many_terms_as_there_may_be() {
 
 /// By looking at all frames for each term.
 fn naively(filter: &Filter, lines: &[Line<'_>]) -> bool {
-    let callsite = lines.iter().rev().find(|line| !line.frame.is_machinery()).or(lines.last());
+    let is_named = |line: &Line<'_>| {
+        let name = line.frame.place.function();
+        !line.frame.is_machinery && name.is_some_and(|name| name != "start_thread")
+    };
+    let is_one = |at: &usize| {
+        let is_nameless = matches!(lines[*at].frame.place, Place::Unknown(_));
+        let is_passed_on = is_nameless && lines[..*at].iter().any(is_named);
+        !lines[*at].frame.is_machinery && !is_passed_on
+    };
+    let callsite = (0..lines.len()).rev().find(is_one).map(|at| &lines[at]).or(lines.last());
     filter.terms().iter().all(|term| {
         let claim = match &term.claim {
             Claim::Preset(Preset::Deserialised) => &Preset::Deserialised.terms()[0].claim,
@@ -182,13 +194,16 @@ proptest! {
         filter in strategies::filter(),
         names in proptest::collection::vec(
             proptest::sample::select(
-                &["main", "malloc", "a;b", "7", "x", "operator new", "[deserialised]"][..],
+                &["main", "malloc", "a;b", "7", "x", "operator new", "[deserialised]", "", "start_thread"][..],
             ),
             0..8,
         ),
     ) {
         let locations: Vec<_> = names.iter().map(|name| location(name, name, 12)).collect();
-        let lines: Vec<_> = locations.iter().map(line).collect();
+        let lines: Vec<_> = locations
+            .iter()
+            .map(|it| if it.defname.is_empty() { unknown(1) } else { line(it) })
+            .collect();
         let expected = naively(&filter, &lines);
         prop_assert_eq!(filter.frames().matches(lines), expected, "{}", filter);
     }

@@ -183,7 +183,7 @@ fn other_claim() -> impl Strategy<Value = Claim> {
 
 fn filter_of(claim: impl Strategy<Value = Claim>) -> impl Strategy<Value = Filter> {
     let term = (any::<bool>(), claim).prop_map(|(negated, claim)| Term { negated, claim });
-    vec(term, 0..6).prop_map(|terms| Filter { terms })
+    vec(term, 0..6).prop_map(|terms| Filter { terms, ..Filter::default() })
 }
 
 pub(super) fn filter() -> impl Strategy<Value = Filter> {

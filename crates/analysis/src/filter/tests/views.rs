@@ -139,6 +139,7 @@ fn hiding_comes_before_collapsing_before_focus() {
         hide: vec![FramePattern::parse("x").unwrap()],
         collapse_recursion: true,
         focus: Some(Focus::parse("a;b").unwrap()),
+        ..View::default()
     };
     assert_eq!(applied(&view, "maxaxbc").as_deref(), Some("abc"));
     // With the recursion collapsed, nobody calls b any more.

@@ -54,8 +54,9 @@ fn summary(interval: f64, allocated: Amount, peak: Amount) -> Summary {
         unmatched: 0,
         allocated,
         promoted: Amount::default(),
-        peak: Peak { amount: peak, time: std::time::Duration::ZERO },
+        peak: Peak { amount: peak, young: Amount::default(), time: std::time::Duration::ZERO },
         live: allocated,
+        young: Amount::default(),
     }
 }
 

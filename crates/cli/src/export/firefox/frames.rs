@@ -48,7 +48,7 @@ fn frames<'a>(
     let frame = |line: names::Frame<'a>| {
         let info = FrameInfo {
             frame: Frame::Label(profile.intern_string(&function(&line.place))),
-            category_pair: categories.of(kind(&line), line.is_machinery()).into(),
+            category_pair: categories.of(kind(&line), line.is_machinery).into(),
             flags: FrameFlags::empty(),
         };
         profile.intern_frame(thread, info)

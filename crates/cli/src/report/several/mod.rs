@@ -29,6 +29,7 @@ use crate::choice::Choice;
 use crate::cmd::report::Options;
 use crate::damages::Damages;
 use crate::origin::Origin;
+use crate::sought::Sought;
 use crate::study::Study;
 use crate::summary::Reading;
 
@@ -73,7 +74,8 @@ pub struct Sum<'a> {
 }
 
 impl Several {
-    /// Reads traces; `accept` refuses those that do not tell what is asked.
+    /// Reads traces, and looks for the frames that are `sought` in them; `accept` refuses those that
+    /// do not tell what is asked.
     ///
     /// # Errors
     /// That of `accept`, and if there is none, or one cannot be opened, or is given twice, or its samples mean nothing, or it
@@ -83,6 +85,7 @@ impl Several {
         choice: Choice,
         metric: Metric,
         accept: impl Fn(&Path, &Origin) -> anyhow::Result<()>,
+        sought: &mut Sought,
     ) -> anyhow::Result<Self> {
         refuse_twins(paths)?;
         let (mut merged, mut processes) = (Merged::default(), Vec::new());
@@ -91,6 +94,7 @@ impl Several {
             let study = Study::of(path, choice.clone())?;
             accept(path, &study.reading.origin())?;
             origin = origin.and(study.reading.origin());
+            sought.look(&study.reading);
             let process = Process::new(&study.reading, metric)?;
             merged.add(study.tree(), study.names(), study.balances(), &process.summary);
             processes.push(Process { damages: study.reading.damages, ..process });

@@ -76,9 +76,12 @@ impl Ranking<'_> {
     fn callsite(&self, page: &mut Page, rank: usize, callsite: &Callsite<'_>) {
         let (first, others) = self.amounts(callsite);
         let head = format!("{rank:>3}. {:>7}", human::percent(callsite.share));
-        let fits = columns(&head) + 2 + columns(&first) <= page.width;
-        let separator = if fits { "  ".to_owned() } else { format!("\n{INDENT}") };
-        page.line(format_args!("{}{separator}{first}", styled(SHARE, head)));
+        if columns(&head) + 2 + columns(&first) <= page.width {
+            page.line(format_args!("{}  {first}", styled(SHARE, head)));
+        } else {
+            page.line(styled(SHARE, head));
+            page.prose(INDENT, PLAIN, &first);
+        }
         place(page, &callsite.place);
         if !others.is_empty() {
             page.prose(INDENT, PLAIN, &others);
@@ -222,7 +225,7 @@ pub fn frame_line(page: &mut Page, frame: &Frame<'_>) {
     let source = shorten_path(&source, room.saturating_sub(for_name));
     let name = shorten_function(&name, room - columns(&source));
     let separator = if source.is_empty() { "" } else { "  " };
-    let name_style = if frame.is_machinery() { FAINT } else { PLAIN };
+    let name_style = if frame.is_machinery { FAINT } else { PLAIN };
     let rest = styled(FAINT, format_args!("{separator}{source}{inlined}"));
     page.line(format_args!("{DEEPER}{}{rest}", styled(name_style, name)));
 }

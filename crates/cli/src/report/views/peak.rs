@@ -9,12 +9,14 @@ use crate::cmd::report::Options;
 use crate::human;
 use crate::import::Lack;
 use crate::report::page::Page;
+use crate::report::young;
 use crate::study::Study;
 use crate::terminal::PLAIN;
 
 /// The peak, and whose it is.
 pub struct Peak<'a> {
     sentence: String,
+    young: Option<String>,
     ranking: Ranking<'a>,
 }
 
@@ -36,13 +38,18 @@ impl<'a> Peak<'a> {
                 " The highest of many estimates is more likely too high than too low."
             },
         );
-        Self { sentence, ranking: Ranking::new(study, options, Metric::Peak) }
+        Self {
+            sentence,
+            young: young::at_peak(&summary),
+            ranking: Ranking::new(study, options, Metric::Peak),
+        }
     }
 }
 
 impl View for Peak<'_> {
     fn text(&self, page: &mut Page) {
         page.prose("", PLAIN, &self.sentence);
+        self.young.iter().for_each(|text| page.prose("", PLAIN, text));
         page.line("");
         self.ranking.text(page);
     }

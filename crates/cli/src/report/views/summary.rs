@@ -12,8 +12,10 @@ use crate::import::Lack;
 use crate::origin::Origin;
 use crate::report::heap::exact_totals;
 use crate::report::page::Page;
+use crate::report::resident::Resident;
+use crate::report::young;
 use crate::study::Study;
-use crate::terminal::PLAIN;
+use crate::terminal::{PLAIN, STRONG};
 
 /// Totals and the first callsites.
 pub struct Summary<'a> {
@@ -22,6 +24,7 @@ pub struct Summary<'a> {
     peak_note: String,
     exact_totals: Option<String>,
     origin: Origin,
+    resident: Option<Resident<'a>>,
     ranking: Ranking<'a>,
 }
 
@@ -32,7 +35,11 @@ impl<'a> Summary<'a> {
             true => String::new(),
             false => format!("{} after the start", human::duration(time)),
         };
-        Self { exact_totals: exact_totals(study), ..Self::noted(study, options, peak_note) }
+        Self {
+            exact_totals: exact_totals(study),
+            resident: Resident::of(study),
+            ..Self::noted(study, options, peak_note)
+        }
     }
 
     /// Of several traces.
@@ -42,20 +49,31 @@ impl<'a> Summary<'a> {
 
     fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
         let ranking = Ranking::new(of, options, options.metric);
-        Self { totals: of.summary(), peak_note, exact_totals: None, origin: of.origin(), ranking }
+        let (totals, origin) = (of.summary(), of.origin());
+        Self { totals, peak_note, exact_totals: None, origin, resident: None, ranking }
     }
 }
 
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         self.totals(page);
+        let young = [young::at_peak(&self.totals), young::at_end(&self.totals)];
+        young.iter().flatten().for_each(|text| page.prose("", PLAIN, text));
         self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
+        if let Some(resident) = &self.resident {
+            page.prose("", PLAIN, &resident.explained());
+            resident.growing().iter().for_each(|text| page.prose("", STRONG, text));
+        }
         page.line("");
         self.ranking.text(page);
     }
 
     fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        self.ranking.json()
+        let mut fields = self.ranking.json()?;
+        if let Some(resident) = &self.resident {
+            fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
+        }
+        Ok(fields)
     }
 }
 

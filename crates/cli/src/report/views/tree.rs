@@ -65,7 +65,7 @@ impl<'a> Tree<'a> {
         let name = shorten_function(&name, room);
         let left = room.saturating_sub(columns(&name) + 2);
         let source = source.map(|source| shorten_path(&source, left)).unwrap_or_default();
-        let style = if frame.is_some_and(|frame| frame.is_machinery()) { FAINT } else { PLAIN };
+        let style = if frame.is_some_and(|frame| frame.is_machinery) { FAINT } else { PLAIN };
         let separator = if source.is_empty() { "" } else { "  " };
         let rest = styled(FAINT, format_args!("{separator}{source}"));
         let (head, name) = (styled(SHARE, head), styled(style, name));

@@ -133,7 +133,8 @@ fn libraries(name: &str) -> &'static str {
         "systhreads" => "threads.posix",
         "lwt_workers" => "lwt.unix",
         "plugin_host" => "dynlink",
-        "exec" | "ending" | "fork" | "own_readlink" | "signals" => "unix",
+        "exec" | "ending" | "fork" | "four_behaviours" | "own_readlink" | "signals"
+        | "stub_leak" => "unix",
         _ => "",
     }
 }

@@ -10,6 +10,7 @@ use super::super::callsites::Backtrace;
 use super::{Leaks, Verdict};
 use crate::report::amounts::Quantity;
 use crate::report::json::{PlaceFields, number, number_or_none};
+use crate::report::resident::{self, Resident};
 
 #[derive(Serialize)]
 pub struct Document<'a> {
@@ -18,6 +19,7 @@ pub struct Document<'a> {
     growth_together: Option<Rate>,
     limit_bytes: u64,
     limit_reached: Option<Hours>,
+    resident: Option<resident::Fields>,
     callsites_total: usize,
     callsites: Vec<Entry<'a>>,
 }
@@ -101,6 +103,7 @@ impl<'a> Document<'a> {
         Self {
             verdict: match leaks.verdict() {
                 Verdict::NotHeard => "not-heard",
+                Verdict::GrowsBeside => "grows-beside",
                 Verdict::NothingLives => "nothing-lives",
                 Verdict::TooShort => "too-short",
                 Verdict::NoLeak => "no-leak",
@@ -110,6 +113,7 @@ impl<'a> Document<'a> {
             growth_together: together.map(|it| Rate::new(it.per_hour, it.low, it.high)),
             limit_bytes: leaks.limit.0.0,
             limit_reached: leaks.full().map(Hours::new),
+            resident: leaks.resident.as_ref().map(Resident::fields),
             callsites_total: leaks.judgement.holdings.len(),
             callsites: leaks.all().take(leaks.top).map(entry).collect(),
         }

@@ -17,12 +17,14 @@ use serde_json::{Map, Value};
 use super::{View, fields};
 use crate::cmd::report::Options;
 use crate::report::page::Page;
+use crate::report::resident::Resident;
 use crate::study::Study;
 
 /// Who holds what at the end, and whether that grows.
 pub struct Leaks<'a> {
     summary: Summary,
     judgement: Judgement,
+    resident: Option<Resident<'a>>,
     /// Of what lives at the end.
     callsites: Callsites<'a>,
     /// The number in `callsites` of each holding.
@@ -36,6 +38,8 @@ pub struct Leaks<'a> {
 enum Verdict {
     /// The program has memory of which nothing is known, and what is known of does not leak.
     NotHeard,
+    /// What was sampled does not leak, but there is more and more memory beside.
+    GrowsBeside,
     NothingLives,
     TooShort,
     NoLeak,
@@ -63,6 +67,7 @@ impl<'a> Leaks<'a> {
             summary: profile.summary(),
             places: places.collect(),
             judgement,
+            resident: Resident::of(study),
             callsites,
             limit: options.limit,
             top: options.top,
@@ -73,11 +78,16 @@ impl<'a> Leaks<'a> {
         let leaks = self.of(Kind::Leak).next().is_some() && !self.judgement.is_too_short;
         match () {
             () if !self.summary.sampling.hears_all() && !leaks => Verdict::NotHeard,
+            () if self.grows_beside() && !leaks => Verdict::GrowsBeside,
             () if self.judgement.holdings.is_empty() => Verdict::NothingLives,
             () if self.judgement.is_too_short => Verdict::TooShort,
             () if self.of(Kind::Leak).next().is_none() => Verdict::NoLeak,
             () => Verdict::Leaks,
         }
+    }
+
+    fn grows_beside(&self) -> bool {
+        self.resident.as_ref().is_some_and(Resident::grows)
     }
 
     /// All holdings, and what is known of their callsites.

@@ -10,7 +10,9 @@ use crate::human;
 use crate::report::chart;
 use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
+use crate::report::resident::Resident;
 use crate::report::shorten::shorten_function;
+use crate::report::young;
 use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
 
 /// A peak so late in the time of the trace may be the height of a growth that the exit ended.
@@ -23,7 +25,14 @@ const NAME_COLUMNS: usize = 40;
 const CHART_COLUMNS: usize = 60;
 
 pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
-    let mut sentences = verdict(leaks).into_iter();
+    let resident = leaks.resident.as_ref();
+    let beside = resident.and_then(Resident::growing);
+    let explained = resident.map(Resident::explained);
+    let mut sentences = beside
+        .into_iter()
+        .chain(verdict(leaks))
+        .chain(young::at_end(&leaks.summary))
+        .chain(explained);
     page.prose("", STRONG, &sentences.next().unwrap_or_default());
     sentences.for_each(|sentence| page.prose("", PLAIN, &sentence));
     if leaks.verdict() == Verdict::TooShort {
@@ -53,6 +62,7 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
 /// What it comes to; the first sentence is enough for those in a hurry.
 fn verdict(leaks: &Leaks<'_>) -> Vec<String> {
     let first = match leaks.verdict() {
+        Verdict::GrowsBeside => "None of the callsites that were sampled grows like a leak.".to_owned(),
         Verdict::NotHeard => {
             "Whether the program leaks cannot be told: it has memory that was not heard (see the note above).".to_owned()
         }
