@@ -6,6 +6,7 @@ use lifetrace_analysis::filter::View;
 use lifetrace_analysis::{Estimate, Metric, Names, Shaped, Sites, Summary};
 
 use crate::open::Trace;
+use crate::origin::Origin;
 use crate::study::Study;
 
 /// Backtraces, what they are called, and what each has.
@@ -24,6 +25,9 @@ pub trait Accounts {
 
     /// The totals.
     fn summary(&self) -> Summary;
+
+    /// What is not known of them.
+    fn origin(&self) -> Origin;
 
     /// How backtraces are to look.
     fn view(&self) -> &View;
@@ -54,6 +58,10 @@ impl Accounts for Study {
 
     fn summary(&self) -> Summary {
         self.reading.profile.summary()
+    }
+
+    fn origin(&self) -> Origin {
+        self.reading.origin()
     }
 
     fn view(&self) -> &View {

@@ -72,9 +72,10 @@ pub fn conclude_sought(sought: &Sought, is_failure: bool) -> ExitCode {
 }
 
 impl Judged {
-    /// Of a trace.
+    /// Of a trace, which `tells_sampling` or does not.
     pub fn of_trace(
         gate: &Gate,
+        tells_sampling: bool,
         summary: &Summary,
         growth: Option<&Growth>,
         is_strict: bool,
@@ -92,9 +93,14 @@ impl Judged {
         let sentence = format!(
             "{}{}, from {rests_on}{kind}",
             described(measure, finding.value),
-            within(&finding.interval, is_exact && measure != Measure::Growth, |number| {
-                quantity(measure, number)
-            }),
+            match is_exact && !tells_sampling {
+                true => " (as the file has it, which does not tell how it was sampled)".to_owned(),
+                false => {
+                    within(&finding.interval, is_exact && measure != Measure::Growth, |number| {
+                        quantity(measure, number)
+                    })
+                }
+            },
         );
         let (condition, limit) = (gate.to_string(), gate.limit());
         let judged = Self::new((condition, limit), measure, None, &finding, is_strict, sentence);

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use lifetrace_trace::lt::{Listing, PacketKind};
 
+use crate::import::foreign;
+
 /// As messages call standard input.
 pub const STDIN: &str = "<stdin>";
 
@@ -89,7 +91,10 @@ impl Input {
             read(SEARCHED, &mut beginning)?;
             match has_header(&beginning) {
                 true => kind = Kind::Lt,
-                false => source = Source::Nothing,
+                false => {
+                    refuse_foreign(&path, &beginning)?;
+                    source = Source::Nothing;
+                }
             }
         }
         Ok(Self { path, bytes, kind, beginning, source })
@@ -125,6 +130,14 @@ fn kind_of(beginning: &[u8], path: &Path) -> Kind {
         true => Kind::Memtrace,
         false => Kind::Lt,
     }
+}
+
+/// # Errors
+/// If it is another profiler's file.
+fn refuse_foreign(path: &Path, beginning: &[u8]) -> anyhow::Result<()> {
+    let Some(foreign) = foreign::recognise(beginning) else { return Ok(()) };
+    let name = if path == Path::new(STDIN) { Path::new("-") } else { path };
+    bail!("{}: {}", path.display(), foreign.said(&name.display().to_string()))
 }
 
 /// Whether a `.lt` trace is in there, whose beginning is damaged.

@@ -14,6 +14,7 @@
 //! open       a trace of either format        input          where it is read from
 //! damage(s)  what is wrong with it           facts          what it tells beside events
 //! import/    what other profilers wrote as a trace
+//! origin/    what such a trace cannot answer
 //! transfer   from one trace to another       output, bar    where to, and how far it is
 //! twice      an input that is read again     selection, sieve   of some blocks only
 //! human, calendar, terminal                  numbers, dates, and where text goes
@@ -38,6 +39,7 @@ mod import;
 mod input;
 mod notices;
 mod open;
+mod origin;
 mod output;
 mod report;
 mod selection;

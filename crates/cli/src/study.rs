@@ -1,7 +1,7 @@
 //! A trace that is looked at from several sides: read once for what all reports need, and again for
 //! what only one of them does.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use lifetrace_analysis::filter::{Filter, Needs};
@@ -9,12 +9,13 @@ use lifetrace_analysis::select::{Admission, Chooser, Judge, Survey};
 use lifetrace_analysis::{Observer, Profile, Replay};
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::Timestamp;
-use lifetrace_trace::told::What;
+use lifetrace_trace::told::{Told, What};
 
 use crate::bar::Bar;
 use crate::choice::Choice;
 use crate::facts::Facts;
 use crate::open::{Backtraces, Trace};
+use crate::origin::{self, Origin};
 use crate::summary::{self, Reading};
 use crate::twice::Twice;
 
@@ -92,6 +93,7 @@ pub fn admission(input: &Twice, filter: &Filter, quiet: bool) -> anyhow::Result<
     if filter.is_empty() {
         return Ok(Admission::all());
     }
+    refuse_filter(input, filter)?;
     let needs = filter.needs();
     let surveyed = Surveyed::of(input, &needs, quiet)?;
     let labels = surveyed.facts.labels.iter();
@@ -108,6 +110,30 @@ pub fn admission(input: &Twice, filter: &Filter, quiet: bool) -> anyhow::Result<
     let mut chooser = Chooser::new(judge);
     replay(trace, Admission::all(), &mut chooser, quiet)?;
     Ok(Admission::of_chosen(chooser, filter))
+}
+
+/// # Errors
+/// If the trace is an import that does not tell what the filter is about, or no trace.
+fn refuse_filter(input: &Twice, filter: &Filter) -> anyhow::Result<()> {
+    let needs = origin::of_filter(filter);
+    if needs.is_empty() {
+        return Ok(());
+    }
+    let (origin, path) = origin_of(input)?;
+    origin.refuse(&path, &format!("the filter '{filter}'"), &needs)
+}
+
+/// Where a trace comes from: what it says before the first block. Also its name.
+///
+/// # Errors
+/// If it is no trace.
+pub fn origin_of(input: &Twice) -> anyhow::Result<(Origin, PathBuf)> {
+    let mut trace = Trace::read(input.again()?, Backtraces::Skip)?;
+    let mut facts = Facts::default();
+    while let Some(Told { what: What::Fact(fact), .. }) = trace.next() {
+        facts.take(*fact);
+    }
+    Ok((Origin::of(&facts), trace.path))
 }
 
 /// What is known of the whole trace before it is judged; empty if nobody needs it.

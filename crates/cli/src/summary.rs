@@ -14,6 +14,7 @@ use crate::bar::Bar;
 use crate::damages::Damages;
 use crate::facts::Facts;
 use crate::open::{Backtraces, Trace};
+use crate::origin::Origin;
 use crate::report::{Counts, Coverage, Known, Told};
 
 /// A trace that has been read to its end, or as far as possible.
@@ -29,6 +30,11 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Where it comes from, if that is another profiler.
+    pub fn origin(&self) -> Origin {
+        Origin::of(&self.facts)
+    }
+
     /// What is known of the trace itself.
     pub fn known(&self) -> Known<'_> {
         let summary = self.profile.summary();

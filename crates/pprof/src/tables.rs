@@ -66,7 +66,9 @@ impl Code {
         let (name, filename) = (strings.index(name), strings.index(file));
         *self.function_ids.entry((name, filename)).or_insert_with(|| {
             let id = self.functions.len() as u64 + 1;
-            self.functions.push(Function { id, name, system_name: name, filename });
+            // Readers take a function whose system name is its name for one that is still to be
+            // demangled, and cut off what is in brackets.
+            self.functions.push(Function { id, name, system_name: 0, filename });
             id
         })
     }
@@ -132,6 +134,17 @@ mod tests {
         assert_eq!((main, other, code.function("main", "a.rs", &mut strings)), (1, 2, 1));
         assert_eq!(strings.all, ["", "main", "a.rs", "b.rs"]);
         assert_eq!((code.add(0, Vec::new()), code.add(0, Vec::new())), (1, 2));
+    }
+
+    /// `go tool pprof` demangles those whose system name is the same: of `<A as T>::f` and
+    /// `<B as T>::f` it leaves `::f`, and adds them up.
+    #[test]
+    fn names_are_for_people_only() {
+        let (mut strings, mut code) = (Strings::default(), Code::default());
+        for name in ["<r::A as r::Make>::make", "<r::B as r::Make>::make", "f(int)::operator()"] {
+            code.function(name, "r.rs", &mut strings);
+        }
+        assert!(code.functions.iter().all(|function| function.system_name != function.name));
     }
 
     #[test]

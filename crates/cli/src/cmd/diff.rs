@@ -72,6 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         choice: args.choice.choice()?,
     };
     let diff = Diff::of(&before, &after, options)?;
+    diff.refuse(&gates)?;
     let judged = diff.judge(&gates, args.strict);
     let text = if args.json { diff.json(&judged)? } else { diff.text(terminal::width()) };
     terminal::print(&text)?;

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use clap::ValueEnum;
 
 use crate::export::{Format, Metric, Options, PprofTypes};
+use crate::origin::{Origin, of_export_metric};
 use crate::output::Output;
 use crate::sought::Sought;
 use crate::study::Study;
@@ -26,8 +28,8 @@ pub struct Args {
     #[arg(short, long)]
     force: bool,
     /// What to write where a format has room for one number; elsewhere, what is shown first
-    #[arg(long, value_enum, default_value_t)]
-    metric: Metric,
+    #[arg(long, value_enum)]
+    metric: Option<Metric>,
     /// Whose names the numbers of a pprof profile have
     #[arg(long, value_name = "NAMES", value_enum)]
     pprof_types: Option<PprofTypes>,
@@ -45,8 +47,27 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut sought = Sought::of(&choice);
     let study = Study::of(&trace, choice)?;
     sought.look(&study.reading);
+    let origin = study.reading.origin();
+    let metric = metric.unwrap_or_else(|| Metric::usual(&origin));
+    refuse(&study, &origin, format, metric)?;
     let options = Options { metric, pprof_types: pprof_types.unwrap_or_default() };
     output.write(|file| format.write(&study, &options, file))?;
     gates::conclude_sought(&sought, false);
     Ok(super::conclude(&study.reading.damages))
+}
+
+/// # Errors
+/// If the trace is an import that does not tell what would be written.
+fn refuse(study: &Study, origin: &Origin, format: Format, metric: Metric) -> anyhow::Result<()> {
+    let name = |value: Option<clap::builder::PossibleValue>| {
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    };
+    let path = &study.reading.trace.path;
+    let what = format!("the format {}", name(format.to_possible_value()));
+    origin.refuse(path, &what, format.needs())?;
+    if format.has_metrics() {
+        let what = format!("the metric {}", name(metric.to_possible_value()));
+        origin.refuse(path, &what, of_export_metric(metric))?;
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod format;
 mod memtrace;
+mod naming;
 mod progress;
 pub(super) mod quantity;
 mod sampling;
@@ -170,6 +171,9 @@ impl Args {
     /// # Errors
     /// If the options contradict each other.
     fn into_config(self) -> anyhow::Result<Config> {
+        if let Some(output) = &self.output {
+            naming::refuse(output, self.format.is_some())?;
+        }
         let named = self.output.as_deref().and_then(Format::of_name);
         let format = self.format.or(named).unwrap_or_default();
         if format == Format::Memtrace && self.sources == SourceChoice::All {

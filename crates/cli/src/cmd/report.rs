@@ -16,6 +16,8 @@ use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::{self, Judged};
+use crate::import::Lack;
+use crate::origin::Origin;
 use crate::report::{OF_SEVERAL, Report, Several, Sum, ViewName};
 use crate::sought::Sought;
 use crate::study::Study;
@@ -37,8 +39,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Options::default().top)]
     top: usize,
     /// What it is about, where the view does not say: what callsites have most of comes first
-    #[arg(long, visible_alias = "sort", value_enum, default_value_t)]
-    metric: MetricName,
+    #[arg(long, visible_alias = "sort", value_enum)]
+    metric: Option<MetricName>,
     /// Of --view tree: from the callsites to their callers
     #[arg(long)]
     inverted: bool,
@@ -85,6 +87,8 @@ pub struct Options {
     pub view: ViewName,
     /// Number of callsites shown.
     pub top: usize,
+    /// Nothing for the usual one.
+    pub asked_metric: Option<Metric>,
     pub metric: Metric,
     pub inverted: bool,
     /// What leaks may fill.
@@ -99,6 +103,7 @@ impl Default for Options {
         Self {
             view: ViewName::Summary,
             top: 10,
+            asked_metric: None,
             metric: Metric::Allocated,
             inverted: false,
             limit: ByteSize(Bytes(4 << 30)),
@@ -112,7 +117,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options {
         view: args.view,
         top: args.top,
-        metric: args.metric.into(),
+        asked_metric: args.metric.map(Metric::from),
+        metric: args.metric.unwrap_or_default().into(),
         inverted: args.inverted,
         limit: args.limit,
         below: args.below,
@@ -175,11 +181,18 @@ impl Gates {
         } else {
             None
         };
-        Ok(self.judge_totals(&profile.summary(), growth.as_ref()))
+        let origin = study.reading.origin();
+        Ok(self.judge_totals(&profile.summary(), growth.as_ref(), &origin))
     }
 
-    fn judge_totals(&self, summary: &Summary, growth: Option<&Growth>) -> Vec<Judged> {
-        let judge = |gate| Judged::of_trace(gate, summary, growth, self.is_strict);
+    fn judge_totals(
+        &self,
+        summary: &Summary,
+        growth: Option<&Growth>,
+        origin: &Origin,
+    ) -> Vec<Judged> {
+        let tells_sampling = !origin.lacks(Lack::Sampling);
+        let judge = |gate| Judged::of_trace(gate, tells_sampling, summary, growth, self.is_strict);
         self.gates.iter().map(judge).collect()
     }
 }
@@ -202,6 +215,11 @@ fn write(
     sought: &mut Sought,
 ) -> anyhow::Result<(Damages, Vec<Judged>)> {
     let study = Study::of(path, choice)?;
+    let (origin, path) = (study.reading.origin(), &study.reading.trace.path);
+    let metric = options.asked_metric.unwrap_or_else(|| origin.usual_metric());
+    let options = &Options { metric, ..*options };
+    origin.refuse_report(path, options.view, metric)?;
+    origin.refuse_gates(path, &gates.gates)?;
     sought.look(&study.reading);
     let judged = gates.judge(&study)?;
     let report = Report::new(&study, options)?;
@@ -220,8 +238,12 @@ fn write_sum(
     is_per_process: bool,
     sought: &mut Sought,
 ) -> anyhow::Result<(Vec<Damages>, Vec<Judged>)> {
-    let several = Several::of(paths, choice, options.metric, sought)?;
-    let judged = gates.judge_totals(&several.summary(), None);
+    let accept = |path: &Path, origin: &Origin| {
+        origin.refuse_report(path, options.view, options.metric)?;
+        origin.refuse_gates(path, &gates.gates)
+    };
+    let several = Several::of(paths, choice, options.metric, accept, sought)?;
+    let judged = gates.judge_totals(&several.summary(), None, &several.origin());
     let sum = Sum::new(&several, options, is_per_process)?;
     let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };
     terminal::print(&text)?;

@@ -13,8 +13,10 @@ use super::record::quantity;
 use crate::bar::Bar;
 use crate::choice;
 use crate::human;
+use crate::import::Lack;
 use crate::input::Input;
 use crate::selection::Selection;
+use crate::study;
 use crate::transfer::{Options, Otherwise, Transfer, read};
 use crate::twice::Twice;
 
@@ -39,6 +41,10 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let filter = args.blocks.filter()?;
     let input = Twice::open(&args.input)?;
+    if args.time.is_some() {
+        let (origin, path) = study::origin_of(&input)?;
+        origin.refuse(&path, "a slice of time", &[Lack::Times])?;
+    }
     let quiet = args.options.quiet;
     let plan = plan(input.again()?, args.time.unwrap_or_default(), quiet)?;
     let (again, otherwise) = (input.again()?, Otherwise::AsInput);

@@ -1,11 +1,15 @@
 //! Changes as JSON; `docs/json.md` describes its fields, which stay as they are.
 
+use std::path::PathBuf;
+
+use lifetrace_analysis::Summary;
 use lifetrace_analysis::diff::{Change, TreeChange};
 use lifetrace_analysis::statistics::Difference;
 use serde::Serialize;
 
 use super::{By, Diff, Rows, Side};
 use crate::gates::Judged;
+use crate::origin::{self, Origin};
 use crate::report::{Flaws, metric_name, number, to_json};
 
 #[derive(Serialize)]
@@ -28,7 +32,11 @@ struct Document<'a> {
 struct Run {
     file: String,
     samples: u64,
-    duration_us: u64,
+    /// Nothing if the clock counts something else.
+    duration_us: Option<u64>,
+    /// Of a trace that another profiler recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    import: Option<origin::Fields>,
     #[serde(flatten)]
     flaws: Flaws,
 }
@@ -131,15 +139,13 @@ impl Diff {
 }
 
 fn runs(side: &Side, damages: &[crate::damages::Damages]) -> Vec<Run> {
-    let runs = side.paths.iter().zip(&side.summaries).zip(damages);
-    let run =
-        |((path, summary), damages): ((&std::path::PathBuf, &lifetrace_analysis::Summary), _)| {
-            Run {
-                file: path.display().to_string(),
-                samples: summary.samples,
-                duration_us: summary.duration.as_micros() as u64,
-                flaws: Flaws::new(damages),
-            }
-        };
+    let runs = side.paths.iter().zip(&side.summaries).zip(&side.origins).zip(damages);
+    let run = |(((path, summary), origin), damages): (((&PathBuf, &Summary), &Origin), _)| Run {
+        file: path.display().to_string(),
+        samples: summary.samples,
+        duration_us: origin.clock().is_none().then_some(summary.duration.as_micros() as u64),
+        import: origin.fields(),
+        flaws: Flaws::new(damages),
+    };
     runs.map(run).collect()
 }

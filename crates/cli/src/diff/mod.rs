@@ -21,6 +21,8 @@ use lifetrace_analysis::{Estimate, Metric, Place, Shaped, Sites, Summary};
 use crate::choice::Choice;
 use crate::damages::Damages;
 use crate::gates::{self, Judged};
+use crate::origin::{Origin, of_measure, of_metric};
+use crate::report::metric_name;
 use crate::sought::Sought;
 use crate::study::Study;
 
@@ -75,6 +77,8 @@ struct Side {
     places: Vec<RunEntries>,
     tree: TreeSide,
     values: Vec<Vec<(Metric, Run)>>,
+    /// Where each comes from.
+    origins: Vec<Origin>,
 }
 
 impl Diff {
@@ -101,12 +105,29 @@ impl Diff {
                 Rows::Tree(compare_trees(&common, &before.tree, &after.tree, 4 * options.top))
             }
         };
-        let totals = Metric::ALL.into_iter().filter_map(|metric| {
+        let told = |metric: &Metric| before.tells(*metric) && after.tells(*metric);
+        let totals = Metric::ALL.into_iter().filter(told).filter_map(|metric| {
             let difference = Difference::of(&before.runs(metric), &after.runs(metric))?;
             Some((metric, difference))
         });
         let totals = totals.collect();
         Ok(Self { options, before, after, totals, rows, damages, sought })
+    }
+
+    /// Refuses conditions that cannot be judged.
+    ///
+    /// # Errors
+    /// If a trace does not tell what they are about.
+    pub fn refuse(&self, gates: &[ChangeGate]) -> anyhow::Result<()> {
+        for side in [&self.before, &self.after] {
+            for (path, origin) in side.paths.iter().zip(&side.origins) {
+                for gate in gates {
+                    let what = format!("the condition '{gate}'");
+                    origin.refuse(path, &what, of_measure(gate.measure()))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What is found of conditions on the totals.
@@ -136,6 +157,9 @@ impl Side {
         let study = Study::of(path, options.choice.clone())?;
         sought.look(&study.reading);
         let (reading, metric) = (&study.reading, options.metric);
+        let what = format!("the metric {}", metric_name(metric));
+        reading.origin().refuse(path, &what, of_metric(metric))?;
+        self.origins.push(reading.origin());
         let summary = reading.profile.summary();
         let view = &study.choice.view;
         let shaped = Shaped::new(reading.profile.tree(), &reading.trace, view);
@@ -174,6 +198,10 @@ impl Side {
         self.values.push(all);
         drop(sites);
         Ok(study.reading.damages)
+    }
+
+    fn tells(&self, metric: Metric) -> bool {
+        self.origins.iter().all(|origin| origin.tells(metric))
     }
 
     fn runs(&self, metric: Metric) -> Vec<Run> {

@@ -6,6 +6,7 @@ use lifetrace_analysis::{Estimate, Metric};
 
 use super::{By, Diff, Rows, Side};
 use crate::human;
+use crate::import::Lack;
 use crate::report::{Page, measure, measured};
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
@@ -34,11 +35,16 @@ impl Diff {
     }
 
     fn side(&self, page: &mut Page, name: &str, side: &Side) {
-        for (path, summary) in side.paths.iter().zip(&side.summaries) {
+        for ((path, summary), origin) in side.paths.iter().zip(&side.summaries).zip(&side.origins) {
             let samples = human::count(summary.samples as f64);
             let duration = human::duration(summary.duration);
-            let text = format!("{name:<6}  {}, {samples} samples in {duration}", path.display());
+            let counted = match origin.lacks(Lack::Times) {
+                true => format!("{samples} blocks made of sums"),
+                false => format!("{samples} samples in {duration}"),
+            };
+            let text = format!("{name:<6}  {}, {counted}", path.display());
             page.prose("", PLAIN, &human::printable(&text));
+            origin.note().iter().for_each(|note| page.prose("        ", PLAIN, note));
         }
     }
 

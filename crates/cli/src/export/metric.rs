@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use lifetrace_analysis::account::Balance;
 
+use crate::origin::Origin;
+
 /// One of the amounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Metric {
@@ -51,6 +53,14 @@ impl Unit {
 }
 
 impl Metric {
+    /// The one that is meant if nobody says.
+    pub fn usual(origin: &Origin) -> Self {
+        match origin.usual_metric() {
+            lifetrace_analysis::Metric::Live => Self::Live,
+            _ => Self::Allocated,
+        }
+    }
+
     /// For people.
     pub fn title(self) -> &'static str {
         match self {

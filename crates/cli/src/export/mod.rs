@@ -29,6 +29,7 @@ use std::io::Write;
 
 use clap::ValueEnum;
 
+use crate::import::Lack;
 use crate::output::Content;
 use crate::study::Study;
 
@@ -87,6 +88,21 @@ impl Format {
             | Self::Svg => Content::Text,
             Self::Pprof => Content::Binary("a pprof profile"),
         }
+    }
+
+    /// What a trace must tell, whatever the metric.
+    pub fn needs(self) -> &'static [Lack] {
+        match self {
+            Self::Firefox | Self::Heaptrack | Self::EventsCsv | Self::EventsJson => &[Lack::Times],
+            Self::Dhat => &[Lack::Peak, Lack::Allocated, Lack::Live],
+            _ => &[],
+        }
+    }
+
+    /// Whether one can be chosen.
+    pub fn has_metrics(self) -> bool {
+        use Format::{CallsitesCsv, CallsitesJson, Collapsed, Pprof, Speedscope, Svg};
+        matches!(self, CallsitesCsv | CallsitesJson | Collapsed | Pprof | Speedscope | Svg)
     }
 
     /// Writes the trace.

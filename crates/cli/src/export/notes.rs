@@ -1,9 +1,10 @@
 //! What every export says of where its numbers come from.
 
-use lifetrace_analysis::{Amount, Estimate};
+use lifetrace_analysis::{Amount, Estimate, Metric};
 use lifetrace_trace::fact::Sampler;
 
 use crate::human;
+use crate::import::Lack;
 use crate::report::{Known, unit_name};
 use crate::study::Study;
 use crate::summary::Reading;
@@ -18,10 +19,16 @@ pub fn notes(study: &Study) -> Vec<String> {
         format!("pid {} on {}: {}", info.pid, info.host_name, command(reading)),
         trust(reading),
         "± is half of the 95 % interval".to_owned(),
-        total("allocated", &summary.allocated),
-        total("live at the end", &summary.live),
-        total("live at the peak", &summary.peak.amount),
     ];
+    let origin = reading.origin();
+    notes.extend(origin.note());
+    let totals = [
+        (Metric::Allocated, "allocated", &summary.allocated),
+        (Metric::Live, "live at the end", &summary.live),
+        (Metric::Peak, "live at the peak", &summary.peak.amount),
+    ];
+    let totals = totals.into_iter().filter(|(metric, ..)| origin.tells(*metric));
+    notes.extend(totals.map(|(_, what, amount)| total(what, amount)));
     let chosen = study.choice.sentences();
     notes.extend(chosen.iter().map(|sentence| human::printable(sentence).into_owned()));
     notes
@@ -33,6 +40,7 @@ pub fn annotated_command(study: &Study, remark: Option<String>) -> String {
     let reading = &study.reading;
     let is_exact = reading.profile.summary().sampling.is_exact();
     let notes = (!is_exact).then(|| trust(reading)).into_iter();
+    let notes = notes.chain(reading.origin().note());
     let notes: Vec<_> = notes.chain(study.choice.sentences()).chain(remark).collect();
     let command = command(reading);
     match notes.is_empty() {
@@ -57,6 +65,9 @@ pub fn program(reading: &Reading) -> &str {
 /// What the numbers rest on.
 pub fn trust(reading: &Reading) -> String {
     let summary = reading.profile.summary();
+    if reading.origin().lacks(Lack::Sampling) {
+        return "nobody tells how it was sampled".to_owned();
+    }
     match summary.sampling.is_exact() {
         true => format!("exact, of all {} allocations", summary.samples),
         false => format!(

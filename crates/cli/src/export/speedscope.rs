@@ -14,6 +14,7 @@ use super::metric::Unit;
 use super::notes::{program, trust};
 use super::stacks::{Line, LineId, Sameness, Stacks};
 use super::{Metric, Options};
+use crate::origin::of_export_metric;
 use crate::study::Study;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -69,7 +70,9 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     let reading = &study.reading;
     let stacks = Stacks::new(&reading.profile, &reading.trace, &study.choice.view, Sameness::Line);
     let (mut profiles, mut active_profile_index) = (Vec::new(), 0);
-    for &metric in Metric::value_variants() {
+    let origin = reading.origin();
+    let is_told = |metric| !of_export_metric(metric).iter().any(|lack| origin.lacks(*lack));
+    for &metric in Metric::value_variants().iter().filter(|metric| is_told(**metric)) {
         let profile = profile(&stacks, metric)?;
         if metric == options.metric {
             active_profile_index = profiles.len();
@@ -79,9 +82,10 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
             profiles.push(profile);
         }
     }
+    let trusted = format!("{}: {}", program(reading), trust(reading));
     let file = File {
         schema: SCHEMA,
-        name: format!("{}: {}", program(reading), trust(reading)),
+        name: [Some(trusted), origin.note()].into_iter().flatten().collect::<Vec<_>>().join("; "),
         exporter: format!("lifetrace {}", env!("CARGO_PKG_VERSION")),
         active_profile_index,
         shared: Shared { frames: stacks.lines.iter().map(Frame::new).collect() },

@@ -17,7 +17,9 @@
 mod budget;
 mod dhat;
 mod fault;
+pub mod foreign;
 mod heaptrack;
+pub mod lacks;
 mod points;
 mod pprof;
 mod scribe;
@@ -27,12 +29,11 @@ use std::io::{BufRead, BufReader, Cursor, Read, Write};
 
 use fault::Place;
 pub use fault::{Failure, Fault};
+use foreign::{Foreign, Reader};
+pub use lacks::Lack;
 
 /// The label of traces whose clock does not tell microseconds.
 pub const CLOCK: &str = "import.clock";
-
-/// So many bytes tell what a file is.
-const BEGINNING: u64 = 64;
 
 /// Longer files of sums are taken as cut, in bytes: they are held in memory.
 const LONGEST: u64 = 256 << 20;
@@ -59,12 +60,15 @@ pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, F
     let start = Place { line: None, byte: 0 };
     let mut unpacked = unpack::unpack(input).map_err(|error| Fault::of_reading(start, &error))?;
     let mut beginning = Vec::new();
-    let read = (&mut unpacked).take(BEGINNING).read_to_end(&mut beginning);
+    let read = (&mut unpacked).take(foreign::BEGINNING).read_to_end(&mut beginning);
     if let (Err(error), true) = (read, beginning.is_empty()) {
         return Err(Fault::of_reading(start, &error).into());
     }
     let known = Cursor::new(beginning.clone());
     let input = BufReader::with_capacity(1 << 16, known.chain(unpacked));
+    if let Some(fault) = foreign::of_unpacked(&beginning).and_then(cannot_be_imported) {
+        return Err(fault.into());
+    }
     if heaptrack::is_beginning(&beginning) {
         return heaptrack::import(input, output);
     }
@@ -77,6 +81,14 @@ pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, F
     Err(unknown(&beginning).into())
 }
 
+/// What is somebody else's to read, or to make readable.
+fn cannot_be_imported(foreign: Foreign) -> Option<Fault> {
+    match foreign.reader {
+        Reader::Import => None,
+        Reader::ImportAfter(_) | Reader::Other(_) => Some(Fault::of_file(foreign.said("FILE"))),
+    }
+}
+
 fn unknown(beginning: &[u8]) -> Fault {
     let known = "expected a recording of heaptrack, DHAT's JSON or a heap profile of pprof";
     let found = match beginning {
@@ -84,10 +96,8 @@ fn unknown(beginning: &[u8]) -> Fault {
         [0xf5, b'L', b'T', 0x1a, ..] | [0xc1, 0x1f, 0xfc, 0xc1, ..] => {
             return Fault::of_file("is a trace already\n  it needs no import: lifetrace report");
         }
-        _ if beginning.starts_with(b"heap profile:") => {
-            "the text of an old heap profile\n  pprof -proto makes one of it that can be read"
-                .into()
-        }
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "data packed by xz\n  unpack it first: xz -d".into(),
+        [b'B', b'Z', b'h', ..] => "data packed by bzip2\n  unpack it first: bzip2 -d".into(),
         _ => format!("{:?}", String::from_utf8_lossy(&beginning[..beginning.len().min(16)])),
     };
     Fault::of_file(format!("{known}, found {found}"))

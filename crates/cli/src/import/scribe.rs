@@ -12,6 +12,8 @@ use lifetrace_trace::ids::{
 use lifetrace_trace::told::{Birth, Told, What};
 use lifetrace_trace::transfer::{AnyWriter, Format};
 
+use super::lacks::{self, Lack};
+
 /// The program and the run, as far as the file tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
@@ -84,7 +86,7 @@ impl<'w> Scribe<'w> {
             ..Process::default()
         }))?;
         scribe.sampler(FIRST, SampledUnit::Byte, rate)?;
-        scribe.label("imported-from", &subject.profiler)?;
+        scribe.label(lacks::FROM, &subject.profiler)?;
         Ok(scribe)
     }
 
@@ -104,6 +106,11 @@ impl<'w> Scribe<'w> {
 
     pub fn label(&mut self, key: &str, value: &str) -> io::Result<()> {
         self.fact(Fact::Label(Label { key: key.into(), value: value.into() }))
+    }
+
+    /// Says what the input did not tell.
+    pub fn lacks(&mut self, lacks: &[Lack]) -> io::Result<()> {
+        lacks.iter().try_for_each(|lack| self.label(lack.key(), lack.words()))
     }
 
     pub fn sampler(&mut self, id: SamplerId, unit: SampledUnit, rate: f64) -> io::Result<()> {

@@ -9,6 +9,7 @@ use super::{Report, Subject};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::Judged;
+use crate::origin::Origin;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -18,7 +19,7 @@ struct Document<'a> {
     filter: Option<String>,
     /// Births, those that the filter left out included.
     samples_in_trace: u64,
-    totals: Totals,
+    totals: Value,
     #[serde(flatten)]
     view_fields: Map<String, Value>,
     /// Those that were asked for.
@@ -82,14 +83,17 @@ impl Report<'_> {
     /// One JSON object.
     pub fn json(&self, gates: &[Judged]) -> serde_json::Result<String> {
         let (reading, filter) = (&self.study.reading, &self.study.choice.filter);
+        let origin = reading.origin();
+        let mut view_fields = self.view.json()?;
+        origin.silence_fields(&mut view_fields);
         to_json(&Document {
             trace: Subject::new(reading.known()),
             view: self.options.view.name(),
             metric: self.options.view.metric(self.options.metric).map(metric_name),
             filter: (!filter.is_empty()).then(|| filter.to_string()),
             samples_in_trace: reading.profile.replay().births(),
-            totals: Totals::new(&reading.profile.summary()),
-            view_fields: self.view.json()?,
+            totals: Totals::new(&reading.profile.summary()).told_by(&origin)?,
+            view_fields,
             gates,
             flaws: Flaws::new(&reading.damages),
         })
@@ -104,6 +108,13 @@ impl Totals {
     /// Those of several traces.
     pub fn of_sum(summary: &Summary) -> Self {
         Self::with_peak_at(summary, None)
+    }
+
+    /// What of them is known.
+    pub fn told_by(self, origin: &Origin) -> serde_json::Result<Value> {
+        let mut totals = serde_json::to_value(self)?;
+        origin.silence(&mut totals);
+        Ok(totals)
     }
 
     fn with_peak_at(summary: &Summary, time_us: Option<u64>) -> Self {

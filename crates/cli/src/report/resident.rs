@@ -2,10 +2,12 @@
 //!
 //! Of all that lives: where a filter leaves blocks out, nothing is said.
 
+use lifetrace_analysis::Metric;
 use lifetrace_analysis::resident::{Growth, Moment};
 use serde::Serialize;
 
 use super::json::number;
+use crate::accounts::Accounts;
 use crate::human;
 use crate::study::Study;
 
@@ -51,7 +53,8 @@ impl<'a> Resident<'a> {
     /// `None` where the trace does not tell, or not all blocks are looked at.
     pub fn of(study: &'a Study) -> Option<Self> {
         let resident = &study.reading.resident;
-        let last = resident.last().filter(|it| study.choice.filter.is_empty() && it.resident > 0);
+        let is_told = study.choice.filter.is_empty() && study.origin().tells(Metric::Live);
+        let last = resident.last().filter(|it| is_told && it.resident > 0);
         Some(Self { study, last: *last?, growth: resident.growth() })
     }
 

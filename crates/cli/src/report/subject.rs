@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use super::json::number;
 use super::told::Told;
+use crate::import::Lack;
 use crate::open::{Format, Oddities};
+use crate::origin::{self, Origin};
 use crate::terminal::{FAINT, styled};
 use crate::{calendar, human};
 
@@ -60,7 +62,8 @@ pub struct Subject<'a> {
     start_time: String,
     start_time_us: u64,
     end_time: String,
-    duration_us: u64,
+    /// Nothing if the clock counts something else.
+    duration_us: Option<u64>,
     word_bytes: u8,
     sample_rate: f64,
     #[serde(serialize_with = "number")]
@@ -76,6 +79,13 @@ pub struct Subject<'a> {
     clock_steps: u64,
     contents: Option<Contents>,
     facts: Option<Told<'a>>,
+    /// Of a trace that another profiler recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    import: Option<origin::Fields>,
+    #[serde(skip)]
+    origin: Origin,
+    #[serde(skip)]
+    duration: Duration,
     #[serde(skip)]
     format_name: &'static str,
     #[serde(skip)]
@@ -99,6 +109,7 @@ impl<'a> Subject<'a> {
         let Oddities { foreign_packets, clock_steps } = known.oddities;
         let duration_us = known.duration.as_micros() as u64;
         let end = Timestamp(info.start_time.0.saturating_add(duration_us));
+        let origin = facts.as_ref().map(|facts| facts.origin().clone()).unwrap_or_default();
         let context = info.context.clone().filter(|context| !context.is_empty());
         Self {
             file: known.path.display().to_string(),
@@ -115,11 +126,11 @@ impl<'a> Subject<'a> {
             start_time: calendar::rfc3339(info.start_time),
             start_time_us: info.start_time.0,
             end_time: calendar::rfc3339(end),
-            duration_us,
+            duration_us: origin.clock().is_none().then_some(duration_us),
             word_bytes: info.word_bits / 8,
             sample_rate: info.sample_rate,
             sample_interval_bytes: known.sampling.interval_bytes(),
-            exact: known.sampling.is_exact(),
+            exact: known.sampling.is_exact() && !origin.lacks(Lack::Sampling),
             hears_all: known.sampling.hears_all(),
             samples: counts.samples,
             sampled_words: counts.hits,
@@ -130,6 +141,9 @@ impl<'a> Subject<'a> {
             clock_steps,
             contents: known.index.map(Contents::new),
             facts,
+            import: origin.fields(),
+            origin,
+            duration: known.duration,
             format_name: format.name,
             start_readable: calendar::readable(info.start_time),
             end_readable: calendar::readable(end),
@@ -142,8 +156,9 @@ impl<'a> Subject<'a> {
     }
 
     /// The few lines that a report begins with, after the command.
-    pub fn brief(&self) -> [String; 3] {
-        [self.run(), self.sampling(), self.samples()]
+    pub fn brief(&self) -> Vec<String> {
+        let lines = [self.run(), self.sampling(), self.samples()];
+        lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 
     /// Everything, a fact a line.
@@ -206,7 +221,10 @@ impl<'a> Subject<'a> {
             0 => String::new(),
             _ => format!("from {start}, "),
         };
-        format!("{process}{start}for {}", self.duration())
+        match self.origin.lacks(Lack::Times) {
+            true => format!("{process}{start}").trim_end_matches(", ").to_owned(),
+            false => format!("{process}{start}for {}", self.duration()),
+        }
     }
 
     fn file(&self) -> String {
@@ -235,10 +253,17 @@ impl<'a> Subject<'a> {
     }
 
     fn duration(&self) -> String {
-        human::duration(Duration::from_micros(self.duration_us))
+        let clock = self.origin.clock().map(|clock| format!(" ({clock})")).unwrap_or_default();
+        format!("{}{clock}", human::duration(self.duration))
     }
 
     fn sampling(&self) -> String {
+        if self.origin.lacks(Lack::Sampling) {
+            return "how it was sampled is not told: amounts are those of the file".to_owned();
+        }
+        if self.exact && self.origin.lacks(Lack::Sizes) {
+            return "sums of all allocations: they are exact".to_owned();
+        }
         if self.exact {
             return "every allocation recorded: all numbers are exact".to_owned();
         }
@@ -251,6 +276,9 @@ impl<'a> Subject<'a> {
 
     fn samples(&self) -> String {
         let count = |number: u64| human::count(number as f64);
+        if self.origin.lacks(Lack::Times) {
+            return format!("{} blocks were made from what it tells", count(self.samples));
+        }
         let promoted = match self.promotions {
             0 => String::new(),
             promotions => format!(", {} promoted", count(promotions)),

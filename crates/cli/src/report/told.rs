@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::subject::short_rate;
 use crate::facts::Facts;
+use crate::origin::Origin;
 use crate::selection::LABEL;
 use crate::{calendar, human, notices};
 
@@ -45,6 +46,8 @@ pub struct Told<'a> {
     truncated_backtraces: u64,
     #[serde(skip)]
     coverage: Coverage,
+    #[serde(skip)]
+    origin: Origin,
 }
 
 /// The last figures of a managed heap.
@@ -135,7 +138,13 @@ impl<'a> Told<'a> {
             notices: facts.notices.iter().map(|code| &**code).collect(),
             truncated_backtraces: facts.truncated_backtraces,
             coverage,
+            origin: Origin::of(facts),
         }
+    }
+
+    /// Where the trace comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// The arguments as one line.
@@ -218,7 +227,7 @@ impl<'a> Told<'a> {
             )
         });
         let notices = self.notices.iter().map(|code| notices::sentence(code));
-        filter.into_iter().chain(lost).chain(truncated).chain(notices)
+        self.origin.note().into_iter().chain(filter).chain(lost).chain(truncated).chain(notices)
     }
 }
 

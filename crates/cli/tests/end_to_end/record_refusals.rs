@@ -50,6 +50,17 @@ fn run(program: &Path) -> Outcome {
 }
 
 #[test]
+fn names_that_promise_something_else() {
+    let scene = Scene::new();
+    scene.refuses(&["-o", "-"], &["-o ./-", "standard output is the command's"]);
+    scene.refuses(&["-o", "x.pb.gz"], &["lifetrace export -F pprof x.lt -o x.pb.gz"]);
+    scene.refuses(&["-o", "x.json"], &["-o x.lt works", "--format lt"]);
+    let outcome = scene.marker().record_as(&["-q", "-o", "x.json", "--format", "lt"]);
+    expect(&outcome, 0, &[]);
+    assert!(scene.path("x.json").exists());
+}
+
+#[test]
 fn intervals_that_make_no_sense() {
     let scene = Scene::new();
     for value in

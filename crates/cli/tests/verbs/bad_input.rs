@@ -1,6 +1,7 @@
 //! Files that are no trace, or no longer a whole one.
 
 use std::fs;
+use std::io::Read;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -48,6 +49,43 @@ fn no_trace_at_all() {
     check_unreadable(b"heaptrack 1.4\nx\n", &["text file"]);
     check_unreadable(b"\xf5LT\x1a\x01\x09", &["begins as a trace", "cut or damaged"]);
     check_unreadable(b"LIFETRACE\xff\x00\x01", &["begins with the bytes 4c 49 46 45"]);
+}
+
+/// Packed or not, whatever it is called: the command that reads it is named, or that there is none.
+#[test]
+fn files_of_other_profilers() {
+    let read = |name: &str| fs::read(traces().join("../imports").join(name)).unwrap();
+    for name in ["go.pb.gz", "dhat.sqlite3.json.gz", "heaptrack.sqlite3.zst"] {
+        let packed = read(name);
+        check_unreadable(&packed, &["not a trace", "lifetrace import /"]);
+        if name.ends_with(".gz") {
+            let mut unpacked = Vec::new();
+            flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
+            check_unreadable(&unpacked, &["not a trace", "lifetrace import /"]);
+        }
+    }
+    check_unreadable(b"v 10400 3\nX ls\nI 1000 1000\n", &["heaptrack", "lifetrace import /"]);
+    for (content, who) in [
+        (&b"heap_v2/524288\n"[..], "jeprof"),
+        (b"heap profile: 1: 2 [3: 4] @ heapprofile\n", "lifetrace import heap.pb.gz"),
+        (b"--- heapz 1 ---\n", "lifetrace import heap.pb.gz"),
+        (b"desc: --massif-out-file=m\ncmd: ls\n", "ms_print"),
+        (b"PERFILE2h\0\0\0\0\0\0\0", "perf report"),
+        (b"{\"head\": {\"callFrame\": {\"functionName\": \"(root)\"", "Chrome"),
+        (b"{\"meta\":{\"interval\":1,\"startTime\":0", "profiler.firefox.com"),
+        (b"\x04\x22\x4d\x18\x60\x40\x82", "memray"),
+        (b"memray\0\x0b\0\0\0", "memray"),
+    ] {
+        check_unreadable(content, &[who]);
+    }
+}
+
+#[test]
+fn so_on_standard_input() {
+    let output = run_on(&traces().join("../imports/go.pb.gz"), &["report", "-"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("<stdin>: is a profile of pprof") && said.contains("import -"), "{said}");
 }
 
 #[test]

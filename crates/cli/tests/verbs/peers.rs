@@ -73,6 +73,22 @@ fn heaptrack_and_back() {
     assert_eq!(text(&collapsed(&again)), text(&collapsed(&trace)));
 }
 
+/// A program that rests at its end has run longer than up to its last event.
+#[test]
+fn heaptrack_print_knows_how_long_it_took() {
+    let trace = traces().join("managed-v2.1.lt");
+    let seconds = json(&["info", argument(&trace), "--json"])["trace"]["duration_us"].as_f64();
+    let file = exported("heaptrack", argument(&trace));
+    let output = Command::new("heaptrack_print").arg(file.path()).output().unwrap();
+    let page = text(&output.stdout);
+    let line = page.lines().find_map(|line| line.strip_prefix("total runtime: ")).unwrap();
+    let found: f64 = line.split('s').next().unwrap().parse().unwrap();
+    assert!((found - seconds.unwrap() / 1e6).abs() <= 0.001, "{line}");
+    let again = imported(&file.path());
+    let again = json(&["info", argument(&again.path()), "--json"])["trace"]["duration_us"].as_f64();
+    assert!((again.unwrap() - seconds.unwrap()).abs() <= 1000.0);
+}
+
 #[test]
 fn heaptracks_text() {
     let trace = small();

@@ -23,11 +23,12 @@ pub enum Lookalike {
     },
 }
 
-const SIGNATURES: [(&[u8], Lookalike); 6] = [
+const SIGNATURES: [(&[u8], Lookalike); 7] = [
     (&[0xc1, 0xfc, 0x1f, 0xc1], Lookalike::BigEndianTrace),
     (&[0x1f, 0x8b], Lookalike::Compressed("gzip")),
     (&[0xfd, b'7', b'z', b'X', b'Z'], Lookalike::Compressed("xz")),
     (&[0x28, 0xb5, 0x2f, 0xfd], Lookalike::Compressed("zstd")),
+    (&[0x04, 0x22, 0x4d, 0x18], Lookalike::Compressed("lz4")),
     (b"BZh", Lookalike::Compressed("bzip2")),
     (b"\x7fELF", Lookalike::Elf),
 ];

@@ -5,8 +5,8 @@
 //! object each, so its numbers of objects are numbers of samples. All blocks are on one thread, since
 //! the profiler looks for a block's release on the thread that allocated it.
 //!
-//! Browsers do not open gigabytes: of a trace with very many blocks, a fair share of them is written,
-//! each for all those like it ([`thinning`]).
+//! Browsers do not open gigabytes: of a trace with very many blocks, a share of them is written, each
+//! with the bytes of others like it ([`thinning`]).
 
 mod frames;
 mod marker;
@@ -26,7 +26,11 @@ use thinning::Thinning;
 
 pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let (reading, info) = (&study.reading, study.reading.trace.info());
-    let title = format!("{}: {}", program(reading), trust(reading));
+    let thinning = Thinning::of(study)?;
+    let title = [format!("{}: {}", program(reading), trust(reading))];
+    let title: Vec<_> =
+        title.into_iter().chain(thinning.remark()).chain(reading.origin().note()).collect();
+    let title = title.join("; ");
     let start = Duration::from_micros(info.start_time.0);
     let start = ReferenceTimestamp::from_duration_since_unix_epoch(start);
     let mut profile = Profile::new(&title, start, SamplingInterval::from_millis(1));
@@ -37,7 +41,6 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let process = profile.add_process(program(reading), pid, began);
     let thread = profile.add_thread(process, pid, began, true);
     profile.set_thread_name(thread, program(reading));
-    let thinning = Thinning::of(reading.profile.summary().samples);
     for line in notes(study).into_iter().chain(thinning.remark()) {
         note(&mut profile, thread, began, "lifetrace", &line);
     }

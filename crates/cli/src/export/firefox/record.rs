@@ -98,8 +98,8 @@ impl<'a> Recording<'a> {
 impl Observer for Recording<'_> {
     fn born(&mut self, block: &Block) {
         let is_shown = self.stacks.contains_key(&block.backtrace);
-        if let Some(weight) = self.thinning.weight(block.index).filter(|_| is_shown) {
-            let bytes = self.carry.round(block.tally().amount().bytes.value * weight);
+        if let Some(bytes) = is_shown.then(|| self.thinning.take(block)).flatten() {
+            let bytes = self.carry.round(bytes);
             self.sizes.insert(block.index, bytes);
             self.change(block.born, block, bytes);
         }

@@ -40,7 +40,7 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(output, "{VERSION}\nX {}\nI {PAGE:x} 0", annotated_command(study, remark(divisor)))?;
     let mut recording = Recording::new(study, divisor, &mut output);
     study.replay(&mut recording)?;
-    recording.conclude()?;
+    recording.conclude(study.reading.profile.replay().end())?;
     Ok(output.flush()?)
 }
 
@@ -95,10 +95,17 @@ impl<'a> Recording<'a> {
         }
     }
 
+    /// The trace goes on after its last event: rates are of all of its time.
+    ///
     /// # Errors
     /// Those of the output.
-    fn conclude(self) -> io::Result<()> {
-        self.failure.map_or(Ok(()), Err)
+    fn conclude(self, end: Timestamp) -> io::Result<()> {
+        self.failure.map_or(Ok(()), Err)?;
+        let millis = end.0.saturating_sub(self.start.0).div_ceil(1000);
+        match millis > self.now * STEP / 1000 {
+            true => writeln!(self.output, "c {millis:x}"),
+            false => Ok(()),
+        }
     }
 
     /// After a failure nothing is written any more.

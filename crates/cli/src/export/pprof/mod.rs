@@ -38,7 +38,9 @@ fn profile(study: &Study, options: &Options) -> anyhow::Result<Profile> {
     let groups = groups(study, options, &mut strings)?.into_iter();
     let visible = groups.filter(|(group, _)| !backtraces.leaves_out(group.backtrace));
     let (groups, balances): (Vec<_>, Vec<_>) = visible.unzip();
-    let columns = options.pprof_types.columns(&balances);
+    let mut columns = options.pprof_types.columns(&balances);
+    let origin = reading.origin();
+    columns.retain(|column| column.is_told(&origin));
     let sample_type =
         columns.iter().map(|column| strings.value_type(column.name, column.unit)).collect();
     let period_type = Some(strings.value_type("space", "bytes"));

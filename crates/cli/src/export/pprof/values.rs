@@ -5,6 +5,7 @@ use lifetrace_analysis::account::Balance;
 use lifetrace_pprof::whole::apportion;
 
 use crate::export::Metric;
+use crate::origin::{Origin, of_export_metric};
 
 /// Whose names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -35,6 +36,13 @@ const SPANS: [(&str, f64); 4] =
 
 /// Greater numbers have no fractions in a double.
 const GREATEST_EXACT: f64 = (1u64 << 53) as f64;
+
+impl Column {
+    /// Whether a trace tells it.
+    pub fn is_told(&self, origin: &Origin) -> bool {
+        !of_export_metric(self.metric).iter().any(|lack| origin.lacks(*lack))
+    }
+}
 
 impl Types {
     /// What a profile of these balances has.

@@ -56,8 +56,8 @@ pub fn write_csv(study: &Study, options: &Options, output: &mut dyn Write) -> an
     let mut output = BufWriter::new(output);
     let mut csv = Csv::new(&mut output);
     csv.line(fields(&Row::default())?.keys().map(String::as_str))?;
-    for row in rows(study, options) {
-        for value in fields(&row)?.values() {
+    for row in rows(study, options)? {
+        for value in row.values() {
             csv.field(&text(value))?;
         }
         csv.end_line()?;
@@ -67,17 +67,24 @@ pub fn write_csv(study: &Study, options: &Options, output: &mut dyn Write) -> an
 
 pub fn write_json(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
-    serde_json::to_writer_pretty(&mut output, &rows(study, options)).map_err(io::Error::from)?;
+    serde_json::to_writer_pretty(&mut output, &rows(study, options)?).map_err(io::Error::from)?;
     writeln!(output)?;
     Ok(output.flush()?)
 }
 
-fn rows(study: &Study, options: &Options) -> Vec<Row> {
+/// What is known of each callsite.
+fn rows(study: &Study, options: &Options) -> anyhow::Result<Vec<Map<String, Value>>> {
     let reading = &study.reading;
     let order = order(options.metric);
     let Callsites { callsites, .. } =
         reading.profile.callsites(&reading.trace, &study.choice.view, order);
-    callsites.iter().map(Row::new).collect()
+    let origin = reading.origin();
+    let row = |callsite| {
+        let mut row = fields(&Row::new(callsite))?;
+        origin.silence_fields(&mut row);
+        Ok(row)
+    };
+    callsites.iter().map(row).collect()
 }
 
 /// Callsites that have nothing of it are left out.

@@ -13,10 +13,11 @@ use std::io::{ErrorKind, Read, Write};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 
-use super::Imported;
 use super::fault::{Failure, Fault};
+use super::lacks::MADE as BLOCKS;
 use super::points::{self, Backtraces, Times};
 use super::scribe::{Scribe, Subject};
+use super::{Imported, Lack};
 use json::File;
 
 /// The only version there is.
@@ -25,6 +26,9 @@ const VERSION: u64 = 2;
 /// What a label of every such trace says.
 const MADE: &str = "blocks are made from sums: those of each program point are right, at the peak and \
     at the end too; lifetimes are the mean of a point; sizes of single blocks, order and times are not known";
+
+/// Of single blocks and of times; of lifetimes only the sum of each point.
+const LACKS: [Lack; 4] = [Lack::Times, Lack::Lifetimes, Lack::Sizes, Lack::Threads];
 
 /// An object of JSON.
 pub fn is_beginning(bytes: &[u8]) -> bool {
@@ -43,7 +47,8 @@ pub fn import(input: impl Read, output: &mut dyn Write) -> Result<Imported, Fail
     }
     let subject = file.subject();
     let mut scribe = Scribe::new(output, &subject, 1.0)?;
-    scribe.label("import.blocks", MADE)?;
+    scribe.label(BLOCKS, MADE)?;
+    scribe.lacks(&LACKS)?;
     if file.time_unit == "instrs" {
         scribe.label(super::CLOCK, "a microsecond stands for an instruction")?;
     }

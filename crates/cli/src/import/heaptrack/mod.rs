@@ -26,8 +26,9 @@ use lifetrace_trace::ids::{Bytes, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::fault::{Failure, Fault};
+use super::lacks::TIMES;
 use super::scribe::{FIRST, NewBlock, Path, Scribe, Subject};
-use super::{Imported, count};
+use super::{Imported, Lack, count};
 use lines::{Lines, Numbers};
 use tables::{Instruction, SourcePlace, Tables};
 
@@ -49,7 +50,9 @@ pub fn is_beginning(bytes: &[u8]) -> bool {
 pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, Failure> {
     let mut lines = Lines::new(input);
     let head = Head::read(&mut lines)?;
-    let scribe = Scribe::new(output, &head.subject(), 1.0)?;
+    let mut scribe = Scribe::new(output, &head.subject(), 1.0)?;
+    scribe.lacks(&[Lack::Threads])?;
+    scribe.label(TIMES, "known to 10 ms; an event is as early as it can be")?;
     let (tables, modules) = (Tables::new(MEMORY), FxHashMap::default());
     Import { scribe, tables, head, modules, ambiguous: 0, unknown: 0 }.run(lines)
 }
@@ -250,7 +253,6 @@ impl Import<'_> {
 
     fn conclude(mut self, fault: Option<Fault>) -> Result<Imported, Failure> {
         let mut remarks = Vec::new();
-        self.scribe.label("import.times", "known to 10 ms; an event is as early as it can be")?;
         if self.ambiguous > 0 {
             let remark = format!(
                 "{} of {} frees may have been of another block of the same size and backtrace: \

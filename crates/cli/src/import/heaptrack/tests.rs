@@ -65,7 +65,10 @@ fn the_oldest_of_a_class_dies() {
     assert!(outcome.remarks[0].starts_with("1 of 3 frees may have been of another block"));
     assert!(outcome.remarks[1].starts_with("1 frees of blocks that never lived"));
     assert!(outcome.fault.is_none());
-    assert_eq!(labels(&trace), ["imported-from", "import.times", "import.lifetimes"]);
+    assert_eq!(
+        labels(&trace),
+        ["imported-from", "import.lacks.threads", "import.times", "import.lifetimes"]
+    );
 }
 
 #[test]

@@ -16,6 +16,15 @@ use super::lifetimes::Share;
 use super::schedule::{Backtraces, Outcome};
 use super::{Amount, MOST_BLOCKS, Misfits, Point, stand_ins};
 
+/// What was counted of each backtrace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Blocks, and their bytes.
+    Blocks,
+    /// Bytes only: whatever has some counts as one block.
+    Bytes,
+}
+
 /// Writes blocks that add up to what each point allocated, and what lives of it. `rate` is the
 /// probability that a byte was hit, for who counted them and in the trace.
 ///
@@ -24,14 +33,16 @@ use super::{Amount, MOST_BLOCKS, Misfits, Point, stand_ins};
 pub fn write(
     points: &[Point],
     rate: f64,
+    counted: Counted,
     backtraces: &dyn Backtraces,
     scribe: &mut Scribe<'_>,
 ) -> Result<Vec<String>, Failure> {
     let mut misfits = Misfits { weight: 1, ..Misfits::default() };
     let all = || batches(points, |_, amount| amount);
-    let mut batches = match rate {
-        1.0 => all(),
-        _ => batches(points, |point, amount| samples(amount, point.size, rate)),
+    let mut batches = match (rate, counted) {
+        (1.0, _) => all(),
+        (_, Counted::Blocks) => batches(points, |point, amount| samples(amount, point.size, rate)),
+        (_, Counted::Bytes) => of_bytes(all(), rate, scribe)?,
     };
     let blocks: u128 = batches.iter().map(|batch| u128::from(batch.blocks)).sum();
     if blocks > MOST_BLOCKS.into() {
@@ -77,6 +88,48 @@ fn samples(all: Amount, size: Option<u64>, rate: f64) -> Amount {
     Amount { bytes: (blocks as f64 * size).round() as u64, blocks }
 }
 
+/// Batches of one block each, which stand for bytes of unknown blocks, as samples that stand for as
+/// many: each for a period's bytes or a little more. Fewer bytes than a period are written as they
+/// are, by a sampler that sees all.
+fn of_bytes(batches: Vec<Batch>, rate: f64, scribe: &mut Scribe<'_>) -> io::Result<Vec<Batch>> {
+    let sampled = |batch: &Batch| match small_blocks(batch.size, rate) {
+        Some(Amount { bytes, blocks }) => {
+            Batch { blocks, size: bytes / blocks.max(1), is_growth: false, ..*batch }
+        }
+        None => Batch { level: stand_ins::EXACT, ..*batch },
+    };
+    let batches: Vec<_> = batches.iter().map(sampled).collect();
+    if batches.iter().any(|batch| batch.level == stand_ins::EXACT) {
+        scribe.sampler(stand_ins::sampler(stand_ins::EXACT), SampledUnit::Object, 1.0)?;
+    }
+    Ok(batches)
+}
+
+/// As many samples of equal blocks as there are periods in `bytes`, of the size that makes them
+/// stand for all of these; nothing if there are fewer.
+fn small_blocks(bytes: u64, rate: f64) -> Option<Amount> {
+    let blocks = (bytes as f64 * rate).floor();
+    if blocks < 1.0 {
+        return None;
+    }
+    let stands_for = |size: u64| {
+        let size = size as f64;
+        size / -(size * (-rate).ln_1p()).exp_m1()
+    };
+    let wanted = bytes as f64 / blocks;
+    // A block of twice a period stands for more than that.
+    let (mut low, mut high) = (1_u64, (2.0 / rate).ceil() as u64);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match stands_for(middle) < wanted {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    let blocks = blocks as u64;
+    Some(Amount { bytes: low.saturating_mul(blocks), blocks })
+}
+
 fn is_freed(batch: &Batch) -> bool {
     matches!(batch.life, Life::To { death: Some(_), .. })
 }
@@ -106,9 +159,25 @@ impl Moment<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const RATE: f64 = 1.0 / 524_288.0;
+
+    proptest! {
+        #[test]
+        fn bytes_of_unknown_blocks_keep_their_sum(bytes in 0..1_u64 << 40, period in 2..1_u64 << 20) {
+            let rate = 1.0 / period as f64;
+            let Some(Amount { bytes: made, blocks }) = small_blocks(bytes, rate) else {
+                prop_assert!(bytes < period);
+                return Ok(());
+            };
+            let size = (made / blocks) as f64;
+            let sum = made as f64 / -(size * (-rate).ln_1p()).exp_m1();
+            prop_assert!((sum - bytes as f64).abs() <= 0.6 * blocks as f64 + 1.0, "{sum} of {bytes}");
+        }
+    }
 
     #[test]
     fn samples_are_found_again() {

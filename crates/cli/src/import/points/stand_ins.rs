@@ -15,6 +15,9 @@ use super::batches::Batch;
 /// Four bits a level.
 const LEVELS: u8 = 16;
 
+/// No level, but that of single blocks where those of the first are sampled.
+pub const EXACT: u8 = LEVELS;
+
 /// The sampler of a level; single blocks are not sampled.
 pub fn sampler(level: u8) -> SamplerId {
     SamplerId(level)

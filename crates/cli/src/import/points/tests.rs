@@ -181,8 +181,9 @@ fn huge_numbers_do_no_harm() {
         each_told(&bytes, |_, _| {});
     }
     let rate = 1.0 / 512.0;
-    let (bytes, remarks) =
-        trace(rate, |scribe| write_moment(&[point], rate, &Paths::new(1), scribe).unwrap());
+    let (bytes, remarks) = trace(rate, |scribe| {
+        write_moment(&[point], rate, Counted::Blocks, &Paths::new(1), scribe).unwrap()
+    });
     each_told(&bytes, |_, _| {});
     assert!(remarks[0].contains("too many blocks"), "{remarks:?}");
 }
@@ -252,7 +253,7 @@ proptest! {
         let points: Vec<_> = points.iter().map(|blocks| lived(blocks, times)).collect();
         let points: Vec<_> = points.into_iter().filter(|it| it.total.blocks > 0).collect();
         let paths = Paths::new(points.len());
-        let (trace, _) = trace(1.0, |scribe| write_moment(&points, 1.0, &paths, scribe).unwrap());
+        let (trace, _) = trace(1.0, |scribe| write_moment(&points, 1.0, Counted::Blocks, &paths, scribe).unwrap());
         let (_, found) = found(&trace);
         for (found, point) in found.iter().zip(&points) {
             prop_assert_eq!((found.total, found.end), (point.total, point.end));

@@ -19,16 +19,21 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 
-use super::Imported;
 use super::fault::{Failure, Fault, Place};
-use super::points::{self, Backtraces, Point};
+use super::lacks::{MADE as BLOCKS, NAMELESS};
+use super::points::{self, Backtraces, Counted, Point};
 use super::scribe::{Scribe, Subject};
+use super::{Imported, Lack};
 use profile::Profile;
 use values::Columns;
 
 /// What a label of every such trace says.
-const MADE: &str = "blocks are made from sums: what each backtrace allocated and what lives of it is \
-    right; there are no times, no lifetimes and no peak";
+const MADE: &str = "blocks are made from sums: what the file tells of each backtrace is right; there \
+    are no times, no lifetimes and no peak";
+
+/// What helps where a profile has addresses only.
+const NAMING: &str = "where the program is at hand, this names them: go tool pprof -proto -output \
+    named.pb.gz FILE, and import named.pb.gz";
 
 /// One of a profile's fields, in the way it is written: encoders have different orders.
 pub fn is_beginning(bytes: &[u8]) -> bool {
@@ -39,6 +44,39 @@ pub fn is_beginning(bytes: &[u8]) -> bool {
         2 => BYTES.contains(&(tag >> 3)),
         _ => false,
     })
+}
+
+/// The same of files that may be anything: several whole fields, the first of which says what was
+/// counted or is a string, and no field that a profile does not have.
+pub fn is_surely_beginning(bytes: &[u8]) -> bool {
+    let (mut message, mut fields) = (wire::Message::new(bytes), 0);
+    loop {
+        let rest = &bytes[message.position()..];
+        if !rest.is_empty() && !is_beginning(rest) {
+            return false;
+        }
+        match message.next() {
+            Ok(Some(field)) => match (field.number, field.value) {
+                (1 | 11, wire::Value::Bytes(pair)) if !is_type(pair) => return false,
+                (1, _) | (6, wire::Value::Bytes([])) => fields += 1,
+                _ => {}
+            },
+            // The last field may be cut, as the beginning is.
+            Ok(None) | Err(_) => return fields >= 2,
+        }
+    }
+}
+
+/// A name and a unit.
+fn is_type(bytes: &[u8]) -> bool {
+    let mut message = wire::Message::new(bytes);
+    loop {
+        match message.next() {
+            Ok(Some(field)) if matches!(field.number, 1 | 2) => {}
+            Ok(Some(_)) | Err(_) => return false,
+            Ok(None) => return true,
+        }
+    }
 }
 
 /// Reads a profile and writes it as a trace.
@@ -55,8 +93,10 @@ pub fn import(mut input: impl Read, output: &mut dyn Write) -> Result<Imported, 
         return Err(super::unknown(&bytes).into());
     }
     let fault = unread.or(problem.map(|(at, problem)| Fault::new(place(at), problem)));
-    match Columns::find(&profile.type_names()) {
-        Ok(columns) => write(&profile, columns, fault, output),
+    let columns = Columns::find(&profile.type_names());
+    let values = profile.samples.iter().map(|it| &profile.values[it.values.0..it.values.1]);
+    match columns.and_then(|columns| columns.without_differences(values)) {
+        Ok((columns, remark)) => write(&profile, columns, remark, fault, output),
         Err(problem) => Err(fault.unwrap_or_else(|| Fault::of_file(problem)).into()),
     }
 }
@@ -64,6 +104,7 @@ pub fn import(mut input: impl Read, output: &mut dyn Write) -> Result<Imported, 
 fn write(
     profile: &Profile<'_>,
     columns: Columns,
+    remark: Option<String>,
     fault: Option<Fault>,
     output: &mut dyn Write,
 ) -> Result<Imported, Failure> {
@@ -71,15 +112,30 @@ fn write(
     let profiler = "pprof".to_owned();
     let subject = Subject { command: profile.program(), pid: 0, start, profiler };
     let mut scribe = Scribe::new(output, &subject, profile.rate())?;
-    scribe.label("import.blocks", MADE)?;
+    let points = profile.points(columns);
+    scribe.label(BLOCKS, MADE)?;
+    scribe.lacks(&profile.lacks(columns, &points))?;
+    let nameless = profile.nameless();
+    if let Some(nameless) = &nameless {
+        scribe.label(NAMELESS, nameless)?;
+    }
     for module in profile.modules() {
         scribe.fact(Fact::Module(module))?;
     }
     let mut remarks = vec![MADE.to_owned()];
-    let points = profile.points(columns);
-    remarks.extend(points::write_moment(&points, profile.rate(), profile, &mut scribe)?);
-    if !columns.has_objects() {
-        remarks.push("objects are not told: each backtrace's bytes are one block".to_owned());
+    let counted = if columns.has_objects() { Counted::Blocks } else { Counted::Bytes };
+    remarks.extend(points::write_moment(&points, profile.rate(), counted, profile, &mut scribe)?);
+    if let Some(remark) = remark {
+        scribe.label("import.difference", &remark)?;
+        remarks.push(remark);
+    }
+    remarks.extend(nameless.map(|nameless| format!("{nameless}\n  {NAMING}")));
+    if counted == Counted::Bytes {
+        remarks
+            .push("objects are not told: bytes are right, the made blocks mean nothing".to_owned());
+    }
+    if profile.period() == Period::Unknown {
+        remarks.push("how it was sampled is not told: no intervals can be given".to_owned());
     }
     if let Some(fault) = &fault {
         scribe.label("import.cut", &fault.to_string())?;
@@ -111,12 +167,50 @@ impl Profile<'_> {
         self.modules().next().map_or_else(String::new, |module| module.path.to_string())
     }
 
-    /// The probability that a byte is hit; 1 if the profile is not sampled by bytes.
+    /// The probability that a byte is hit; 1 if the profile is not known to be sampled by bytes.
     fn rate(&self) -> f64 {
-        let is_space = self.period_type.is_some_and(|name| self.string(name) == "space");
-        let is_sampled = is_space && i64::try_from(self.period).is_ok_and(|period| period > 1);
-        if is_sampled { 1.0 / self.period as f64 } else { 1.0 }
+        match self.period() {
+            Period::Bytes(bytes) => 1.0 / bytes as f64,
+            Period::All | Period::Unknown => 1.0,
+        }
     }
+
+    fn period(&self) -> Period {
+        let Some(name) = self.period_type.map(|name| self.string(name)) else {
+            return Period::Unknown;
+        };
+        match i64::try_from(self.period) {
+            _ if !values::is_of_bytes(&name) => Period::Unknown,
+            Ok(1) => Period::All,
+            Ok(2..) => Period::Bytes(self.period),
+            _ => Period::Unknown,
+        }
+    }
+
+    fn lacks(&self, columns: Columns, points: &[Point]) -> Vec<Lack> {
+        let knows_sizes = columns.has_objects() && points.iter().all(|point| point.size.is_some());
+        let lacks = [
+            (Lack::Sizes, !knows_sizes),
+            (Lack::Allocated, !columns.tells_allocated()),
+            (Lack::Live, !columns.tells_live()),
+            (Lack::Objects, !columns.has_objects()),
+            (Lack::Sampling, self.period() == Period::Unknown),
+        ];
+        let never = [Lack::Times, Lack::Lifetimes, Lack::Peak, Lack::Threads];
+        let lacks = lacks.into_iter().filter_map(|(lack, is_so)| is_so.then_some(lack));
+        never.into_iter().chain(lacks).collect()
+    }
+}
+
+/// How a profile was sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Period {
+    /// Not at all.
+    All,
+    /// So many bytes from one sample to the next, on average.
+    Bytes(u64),
+    /// Nobody says.
+    Unknown,
 }
 
 impl Backtraces for Profile<'_> {

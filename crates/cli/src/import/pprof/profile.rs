@@ -212,6 +212,14 @@ impl<'a> Profile<'a> {
         })
     }
 
+    /// What is to be said of places of which nothing but the address is told.
+    pub fn nameless(&self) -> Option<String> {
+        let count = self.places.values().filter(|place| place.lines.is_empty()).count() as u64;
+        let [count, all] = [count, self.places.len() as u64].map(super::super::count);
+        (count != "0")
+            .then(|| format!("{count} of {all} places in the code have no names, but addresses"))
+    }
+
     /// What a frame stands for.
     pub fn locate(&self, code: LocationCode) -> Frame {
         let Some(place) = self.places.get(&code.0) else { return Frame::default() };

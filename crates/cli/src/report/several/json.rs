@@ -15,7 +15,7 @@ struct Document<'a> {
     filter: Option<String>,
     /// Births, those that the filter left out included.
     samples_in_traces: u64,
-    totals: Totals,
+    totals: Value,
     #[serde(flatten)]
     view_fields: Map<String, Value>,
     /// Those that were asked for.
@@ -29,7 +29,7 @@ struct Trace<'a> {
     /// The number, from 0, of the trace of the process that started this one.
     parent: Option<usize>,
     share: f64,
-    totals: Totals,
+    totals: Value,
     #[serde(flatten)]
     flaws: Flaws,
 }
@@ -37,28 +37,34 @@ struct Trace<'a> {
 impl Sum<'_> {
     /// One JSON object.
     pub fn json(&self, gates: &[Judged]) -> serde_json::Result<String> {
-        let Several { processes, family, summary, choice, .. } = self.several;
+        let Several { processes, family, summary, choice, origin, .. } = self.several;
+        let mut view_fields = self.view.json()?;
+        origin.silence_fields(&mut view_fields);
         let parent = |index: usize| family.iter().find(|it| it.index == index)?.parent;
         let trace = |(index, process)| self.trace(process, parent(index));
         to_json(&Document {
-            traces: processes.iter().enumerate().map(trace).collect(),
+            traces: processes.iter().enumerate().map(trace).collect::<Result<_, _>>()?,
             view: self.options.view.name(),
             metric: metric_name(self.options.metric),
             filter: (!choice.filter.is_empty()).then(|| choice.filter.to_string()),
             samples_in_traces: processes.iter().map(|process| process.births).sum(),
-            totals: Totals::of_sum(summary),
-            view_fields: self.view.json()?,
+            totals: Totals::of_sum(summary).told_by(origin)?,
+            view_fields,
             gates,
         })
     }
 
-    fn trace<'s>(&self, process: &'s Process, parent: Option<usize>) -> Trace<'s> {
-        Trace {
+    fn trace<'s>(
+        &self,
+        process: &'s Process,
+        parent: Option<usize>,
+    ) -> serde_json::Result<Trace<'s>> {
+        Ok(Trace {
             trace: &process.subject,
             parent,
             share: self.several.share(process),
-            totals: Totals::new(&process.summary),
+            totals: Totals::new(&process.summary).told_by(&process.origin)?,
             flaws: Flaws::new(&process.damages),
-        }
+        })
     }
 }

@@ -28,6 +28,7 @@ use crate::accounts::Accounts;
 use crate::choice::Choice;
 use crate::cmd::report::Options;
 use crate::damages::Damages;
+use crate::origin::Origin;
 use crate::sought::Sought;
 use crate::study::Study;
 use crate::summary::Reading;
@@ -40,6 +41,8 @@ pub struct Several {
     /// All of them, parents first.
     family: Vec<Relative>,
     choice: Choice,
+    /// Of all of them.
+    origin: Origin,
 }
 
 /// What is kept of one trace.
@@ -53,6 +56,7 @@ struct Process {
     /// As in `--json`.
     subject: Value,
     notes: Vec<String>,
+    origin: Origin,
     summary: Summary,
     /// What it has of the metric.
     value: Estimate,
@@ -70,21 +74,26 @@ pub struct Sum<'a> {
 }
 
 impl Several {
-    /// Reads traces, and looks for the frames that are `sought` in them.
+    /// Reads traces, and looks for the frames that are `sought` in them; `accept` refuses those that
+    /// do not tell what is asked.
     ///
     /// # Errors
-    /// If there is none, or one cannot be opened, or is given twice, or its samples mean nothing, or it
+    /// That of `accept`, and if there is none, or one cannot be opened, or is given twice, or its samples mean nothing, or it
     /// does not tell what the filter needs.
     pub fn of(
         paths: &[PathBuf],
         choice: Choice,
         metric: Metric,
+        accept: impl Fn(&Path, &Origin) -> anyhow::Result<()>,
         sought: &mut Sought,
     ) -> anyhow::Result<Self> {
         refuse_twins(paths)?;
         let (mut merged, mut processes) = (Merged::default(), Vec::new());
+        let mut origin = Origin::default();
         for path in paths {
             let study = Study::of(path, choice.clone())?;
+            accept(path, &study.reading.origin())?;
+            origin = origin.and(study.reading.origin());
             sought.look(&study.reading);
             let process = Process::new(&study.reading, metric)?;
             merged.add(study.tree(), study.names(), study.balances(), &process.summary);
@@ -92,7 +101,7 @@ impl Several {
         }
         let members: Vec<_> = processes.iter().map(|process| process.member.clone()).collect();
         let summary = merged.summary().context("there is no trace")?.clone();
-        Ok(Self { merged, summary, processes, family: family(&members), choice })
+        Ok(Self { merged, summary, processes, family: family(&members), choice, origin })
     }
 
     /// What was wrong with each trace.
@@ -116,6 +125,7 @@ impl Process {
             command: subject.command().to_owned(),
             executable: info.executable_name.clone(),
             end: reading.profile.replay().end(),
+            origin: reading.origin(),
             notes: notes(&subject, &reading.damages),
             subject: serde_json::to_value(&subject)?,
             summary,
@@ -175,6 +185,10 @@ impl Accounts for Several {
 
     fn summary(&self) -> Summary {
         self.summary.clone()
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin.clone()
     }
 
     fn view(&self) -> &Frames {

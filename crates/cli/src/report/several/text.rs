@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use lifetrace_analysis::Summary;
+use lifetrace_analysis::{Metric, Summary};
 use lifetrace_trace::ids::Timestamp;
 
 use super::super::amounts::bytes_or_none;
 use super::super::page::Page;
 use super::super::views::measure;
 use super::{Process, Several, Sum};
+use crate::import::Lack;
 use crate::terminal::{FAINT, PLAIN, STRONG, styled};
 use crate::{calendar, human};
 
@@ -103,13 +104,24 @@ impl Several {
             .iter()
             .all(|process| process.summary.sampling.interval_bytes() == sampling.interval_bytes());
         let sampling = match (sampling.is_exact(), is_even) {
+            (true, _) if self.origin.lacks(Lack::Sampling) => {
+                "how all of them were sampled is not told".to_owned()
+            }
+            (true, _) if self.origin.lacks(Lack::Sizes) => {
+                "every allocation counted: all numbers are exact".to_owned()
+            }
             (true, _) => "every allocation recorded: all numbers are exact".to_owned(),
             (false, true) => format!("one sample every {interval} on average"),
             (false, false) => format!("one sample every {interval} on average, or more of them"),
         };
         let count = |number: u64| human::count(number as f64);
-        let samples =
-            format!("{} allocations sampled, {} freed", count(*samples), count(*collections));
+        let made = self.origin.lacks(Lack::Times);
+        let samples = match made {
+            true => format!("{} blocks, of which some were made of sums", count(*samples)),
+            false => {
+                format!("{} allocations sampled, {} freed", count(*samples), count(*collections))
+            }
+        };
         self.times().into_iter().chain([sampling, samples]).collect()
     }
 
@@ -171,12 +183,15 @@ impl Several {
 
     fn row(&self, process: &Process) -> Vec<String> {
         let Summary { sampling, allocated, peak, live, .. } = &process.summary;
-        let bytes = |amount| bytes_or_none(amount, sampling);
+        let bytes = |metric, amount| match process.origin.tells(metric) {
+            true => bytes_or_none(amount, sampling),
+            false => "not told".to_owned(),
+        };
         vec![
             human::percent(self.share(process)),
-            bytes(allocated),
-            bytes(&peak.amount),
-            bytes(live),
+            bytes(Metric::Allocated, allocated),
+            bytes(Metric::Peak, &peak.amount),
+            bytes(Metric::Live, live),
         ]
     }
 }

@@ -14,6 +14,8 @@ use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
+use crate::import::Lack;
+use crate::origin::Origin;
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
 /// Before the lines of a callsite, and before those of its backtrace.
@@ -29,6 +31,7 @@ pub struct Ranking<'a> {
     callsites: Callsites<'a>,
     top: usize,
     metric: Metric,
+    origin: Origin,
 }
 
 impl<'a> Ranking<'a> {
@@ -39,6 +42,7 @@ impl<'a> Ranking<'a> {
             callsites: Callsites::new(sites, of.balances(), metric),
             top: options.top,
             metric,
+            origin: of.origin(),
         }
     }
 }
@@ -70,7 +74,7 @@ impl View for Ranking<'_> {
 
 impl Ranking<'_> {
     fn callsite(&self, page: &mut Page, rank: usize, callsite: &Callsite<'_>) {
-        let [first, second, third] = self.amounts(callsite);
+        let (first, others) = self.amounts(callsite);
         let head = format!("{rank:>3}. {:>7}", human::percent(callsite.share));
         if columns(&head) + 2 + columns(&first) <= page.width {
             page.line(format_args!("{}  {first}", styled(SHARE, head)));
@@ -79,31 +83,39 @@ impl Ranking<'_> {
             page.prose(INDENT, PLAIN, &first);
         }
         place(page, &callsite.place);
-        page.prose(INDENT, PLAIN, &format!("{second}; {third}"));
+        if !others.is_empty() {
+            page.prose(INDENT, PLAIN, &others);
+        }
         hottest(page, &self.callsites, callsite);
     }
 
-    /// What was allocated, lived at the peak, and lives; what callsites are ordered by comes first.
-    fn amounts(&self, callsite: &Callsite<'_>) -> [String; 3] {
+    /// What was allocated, lived at the peak, and lives, as far as it is known: what callsites are
+    /// ordered by, and the others.
+    fn amounts(&self, callsite: &Callsite<'_>) -> (String, String) {
         let Callsite { allocated, peak, live, .. } = callsite;
         let bytes = human::estimate(&allocated.bytes);
         let objects = objects(&allocated.objects);
         let allocated = match self.metric {
             Metric::Objects => format!("{objects} of {bytes}"),
+            _ if self.origin.lacks(Lack::Objects) => bytes,
             _ => format!("{bytes} in {objects}"),
         };
         let peak = format!("{} at the peak", bytes_or_none(peak, &self.sampling));
         let live = format!("{} live at end", bytes_or_none(live, &self.sampling));
-        match self.metric {
-            Metric::Allocated | Metric::Objects => [allocated, peak, live],
-            Metric::Peak => [peak, live, format!("{allocated} allocated")],
-            Metric::Live => [live, peak, format!("{allocated} allocated")],
-            Metric::ByteSeconds => [
+        let beside = format!("{allocated} allocated");
+        let (first, others) = match self.metric {
+            Metric::Allocated | Metric::Objects => {
+                (allocated, [(Metric::Peak, peak), (Metric::Live, live)])
+            }
+            Metric::Peak => (peak, [(Metric::Live, live), (Metric::Allocated, beside)]),
+            Metric::Live => (live, [(Metric::Peak, peak), (Metric::Allocated, beside)]),
+            Metric::ByteSeconds => (
                 human::byte_seconds(&callsite.byte_seconds),
-                format!("{allocated} allocated"),
-                live,
-            ],
-        }
+                [(Metric::Allocated, beside), (Metric::Live, live)],
+            ),
+        };
+        let others = others.into_iter().filter(|(metric, _)| self.origin.tells(*metric));
+        (first, others.map(|(_, amount)| amount).collect::<Vec<_>>().join("; "))
     }
 
     fn site<'s>(&'s self, callsite: &Callsite<'s>) -> Site<'s> {

@@ -7,6 +7,7 @@ use super::View;
 use super::callsites::Ranking;
 use crate::cmd::report::Options;
 use crate::human;
+use crate::import::Lack;
 use crate::report::page::Page;
 use crate::report::young;
 use crate::study::Study;
@@ -24,9 +25,12 @@ impl<'a> Peak<'a> {
         let summary = study.reading.profile.summary();
         let peak = &summary.peak;
         let bytes = human::amount(&peak.amount, &summary.sampling);
+        let when = match study.reading.origin().lacks(Lack::Times) {
+            true => String::new(),
+            false => format!(" {} after the start", human::duration(peak.time)),
+        };
         let sentence = format!(
-            "Most was alive {} after the start: {bytes} in {} objects.{}",
-            human::duration(peak.time),
+            "Most was alive{when}: {bytes} in {} objects.{}",
             human::objects(&peak.amount.objects),
             if summary.sampling.is_exact() {
                 ""

@@ -1,6 +1,6 @@
 //! One page: what was allocated and held, and who had most of it.
 
-use lifetrace_analysis::{Amount, Sampling, Summary as Totals};
+use lifetrace_analysis::{Amount, Metric, Sampling, Summary as Totals};
 use serde_json::{Map, Value};
 
 use super::View;
@@ -8,6 +8,8 @@ use super::callsites::Ranking;
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
+use crate::import::Lack;
+use crate::origin::Origin;
 use crate::report::heap::exact_totals;
 use crate::report::page::Page;
 use crate::report::resident::Resident;
@@ -21,6 +23,7 @@ pub struct Summary<'a> {
     /// Of which peak.
     peak_note: String,
     exact_totals: Option<String>,
+    origin: Origin,
     resident: Option<Resident<'a>>,
     ranking: Ranking<'a>,
 }
@@ -28,7 +31,10 @@ pub struct Summary<'a> {
 impl<'a> Summary<'a> {
     pub fn new(study: &'a Study, options: &Options) -> Self {
         let time = study.summary().peak.time;
-        let peak_note = format!("{} after the start", human::duration(time));
+        let peak_note = match study.origin().lacks(Lack::Times) {
+            true => String::new(),
+            false => format!("{} after the start", human::duration(time)),
+        };
         Self {
             exact_totals: exact_totals(study),
             resident: Resident::of(study),
@@ -43,13 +49,14 @@ impl<'a> Summary<'a> {
 
     fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
         let ranking = Ranking::new(of, options, options.metric);
-        Self { totals: of.summary(), peak_note, exact_totals: None, resident: None, ranking }
+        let (totals, origin) = (of.summary(), of.origin());
+        Self { totals, peak_note, exact_totals: None, origin, resident: None, ranking }
     }
 }
 
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
-        totals(&self.totals, &self.peak_note, page);
+        self.totals(page);
         let young = [young::at_peak(&self.totals), young::at_end(&self.totals)];
         young.iter().flatten().for_each(|text| page.prose("", PLAIN, text));
         if let Some(exact) = &self.exact_totals {
@@ -84,18 +91,28 @@ impl Summary<'_> {
             page.prose("", PLAIN, &text);
         }
     }
-}
 
-/// What was allocated, what lived at the peak, and what lives.
-fn totals(summary: &Totals, peak_note: &str, page: &mut Page) {
-    let row = |name, amount, note| row(name, amount, note, &summary.sampling);
-    let mut rows = vec![row("allocated", &summary.allocated, "")];
-    if summary.promotions > 0 {
-        rows.push(row("promoted", &summary.promoted, ""));
+    /// What was allocated, what lived at the peak, and what lives, as far as it is known.
+    fn totals(&self, page: &mut Page) {
+        let (totals, origin) = (&self.totals, &self.origin);
+        let promoted = (totals.promotions > 0).then_some(("promoted", &totals.promoted, ""));
+        let told = |metric, row| origin.tells(metric).then_some(row);
+        let rows = [
+            told(Metric::Allocated, ("allocated", &totals.allocated, "")),
+            promoted,
+            told(Metric::Peak, ("peak", &totals.peak.amount, &*self.peak_note)),
+            told(Metric::Live, ("live at end", &totals.live, "")),
+        ];
+        let row = |(name, amount, note)| {
+            let row = row(name, amount, note, &totals.sampling);
+            let [name, bytes, objects, note] = row;
+            let objects = if origin.lacks(Lack::Objects) { String::new() } else { objects };
+            [name, bytes, objects, note]
+        };
+        let rows: Vec<_> = rows.into_iter().flatten().map(row).collect();
+        let objects = if origin.lacks(Lack::Objects) { "" } else { "objects" };
+        page.table(["", "bytes", objects, ""].map(str::to_owned), &rows);
     }
-    rows.push(row("peak", &summary.peak.amount, peak_note));
-    rows.push(row("live at end", &summary.live, ""));
-    page.table(["", "bytes", "objects", ""].map(str::to_owned), &rows);
 }
 
 fn row(name: &str, amount: &Amount, note: &str, sampling: &Sampling) -> [String; 4] {
