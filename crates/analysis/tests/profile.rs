@@ -169,14 +169,15 @@ fn a_callsite_is_the_innermost_function_with_a_reason() {
         (2, &["build", "operator new(unsigned long)"]),
         (3, &["parse", "helper", "std::vector<int>::push_back"]),
         (4, &["malloc"]),
+        (5, &["start_thread"]),
     ]);
     let mut program = Program::new(1.0);
     program.allocate(1, 1, &[1, 2, 4]);
     program.allocate(2, 2, &[1, 3, 4]);
     program.allocate(3, 4, &[4]);
-    program.allocate(4, 8, &[1, 404]);
+    program.allocate(4, 8, &[5, 404]);
     program.allocate(5, 16, &[]);
-    program.allocate(6, 32, &[1, 4, 4]);
+    program.allocate(6, 32, &[1, 4, 4, 404]);
 
     let report = program.profile.callsites(&book, &View::default(), Metric::Allocated);
     assert_eq!(

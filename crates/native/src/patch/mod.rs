@@ -82,7 +82,7 @@ fn unheard(function: *mut c_void, list: &[Patch], copies: &[usize]) -> *mut c_vo
 
 /// Returns where the moved instructions of each are. `None`: nothing has been changed.
 fn apply_all(list: &[Patch]) -> Option<Vec<usize>> {
-    if !list.iter().all(is_as_expected) || overlap(list) {
+    if list.is_empty() || !list.iter().all(is_as_expected) || overlap(list) {
         return None;
     }
     let mut slots = &families::assign(list)?[..];
