@@ -26,9 +26,12 @@ impl EndMemory {
         }
     }
 
-    /// If nobody has said so before.
+    /// By somebody else, if whoever was asked before came too late to be told of the memory, too.
     pub(crate) fn or_usage(self, usage: impl FnOnce() -> Option<Usage>) -> EndMemory {
-        EndMemory { usage: self.usage.or_else(usage), ..self }
+        match self.usage {
+            Some(Usage { most_resident: Some(_), .. }) => self,
+            late => EndMemory { usage: usage().or(late), ..self },
+        }
     }
 
     /// The most resident memory that the program has had, if that is known.
@@ -69,6 +72,10 @@ mod tests {
         assert_eq!(EndMemory::new(&words, None).counters(), None);
         let killed = EndMemory::new(&words, None).or_usage(|| usage(80));
         assert_eq!(killed.most_resident(), Some(Bytes(80)));
+        let late = Some(Usage { minor_faults: Some(3), ..Usage::default() });
+        let killed = EndMemory::new(&words, late).or_usage(|| usage(80));
+        assert_eq!(killed.most_resident(), Some(Bytes(80)));
+        assert!(EndMemory::new(&words, late).or_usage(|| None).counters().is_some());
         words.keep_resident(30, 50);
         let exited = EndMemory::new(&words, usage(70));
         let counters = exited.counters().unwrap();
