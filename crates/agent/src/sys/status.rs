@@ -86,7 +86,9 @@ mod tests {
     fn our_own_memory() {
         let Resident { now, most } = resident().unwrap();
         assert!(now > 100 << 10 && most >= now, "{now} {most}");
-        assert!(most_resident_ever().unwrap() >= most);
+        // The kernel adds up what it counts by processor at other times for either.
+        const SLACK: u64 = 1 << 20;
+        assert!(most_resident_ever().unwrap() + SLACK >= most);
         assert_eq!(process_id(), std::process::id());
     }
 }
