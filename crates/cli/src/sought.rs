@@ -1,8 +1,7 @@
 //! Patterns of frames that match nothing: a budget for a function that was renamed would hold for ever.
 
 use lifetrace_analysis::filter::{FramePattern, Line};
-use lifetrace_analysis::machinery::Machinery;
-use lifetrace_analysis::names;
+use lifetrace_analysis::{Names, names};
 use rustc_hash::FxHashSet;
 
 use crate::choice::Choice;
@@ -43,7 +42,9 @@ impl Sought {
         }
         let codes = reading.profile.tree().nodes().map(|(.., code)| code);
         for code in codes.collect::<FxHashSet<_>>() {
-            for line in names::lines(&reading.trace, &Machinery::default(), code) {
+            let module = reading.trace.module(code);
+            for frame in names::expand(&reading.trace, code) {
+                let line = Line { frame, module };
                 self.0.iter_mut().filter(|it| !it.is_met).for_each(|it| it.meet(&line));
             }
         }

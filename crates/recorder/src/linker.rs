@@ -59,8 +59,8 @@ pub(crate) fn loaded(directory: &Path, word: &[u8]) -> Option<(PathBuf, File)> {
         Some(named) => identity(file) == Some(named),
         None => path.file_name().is_some_and(|name| name.as_bytes() == word),
     };
-    let files = mapped_files(directory).into_iter().map(|(mapped, file)| (mapped.path, file));
-    files.into_iter().find(|(path, file)| is_it(path, file))
+    let mut files = mapped_files(directory).into_iter().map(|(mapped, file)| (mapped.path, file));
+    files.find(|(path, file)| is_it(path, file))
 }
 
 /// The file of this name, seen from where the process is.
