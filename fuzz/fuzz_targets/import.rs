@@ -5,12 +5,25 @@
 
 use libfuzzer_sys::fuzz_target;
 use lifetrace_fuzz::import::import;
-use lifetrace_trace::event::Event;
+use lifetrace_fuzz::import::naming::{Nameless, Resolver, Spot};
+use lifetrace_trace::event::{Event, Location};
 use lifetrace_trace::lt::{Item, Reader};
+
+/// Names places at odd offsets, by nothing.
+struct Odd;
+
+impl Resolver for Odd {
+    fn resolve(&mut self, spot: Spot<'_>) -> Result<Vec<Location>, Nameless> {
+        match spot.offset % 2 {
+            0 => Err(Nameless::Outside),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let mut trace = Vec::new();
-    let Ok(imported) = import(bytes, &mut trace) else { return };
+    let Ok(imported) = import(bytes, &mut trace, &mut Odd) else { return };
     let mut reader = Reader::open(&trace[..]).expect("what was written can be read");
     let (mut births, mut deaths) = (0, 0);
     while let Some((_, item)) = reader.next().expect("memory gives everything") {

@@ -115,4 +115,5 @@ pub use rate::{Rate, Rates};
 pub use recording::{CommandEnd, Config, Control, Recording, StartError};
 pub use schedule::Schedule;
 pub use socket::Socket;
+pub use symbolizer::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
 pub use threads::on_thread_start;

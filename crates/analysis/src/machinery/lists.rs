@@ -116,9 +116,15 @@ pub(super) const WRAPPERS: &[&str] = &[
     "large_malloc",
     "large_palloc",
     "malloc_default",
+    "prof_alloc_prep",
+    "prof_backtrace_impl",
+    "prof_tctx_create",
     "tcache_alloc_large",
     "tcache_alloc_small_hard",
 ];
+
+/// Beginnings of the names of libraries that are allocators: all that they have inside.
+pub(super) const LIBRARIES: &[&str] = &["libjemalloc", "libmimalloc", "librpmalloc", "libtcmalloc"];
 
 /// Beginnings of plain names.
 pub(super) const PREFIXES: &[&str] = &[

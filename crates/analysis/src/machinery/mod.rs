@@ -11,7 +11,7 @@ mod lists;
 
 use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location, is_remark};
 
-use self::lists::{CPP_STANDARD, FOLDERS, LIBC, OCAML, OCAML_FILES, PREFIXES, WRAPPERS};
+use self::lists::{CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, WRAPPERS};
 use crate::filter::FramePattern;
 use crate::names::Place;
 use crate::plain_name::plain_name;
@@ -31,9 +31,15 @@ impl Machinery {
     pub fn has(&self, place: &Place<'_>, module: Option<&str>) -> bool {
         let Place::Known(location) = *place else { return false };
         is_remark_on_block(location)
-            || !self.without_lists && is_listed(location)
+            || !self.without_lists && (is_listed(location) || module.is_some_and(is_allocator))
             || self.others.iter().any(|it| it.matches_place(location, module))
     }
+}
+
+/// By the path of an object file.
+fn is_allocator(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or_default();
+    LIBRARIES.iter().any(|library| name.starts_with(library)) && name.contains(".so")
 }
 
 fn is_remark_on_block(location: &Location) -> bool {
@@ -150,6 +156,16 @@ mod tests {
         ];
         for name in names {
             assert!(is_machinery_function(name), "{name} is {}", plain_name(name));
+        }
+    }
+
+    #[test]
+    fn all_of_an_allocators_library_is_machinery() {
+        for path in ["/usr/lib/libjemalloc.so.2", "libtcmalloc_minimal.so.4.5.10"] {
+            assert!(is_allocator(path), "{path}");
+        }
+        for path in ["/usr/lib/libjemalloc/program", "/usr/lib/libc.so.6", "", "tcmalloc.so"] {
+            assert!(!is_allocator(path), "{path}");
         }
     }
 

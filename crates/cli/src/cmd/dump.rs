@@ -7,14 +7,16 @@ use std::process::ExitCode;
 
 use lifetrace_analysis::filter::Filter;
 use lifetrace_trace::event::Source;
+use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
 use lifetrace_trace::told::{Birth, What};
 
-use crate::choice;
+use crate::import::lacks;
 use crate::open::{Backtraces, Trace};
 use crate::sieve::Sieve;
 use crate::study;
 use crate::twice::Twice;
+use crate::{choice, human, terminal};
 
 mod backtrace;
 mod fact;
@@ -140,9 +142,10 @@ impl<W: Write> Dump<W> {
         let thread = trace.has_facts().then_some(told.thread);
         match &told.what {
             What::Fact(fact) if self.with_facts => {
+                tell_if_made(fact);
                 writeln!(self.output, "{time}\tfact\t{}", fact::text(fact))?;
             }
-            What::Fact(_) => {}
+            What::Fact(fact) => tell_if_made(fact),
             What::Promotion(id) => self.change(time, "promotion", *id, thread)?,
             What::Collection(id) => self.change(time, "collection", *id, thread)?,
             What::Birth(birth) => {
@@ -218,6 +221,18 @@ impl<W: Write> Dump<W> {
             Some(thread) => write!(self.output, "\t{}", thread.0),
             None => write!(self.output, "\t-"),
         }
+    }
+}
+
+/// Of an import of sums, no event is one that somebody saw.
+fn tell_if_made(fact: &Fact) {
+    if let Fact::Label(Label { key, value }) = fact
+        && **key == *lacks::MADE
+    {
+        let value = human::printable(value);
+        terminal::complain(format_args!(
+            "note: this trace is an import, and its events were made from a profile: {value}"
+        ));
     }
 }
 

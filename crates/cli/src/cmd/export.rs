@@ -11,7 +11,7 @@ use crate::origin::{Origin, of_export_metric};
 use crate::output::Output;
 use crate::sought::Sought;
 use crate::study::Study;
-use crate::{choice, gates};
+use crate::{choice, gates, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -50,6 +50,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let origin = study.reading.origin();
     let metric = metric.unwrap_or_else(|| Metric::usual(&origin));
     refuse(&study, &origin, format, metric)?;
+    if let Some(note) = origin.note().filter(|_| !format.has_notes()) {
+        terminal::complain(format_args!("note: {}: {note}", study.reading.trace.path.display()));
+    }
     let options = Options { metric, pprof_types: pprof_types.unwrap_or_default() };
     output.write(|file| format.write(&study, &options, file))?;
     gates::conclude_sought(&sought, false);

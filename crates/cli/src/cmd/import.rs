@@ -1,10 +1,13 @@
 //! `lifetrace import`
 
+mod files;
+
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
+use files::Files;
 
 use crate::bar::{Bar, Counted};
 use crate::import::{Failure, Imported, import};
@@ -23,6 +26,9 @@ pub struct Args {
     /// Overwrite the output if it exists
     #[arg(short, long)]
     force: bool,
+    /// A folder with programs and libraries, or their debug information, to name addresses by; it may be laid out as debuggers (.build-id) or debuginfod have it
+    #[arg(long, value_name = "FOLDER")]
+    symbols: Vec<PathBuf>,
     /// Say nothing unless something is wrong
     #[arg(short, long)]
     quiet: bool,
@@ -42,8 +48,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let bar = Bar::start(input.count(), bytes, args.quiet)?;
     let input = BufReader::with_capacity(1 << 16, input);
     let output = Output::new(&typed, &args.input, args.force)?;
+    let mut resolver = Files::new(args.symbols)?;
     let imported = output.write(|file| {
-        import(input, file).map_err(|failure| match failure {
+        import(input, file, &mut resolver).map_err(|failure| match failure {
             Failure::Input(fault) => anyhow!("{name}: {fault}"),
             Failure::Output(error) => anyhow!(error).context(output.name().to_owned()),
         })
@@ -73,7 +80,7 @@ fn default_output(input: &Path) -> anyhow::Result<PathBuf> {
         bail!("{}: what shall the trace be called?\n  name it with -o", input.display());
     };
     let mut stem = name;
-    for suffix in [".gz", ".zst", ".json", ".pb", ".pprof", ".heap"] {
+    for suffix in [".gz", ".zst", ".json", ".pb", ".pprof", ".heap", ".heapprofile"] {
         stem = stem.strip_suffix(suffix).filter(|stem| !stem.is_empty()).unwrap_or(stem);
     }
     Ok(PathBuf::from(format!("{stem}.lt")))

@@ -6,8 +6,8 @@
 use lifetrace_pprof::whole::apportion;
 use std::io::{BufWriter, Write};
 
-use super::Options;
 use super::stacks::{Sameness, Stacks};
+use super::{Options, length};
 use crate::study::Study;
 
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
@@ -40,6 +40,7 @@ pub fn each_line(
     let values: Vec<f64> =
         stacks.stacks.iter().map(|stack| options.metric.of(&stack.balance)).collect();
     let values = apportion(options.metric.title(), &values)?;
+    length::announce(bytes(&stacks, &names, &values));
     let mut line = String::new();
     for (stack, value) in stacks.stacks.iter().zip(values).filter(|&(_, value)| value > 0) {
         line.clear();
@@ -53,6 +54,14 @@ pub fn each_line(
         take(&line)?;
     }
     Ok(())
+}
+
+/// What all lines come to, about.
+fn bytes(stacks: &Stacks<'_>, names: &[String], values: &[u64]) -> u64 {
+    let digits = |value: u64| u64::from(value.checked_ilog10().unwrap_or(0)) + 1;
+    let lengths = stacks.lengths(|line| names[line.index()].len() as u64 + 1);
+    let lines = lengths.zip(values).filter(|&(_, value)| *value > 0);
+    lines.fold(0, |sum: u64, (length, value)| sum.saturating_add(length + digits(*value) + 1))
 }
 
 #[cfg(test)]

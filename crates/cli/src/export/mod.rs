@@ -16,6 +16,7 @@ mod collapsed;
 mod dhat;
 mod firefox;
 mod heaptrack;
+mod length;
 mod lines;
 mod metric;
 mod notes;
@@ -97,6 +98,12 @@ impl Format {
             Self::Dhat => &[Lack::Peak, Lack::Allocated, Lack::Live],
             _ => &[],
         }
+    }
+
+    /// Whether the file itself says where its numbers come from, where one sees it.
+    pub fn has_notes(self) -> bool {
+        use Format::{CallsitesCsv, CallsitesJson, Collapsed, Svg};
+        !matches!(self, CallsitesCsv | CallsitesJson | Collapsed | Svg)
     }
 
     /// Whether one can be chosen.

@@ -12,6 +12,7 @@ use lifetrace_analysis::{Names, Place, Profile};
 use lifetrace_trace::event::Location;
 use rustc_hash::FxHashMap;
 
+use super::length;
 use crate::report::function;
 
 /// What makes two lines of backtraces equal.
@@ -76,6 +77,14 @@ impl<'a> Stacks<'a> {
         let mut path: Vec<_> = self.tree.frames(stack.node).collect();
         path.reverse();
         path
+    }
+}
+
+impl Stacks<'_> {
+    /// The bytes of each stack, in their order, where those of a line are given.
+    pub fn lengths(&self, line: impl Fn(LineId) -> u64) -> impl Iterator<Item = u64> {
+        let lengths = length::of_stacks(&self.tree, line);
+        self.stacks.iter().map(move |stack| lengths[stack.node.index()])
     }
 }
 

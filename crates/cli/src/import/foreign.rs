@@ -35,8 +35,8 @@ const CHROME: Reader = Reader::Other("the memory panel of Chrome's developer too
 
 /// Beginnings that say all.
 const SIGNATURES: [(&[u8], &str, Reader); 17] = [
-    (b"heap_v2/", "a heap profile of jemalloc (heap_v2)", Reader::Other("jeprof")),
-    (b"heap profile:", "a heap profile as text, of gperftools or an old Go", GO_PPROF),
+    (b"heap_v2/", "a heap profile of jemalloc (heap_v2)", Reader::Import),
+    (b"heap profile:", "a heap profile as text, of gperftools, tcmalloc or Go", Reader::Import),
     (b"--- heapz 1 ---", "a heap profile as text (heapz)", GO_PPROF),
     (b"--- symbol", "a profile as text, with its symbols (pprof --raw, jeprof --raw)", GO_PPROF),
     (b"desc: ", "a profile of Valgrind's massif", Reader::Other("ms_print")),

@@ -1,13 +1,15 @@
 //! Reads what other memory profilers wrote, and writes it as a trace of ours.
 //!
 //! ```text
-//! bytes -> unpack (gzip, zstd) -> heaptrack ---------------> scribe -> .lt
-//!                              -> dhat, pprof -> points ---^
+//! bytes -> unpack (gzip, zstd) -> heaptrack -----------------------> scribe -> .lt
+//!                              -> dhat -----------------> points ---^
+//!                              -> pprof, text -> naming --^
 //! ```
 //!
 //! Which profiler it was is told by the content, not by the file's name. heaptrack tells every event;
-//! DHAT and pprof tell sums for each point of the program, from which `points` makes blocks:
-//! docs/import.md says how, and what is not to be read from them.
+//! the others tell sums for each point of the program, from which `points` makes blocks:
+//! docs/import.md says how, and what is not to be read from them. Some have addresses only, for which
+//! `naming` asks whoever can find names.
 //!
 //! An input that is cut or damaged gives all that comes before; then there is a [`Fault`] beside it.
 //! Memory is bounded, however much a small packed file can ask for.
@@ -15,11 +17,15 @@
 //! This folder knows nothing of the rest of the command, so that fuzzers can take it as it is.
 
 mod budget;
+#[cfg(test)]
+mod checking;
 mod dhat;
 mod fault;
 pub mod foreign;
+mod heap_text;
 mod heaptrack;
 pub mod lacks;
+pub mod naming;
 mod points;
 mod pprof;
 mod scribe;
@@ -31,6 +37,7 @@ use fault::Place;
 pub use fault::{Failure, Fault};
 use foreign::{Foreign, Reader};
 pub use lacks::Lack;
+use naming::Resolver;
 
 /// The label of traces whose clock does not tell microseconds.
 pub const CLOCK: &str = "import.clock";
@@ -52,11 +59,16 @@ pub struct Imported {
     pub fault: Option<Fault>,
 }
 
-/// Reads a file of another profiler and writes a trace.
+/// Reads a file of another profiler and writes a trace. Names that the file lacks are the resolver's
+/// to find.
 ///
 /// # Errors
 /// If nothing of the input can be used, or the output can't be written.
-pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, Failure> {
+pub fn import(
+    input: impl BufRead,
+    output: &mut dyn Write,
+    resolver: &mut dyn Resolver,
+) -> Result<Imported, Failure> {
     let start = Place { line: None, byte: 0 };
     let mut unpacked = unpack::unpack(input).map_err(|error| Fault::of_reading(start, &error))?;
     let mut beginning = Vec::new();
@@ -72,11 +84,14 @@ pub fn import(input: impl BufRead, output: &mut dyn Write) -> Result<Imported, F
     if heaptrack::is_beginning(&beginning) {
         return heaptrack::import(input, output);
     }
+    if heap_text::is_beginning(&beginning) {
+        return heap_text::import(input.take(LONGEST), output, resolver);
+    }
     if dhat::is_beginning(&beginning) {
         return dhat::import(input.take(LONGEST), output);
     }
     if pprof::is_beginning(&beginning) {
-        return pprof::import(input.take(LONGEST), output);
+        return pprof::import(input.take(LONGEST), output, resolver);
     }
     Err(unknown(&beginning).into())
 }
@@ -90,7 +105,8 @@ fn cannot_be_imported(foreign: Foreign) -> Option<Fault> {
 }
 
 fn unknown(beginning: &[u8]) -> Fault {
-    let known = "expected a recording of heaptrack, DHAT's JSON or a heap profile of pprof";
+    let known = "expected a recording of heaptrack, DHAT's JSON, or a heap profile of pprof, \
+        jemalloc or gperftools";
     let found = match beginning {
         [] => "an empty file".to_owned(),
         [0xf5, b'L', b'T', 0x1a, ..] | [0xc1, 0x1f, 0xfc, 0xc1, ..] => {

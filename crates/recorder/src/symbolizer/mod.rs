@@ -14,6 +14,7 @@ mod forms;
 mod mini;
 mod names;
 mod object_file;
+mod on_disk;
 mod resolver;
 mod thorough;
 
@@ -29,6 +30,7 @@ use crate::process::ProcessImage;
 use crate::threads;
 pub(crate) use fit::fit;
 pub(crate) use object_file::ObjectFile;
+pub use on_disk::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
 
 /// The names of one address, outermost function first, what is inlined last.
 pub(crate) type Locations = Arc<[Location]>;
@@ -78,7 +80,11 @@ impl Symbolizer {
         build_id: &[u8],
         process: &ProcessImage,
     ) -> Arc<ObjectFile> {
-        let found = object_file::find(path, build_id, process);
+        self.numbered(object_file::find(path, build_id, process))
+    }
+
+    /// The same file for all who have found it.
+    fn numbered(&self, found: ObjectFile) -> Arc<ObjectFile> {
         let mut shared = self.shared();
         if shared.objects.len() >= MAX_OBJECTS {
             shared.objects.retain(|_, object| Arc::strong_count(object) > 1);
@@ -140,5 +146,7 @@ pub(crate) fn anonymous(address: u64) -> Location {
 
 #[cfg(test)]
 mod forms_tests;
+#[cfg(test)]
+mod on_disk_tests;
 #[cfg(test)]
 mod tests;

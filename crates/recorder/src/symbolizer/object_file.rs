@@ -110,6 +110,16 @@ pub(super) fn find(path: &[u8], build_id: &[u8], process: &ProcessImage) -> Obje
             elsewhere::debug_file(file.as_ref(), path.as_deref().and_then(Path::parent), build_id)
         }
     };
+    found(name, build_id, file, debug_file)
+}
+
+/// A module of which these files are known, by its name and build id.
+pub(super) fn found(
+    name: &Path,
+    build_id: &[u8],
+    file: Option<File>,
+    debug_file: Option<PathBuf>,
+) -> ObjectFile {
     ObjectFile {
         number: 0,
         name: name.to_string_lossy().into_owned(),

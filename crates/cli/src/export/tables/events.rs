@@ -11,6 +11,7 @@ use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::Timestamp;
 use serde::{Serialize, Serializer};
 
+use super::super::length;
 use super::csv::Csv;
 use crate::report::{file, function};
 use crate::study::Study;
@@ -74,7 +75,7 @@ pub fn write_csv(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
     let mut csv = Csv::new(&mut output);
     csv.line(COLUMNS)?;
-    each(study, |row, lines| {
+    each(study, |line| line.function.len() as u64 + 1, |row, lines| {
         let functions = lines.map(|lines| {
             lines.iter().map(|line| line.function.as_str()).collect::<Vec<_>>().join(";")
         });
@@ -85,7 +86,8 @@ pub fn write_csv(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
 
 pub fn write_json(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
-    each(study, |row, backtrace| {
+    let in_json = |line: &Line| serde_json::to_string(line).map_or(0, |text| text.len() as u64 + 1);
+    each(study, in_json, |row, backtrace| {
         serde_json::to_writer(&mut output, &Object { row: *row, backtrace })?;
         writeln!(output)
     })?;
@@ -110,13 +112,15 @@ fn csv_line(csv: &mut Csv<impl Write>, row: &Row, backtrace: &str) -> io::Result
     ])
 }
 
-/// Gives `take` each event, with the backtrace if it is a birth.
-fn each<F>(study: &Study, take: F) -> anyhow::Result<()>
+/// Gives `take` each event, with the backtrace if it is a birth, whose lines are of the given length.
+fn each<F>(study: &Study, length: impl Fn(&Line) -> u64, take: F) -> anyhow::Result<()>
 where
     F: FnMut(&Row, Option<Vec<&Line>>) -> io::Result<()>,
 {
     let start = study.reading.trace.info().start_time;
-    let mut events = Events { take, start, lines: Lines::new(study), failure: None };
+    let lines = Lines::new(study);
+    length::announce(lines.bytes(study, length));
+    let mut events = Events { take, start, lines, failure: None };
     study.replay(&mut events)?;
     Ok(events.failure.map_or(Ok(()), Err)?)
 }
@@ -196,6 +200,17 @@ impl<'a> Lines<'a> {
         let shaped = Shaped::new(reading.profile.tree(), &reading.trace, view);
         let lines = shaped.lines().map(|line| Line::new(&line.place)).collect();
         Self { shaped, lines }
+    }
+
+    /// Of the backtraces of all births.
+    fn bytes(&self, study: &Study, length: impl Fn(&Line) -> u64) -> u64 {
+        let each: Vec<_> = self.lines.iter().map(length).collect();
+        let lengths = length::of_stacks(self.shaped.tree(), |line| each[line.index()]);
+        let found = self.shaped.merge(study.reading.profile.balances());
+        let births = found.iter().map(|(node, balance)| {
+            lengths[node.index()].saturating_mul(balance.allocated.amount().samples)
+        });
+        births.fold(0, u64::saturating_add)
     }
 
     fn leave_out(&self, node: NodeId) -> bool {

@@ -6,6 +6,7 @@ use lifetrace_trace::lt::Reader;
 use lifetrace_trace::told::What;
 use proptest::prelude::*;
 
+use super::super::checking::Namer;
 use super::super::{Failure, Imported, import};
 
 const HEAD: &str = "v 10400 3\nX a.out -x\nI 1000 4000\n";
@@ -13,7 +14,7 @@ const TABLES: &str = "s 4 main\ns 3 a.c\ns 8 /bin/out\ni 10 3 1 2 7\nt 1 0\na 10
 
 fn imported(text: &str) -> (Vec<u8>, Result<Imported, String>) {
     let mut trace = Vec::new();
-    let outcome = import(text.as_bytes(), &mut trace).map_err(|failure| match failure {
+    let outcome = import(text.as_bytes(), &mut trace, &mut Namer).map_err(|failure| match failure {
         Failure::Input(fault) => fault.to_string(),
         Failure::Output(error) => error.to_string(),
     });

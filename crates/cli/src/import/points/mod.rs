@@ -19,7 +19,7 @@ mod tests;
 use super::count;
 use super::fault::Failure;
 use super::scribe::Scribe;
-pub use moment::{Counted, write as write_moment};
+pub use moment::{Counted, MADE_WITHOUT_TIMES, write as write_moment};
 pub use schedule::Backtraces;
 use schedule::Outcome;
 

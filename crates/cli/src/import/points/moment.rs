@@ -23,7 +23,13 @@ pub enum Counted {
     Blocks,
     /// Bytes only: whatever has some counts as one block.
     Bytes,
+    /// The blocks that were sampled, and no others.
+    Samples,
 }
+
+/// What is to be known of what becomes of it.
+pub const MADE_WITHOUT_TIMES: &str = "blocks are made from sums: what the file tells of each backtrace \
+    is right; there are no times, no lifetimes and no peak";
 
 /// Writes blocks that add up to what each point allocated, and what lives of it. `rate` is the
 /// probability that a byte was hit, for who counted them and in the trace.
@@ -38,10 +44,14 @@ pub fn write(
     scribe: &mut Scribe<'_>,
 ) -> Result<Vec<String>, Failure> {
     let mut misfits = Misfits { weight: 1, ..Misfits::default() };
-    let all = || batches(points, |_, amount| amount);
+    let all = || match counted {
+        Counted::Samples => batches(points, |_, amount| scaled(amount, rate)),
+        Counted::Blocks | Counted::Bytes => batches(points, |_, amount| amount),
+    };
     let mut batches = match (rate, counted) {
         (1.0, _) => all(),
         (_, Counted::Blocks) => batches(points, |point, amount| samples(amount, point.size, rate)),
+        (_, Counted::Samples) => batches(points, |_, amount| amount),
         (_, Counted::Bytes) => of_bytes(all(), rate, scribe)?,
     };
     let blocks: u128 = batches.iter().map(|batch| u128::from(batch.blocks)).sum();
@@ -86,6 +96,17 @@ fn samples(all: Amount, size: Option<u64>, rate: f64) -> Amount {
     let probability = -(size * (-rate).ln_1p()).exp_m1();
     let blocks = ((all.bytes as f64 / size * probability).round() as u64).max(1);
     Amount { bytes: (blocks as f64 * size).round() as u64, blocks }
+}
+
+/// What so many sampled blocks of equal size stand for.
+fn scaled(sampled: Amount, rate: f64) -> Amount {
+    if sampled.blocks == 0 || rate >= 1.0 {
+        return sampled;
+    }
+    let size = (sampled.bytes as f64 / sampled.blocks as f64).max(1.0);
+    let scale = -1.0 / (size * (-rate).ln_1p()).exp_m1();
+    let times = |count: u64| (count as f64 * scale).round() as u64;
+    Amount { bytes: times(sampled.bytes), blocks: times(sampled.blocks) }
 }
 
 /// Batches of one block each, which stand for bytes of unknown blocks, as samples that stand for as

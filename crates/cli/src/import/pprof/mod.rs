@@ -21,19 +21,12 @@ use lifetrace_trace::ids::{LocationCode, Timestamp};
 
 use super::fault::{Failure, Fault, Place};
 use super::lacks::{MADE as BLOCKS, NAMELESS};
-use super::points::{self, Backtraces, Counted, Point};
+use super::naming::{Naming, Resolver};
+use super::points::{self, Backtraces, Counted, MADE_WITHOUT_TIMES as MADE, Point};
 use super::scribe::{Scribe, Subject};
 use super::{Imported, Lack};
 use profile::Profile;
 use values::Columns;
-
-/// What a label of every such trace says.
-const MADE: &str = "blocks are made from sums: what the file tells of each backtrace is right; there \
-    are no times, no lifetimes and no peak";
-
-/// What helps where a profile has addresses only.
-const NAMING: &str = "where the program is at hand, this names them: go tool pprof -proto -output \
-    named.pb.gz FILE, and import named.pb.gz";
 
 /// One of a profile's fields, in the way it is written: encoders have different orders.
 pub fn is_beginning(bytes: &[u8]) -> bool {
@@ -83,12 +76,16 @@ fn is_type(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// If nothing of the input can be used, or the output can't be written.
-pub fn import(mut input: impl Read, output: &mut dyn Write) -> Result<Imported, Failure> {
+pub fn import(
+    mut input: impl Read,
+    output: &mut dyn Write,
+    resolver: &mut dyn Resolver,
+) -> Result<Imported, Failure> {
     let mut bytes = Vec::new();
     let unread = input.read_to_end(&mut bytes).err();
     let place = |at: usize| Place { line: None, byte: at as u64 };
     let unread = unread.map(|error| Fault::of_reading(place(bytes.len()), &error));
-    let (profile, problem) = Profile::read(&bytes);
+    let (mut profile, problem) = Profile::read(&bytes);
     if profile.types.is_empty() && profile.samples.is_empty() {
         return Err(super::unknown(&bytes).into());
     }
@@ -96,7 +93,11 @@ pub fn import(mut input: impl Read, output: &mut dyn Write) -> Result<Imported, 
     let columns = Columns::find(&profile.type_names());
     let values = profile.samples.iter().map(|it| &profile.values[it.values.0..it.values.1]);
     match columns.and_then(|columns| columns.without_differences(values)) {
-        Ok((columns, remark)) => write(&profile, columns, remark, fault, output),
+        Ok((columns, remark)) => {
+            let mut naming = Naming::new(resolver);
+            profile.name(&mut naming);
+            write(&profile, columns, &naming, remark, fault, output)
+        }
         Err(problem) => Err(fault.unwrap_or_else(|| Fault::of_file(problem)).into()),
     }
 }
@@ -104,6 +105,7 @@ pub fn import(mut input: impl Read, output: &mut dyn Write) -> Result<Imported, 
 fn write(
     profile: &Profile<'_>,
     columns: Columns,
+    naming: &Naming<'_>,
     remark: Option<String>,
     fault: Option<Fault>,
     output: &mut dyn Write,
@@ -115,9 +117,8 @@ fn write(
     let points = profile.points(columns);
     scribe.label(BLOCKS, MADE)?;
     scribe.lacks(&profile.lacks(columns, &points))?;
-    let nameless = profile.nameless();
-    if let Some(nameless) = &nameless {
-        scribe.label(NAMELESS, nameless)?;
+    if let Some(shortfall) = naming.shortfall() {
+        scribe.label(NAMELESS, &shortfall)?;
     }
     for module in profile.modules() {
         scribe.fact(Fact::Module(module))?;
@@ -129,7 +130,7 @@ fn write(
         scribe.label("import.difference", &remark)?;
         remarks.push(remark);
     }
-    remarks.extend(nameless.map(|nameless| format!("{nameless}\n  {NAMING}")));
+    remarks.extend(naming.remarks());
     if counted == Counted::Bytes {
         remarks
             .push("objects are not told: bytes are right, the made blocks mean nothing".to_owned());

@@ -7,6 +7,7 @@ use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
 
 use super::super::budget::Budget;
+use super::super::naming::{self, Naming, Spot};
 use super::wire::{Message, Value};
 
 /// What the tables may take, in bytes.
@@ -33,6 +34,8 @@ pub struct Profile<'a> {
     places: FxHashMap<u64, Place>,
     functions: FxHashMap<u64, Function>,
     mappings: FxHashMap<u64, Mapping>,
+    /// Names of places that the profile does not name.
+    found: FxHashMap<u64, Vec<Location>>,
     /// In the order in which they come.
     mapping_ids: Vec<u64>,
     budget: Budget,
@@ -108,6 +111,7 @@ impl<'a> Profile<'a> {
             places: FxHashMap::default(),
             functions: FxHashMap::default(),
             mappings: FxHashMap::default(),
+            found: FxHashMap::default(),
             mapping_ids: Vec::new(),
             budget: Budget::new(MEMORY),
         }
@@ -212,12 +216,35 @@ impl<'a> Profile<'a> {
         })
     }
 
-    /// What is to be said of places of which nothing but the address is told.
-    pub fn nameless(&self) -> Option<String> {
-        let count = self.places.values().filter(|place| place.lines.is_empty()).count() as u64;
-        let [count, all] = [count, self.places.len() as u64].map(super::super::count);
-        (count != "0")
-            .then(|| format!("{count} of {all} places in the code have no names, but addresses"))
+    /// Gives names to places of which nothing but the address is told, where they can be found.
+    pub fn name(&mut self, naming: &mut Naming<'_>) {
+        let mut ids: Vec<u64> = self.places.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let locations = match self.places.get(&id) {
+                Some(place) if place.lines.is_empty() => self.find_name(place, naming),
+                _ => {
+                    naming.is_told();
+                    None
+                }
+            };
+            self.found.extend(locations.map(|locations| (id, locations)));
+        }
+    }
+
+    fn find_name(&self, place: &Place, naming: &mut Naming<'_>) -> Option<Vec<Location>> {
+        let Some(mapping) = self.mappings.get(&place.mapping) else { return naming.of(None) };
+        let (path, build_id) =
+            (self.string(mapping.file), bytes_of(&self.string(mapping.build_id)));
+        let mut beginnings =
+            self.mappings.values().filter(|it| it.file == mapping.file && it.offset == 0);
+        naming.of(Some(Spot {
+            path: &path,
+            build_id: &build_id,
+            offset: place.address.wrapping_sub(mapping.start).wrapping_add(mapping.offset),
+            address: place.address,
+            start: beginnings.next().map(|it| it.start),
+        }))
     }
 
     /// What a frame stands for.
@@ -228,13 +255,11 @@ impl<'a> Profile<'a> {
         let mut locations: Vec<_> =
             place.lines.iter().rev().map(|line| self.location(*line, &module)).collect();
         if locations.is_empty() {
-            let base = module.rsplit('/').next().unwrap_or_default();
-            let separator = if base.is_empty() { "" } else { "+" };
+            locations.extend(self.found.get(&code.0).into_iter().flatten().cloned());
+        }
+        if locations.is_empty() {
             let bias = mapping.map_or(0, |mapping| mapping.start.wrapping_sub(mapping.offset));
-            let address = place.address.wrapping_sub(bias);
-            let defname = format!("{base}{separator}{address:#x}").into();
-            let filename = module.as_str().into();
-            locations.push(Location { filename, line: 0, start_char: 0, end_char: 0, defname });
+            locations.push(naming::address(&module, place.address.wrapping_sub(bias)));
         }
         let module = mapping.map(|mapping| mapping.number);
         Frame { locations, kind: FrameKind::Unknown, module }
