@@ -77,6 +77,7 @@ pub fn read_admitted(mut trace: Trace, mut admission: Admission) -> anyhow::Resu
     let profile = Profile::new(trace.info());
     let mut profile =
         profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
+    profile = profile.in_old_heap(admission.is_in_old_heap());
     let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
     let (mut facts, mut resident) = (Facts::default(), Resident::default());
     while let Some(told) = trace.next() {

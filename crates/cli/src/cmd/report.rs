@@ -41,7 +41,7 @@ pub struct Args {
     /// What it is about, where the view does not say: what callsites have most of comes first
     #[arg(long, visible_alias = "sort", value_enum)]
     metric: Option<MetricName>,
-    /// Of --view tree: from the callsites to their callers
+    /// Of --view tree: from the callsites to their callers; with --focus from the last function of it
     #[arg(long)]
     inverted: bool,
     /// Of --view leaks: how much memory there is to fill

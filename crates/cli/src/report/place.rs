@@ -20,6 +20,16 @@ pub fn source(place: &Place<'_>) -> Option<String> {
     source_with(place, |path| path, |path| path)
 }
 
+/// [`source`], with the columns: `file:line:first-last`.
+pub fn exact_source(place: &Place<'_>) -> Option<String> {
+    let source = source(place)?;
+    Some(match place.columns() {
+        Some((first, last)) if last > first => format!("{source}:{first}-{last}"),
+        Some((first, _)) => format!("{source}:{first}"),
+        None => source,
+    })
+}
+
 /// The end of [`source`], which is enough for somebody who knows the program.
 pub fn brief_source(place: &Place<'_>) -> Option<String> {
     source_with(place, last_components, base_name)

@@ -97,4 +97,8 @@ fn garbage_in_the_young_heap_is_no_peak() {
         // 46.5 of 47.5 MiB.
         assert!((95.0..99.9).contains(&share), "{share} % {rest}");
     }
+    let old = page(&recording.traces()[0], &["--filter", "in old heap"]);
+    let peak = old["totals"]["peak"]["bytes"].as_f64().unwrap();
+    // Twice its interval.
+    assert!((0.5e6..1.5e6).contains(&peak), "{}", old["totals"]);
 }

@@ -1,5 +1,6 @@
 //! The questions that a report answers, a module each.
 
+mod calls;
 mod callsites;
 mod functions;
 mod gc;
@@ -41,8 +42,10 @@ pub enum ViewName {
     Summary,
     /// Callsites that have most
     Hot,
-    /// Call tree from the outermost function; with --inverted from the callsites
+    /// Call tree from the outermost function; with --inverted from the callsites, or from --focus
     Tree,
+    /// Of the function that --focus names: where it is called, and where in it calls are made
+    Calls,
     /// Sequences of calls, anywhere in backtraces, that explain most
     Paths,
     /// Functions, by themselves and with all that they call
@@ -79,6 +82,7 @@ impl ViewName {
             Self::Summary
             | Self::Hot
             | Self::Tree
+            | Self::Calls
             | Self::Paths
             | Self::Functions
             | Self::Temporary
@@ -100,6 +104,7 @@ pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dy
         ViewName::Summary => Box::new(summary::Summary::new(study, options)),
         ViewName::Hot => Box::new(callsites::Ranking::new(study, options, options.metric)),
         ViewName::Tree => Box::new(tree::Tree::new(study, options)),
+        ViewName::Calls => Box::new(calls::Calls::new(study, options)?),
         ViewName::Paths => Box::new(paths::Paths::new(study, options)),
         ViewName::Functions => Box::new(functions::Functions::new(study, options)),
         ViewName::Promotion => Box::new(promotion::Promotion::new(study, options)?),

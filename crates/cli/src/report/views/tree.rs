@@ -1,11 +1,13 @@
 //! Callers and callees.
 
 use lifetrace_analysis::branches::{self, Limits, Row};
+use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_analysis::filter::{Focus, View};
 use lifetrace_analysis::{Estimate, Metric, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{View, fields, measure};
+use super::{fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
@@ -30,21 +32,53 @@ pub struct Tree<'a> {
     rows: Vec<Row>,
     total: f64,
     metric: Metric,
-    inverted: bool,
+    way: Way,
+}
+
+/// What is below a function.
+enum Way {
+    /// Those that it calls, from the outermost functions on.
+    Callees,
+    /// Those that call it, from the callsites on.
+    Callers,
+    /// Likewise, from the last function of a path on.
+    CallersOf(Focus),
+}
+
+/// Callsites, and what each backtrace, as it looks, has.
+type Values<'a> = (Sites<'a>, Vec<(NodeId, Estimate)>);
+
+/// From the callsites on.
+fn callers((sites, values): Values<'_>) -> Values<'_> {
+    let begin = |(node, value)| (sites.begin(node), value);
+    let values = values.into_iter().map(begin).collect();
+    (sites, values)
+}
+
+/// From the last function of a path on, where a backtrace comes to it first.
+fn callers_of<'a>(of: &'a impl Accounts, metric: Metric, path: &Focus) -> Values<'a> {
+    let (sites, values) = of.sites_as(&View { focus: None, ..of.view().clone() }, metric);
+    let ends = sites.shaped().ends_of(path);
+    let begin = |(node, value): (NodeId, Estimate)| Some((ends[node.index()]?, value));
+    let values = values.into_iter().filter_map(begin).collect();
+    (sites, values)
 }
 
 impl<'a> Tree<'a> {
     pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
         let metric = options.metric;
-        let (sites, values) = of.sites(metric);
-        let total = values.iter().map(|(_, value)| value.value).sum();
         let limits = Limits { min_share: MIN_SHARE, rows: options.top.saturating_mul(ROWS) };
-        let rows = if options.inverted {
-            branches::up(&sites, values, &limits)
-        } else {
-            branches::down(sites.shaped(), values, &limits)
+        let (way, (sites, values)) = match (&of.view().focus, options.inverted) {
+            (Some(path), true) => (Way::CallersOf(path.clone()), callers_of(of, metric, path)),
+            (None, true) => (Way::Callers, callers(of.sites(metric))),
+            (_, false) => (Way::Callees, of.sites(metric)),
         };
-        Self { sites, rows, total, metric, inverted: options.inverted }
+        let total = values.iter().map(|(_, value)| value.value).sum();
+        let rows = match way {
+            Way::Callees => branches::down(sites.shaped(), values, &limits),
+            _ => branches::up(sites.shaped(), values, &limits),
+        };
+        Self { sites, rows, total, metric, way }
     }
 
     fn share(&self, part: Estimate) -> f64 {
@@ -73,10 +107,15 @@ impl<'a> Tree<'a> {
     }
 }
 
-impl View for Tree<'_> {
+impl super::View for Tree<'_> {
     fn text(&self, page: &mut Page) {
-        let (what, way) = (measure(self.metric), if self.inverted { "callers" } else { "callees" });
-        page.prose("", STRONG, &format!("Call tree by {what}, with {way} below"));
+        let what = measure(self.metric);
+        let heading = match &self.way {
+            Way::Callees => format!("Call tree by {what}, with callees below"),
+            Way::Callers => format!("Call tree by {what}, with callers below"),
+            Way::CallersOf(path) => format!("Callers of {path} by {what} that came through it"),
+        };
+        page.prose("", STRONG, &heading);
         page.line("");
         for (row, level) in self.rows.iter().zip(levels(&self.rows)) {
             self.row(page, row, level);
@@ -97,7 +136,8 @@ impl View for Tree<'_> {
             own: row.own.into(),
             left_out: row.left_out,
         };
-        fields(&Document { inverted: self.inverted, tree: self.rows.iter().map(row).collect() })
+        let inverted = !matches!(self.way, Way::Callees);
+        fields(&Document { inverted, tree: self.rows.iter().map(row).collect() })
     }
 }
 
