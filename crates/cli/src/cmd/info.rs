@@ -51,7 +51,7 @@ fn tell(known: Known<'_>, damages: &Damages, as_json: bool) -> anyhow::Result<Ex
     let subject = Subject::new(known);
     let text = match as_json {
         true => to_json(&Document { trace: subject, flaws: Flaws::new(damages) })?,
-        false => subject.facts().join("\n") + "\n",
+        false => subject.facts(terminal::width()),
     };
     terminal::print(&text)?;
     Ok(super::conclude(damages))

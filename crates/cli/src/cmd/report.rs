@@ -21,7 +21,7 @@ use crate::origin::Origin;
 use crate::report::{OF_SEVERAL, Report, Several, Sum, ViewName};
 use crate::sought::Sought;
 use crate::study::Study;
-use crate::terminal;
+use crate::terminal::{self, Width};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -222,8 +222,9 @@ fn write(
     origin.refuse_gates(path, &gates.gates)?;
     sought.look(&study.reading);
     let judged = gates.judge(&study)?;
-    let report = Report::new(&study, options)?;
-    let text = if options.json { report.json(&judged)? } else { report.text(terminal::width()) };
+    let width = if options.json { Width::ENDLESS } else { terminal::width() };
+    let report = Report::new(&study, options, width)?;
+    let text = if options.json { report.json(&judged)? } else { report.text() };
     terminal::print(&text)?;
     drop(report);
     Ok((study.reading.damages, judged))

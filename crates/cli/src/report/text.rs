@@ -4,12 +4,12 @@ use super::page::Page;
 use super::{Report, Subject};
 use crate::damages::Damages;
 use crate::human;
-use crate::terminal::{FAINT, PLAIN, STRONG, styled};
+use crate::terminal::{FAINT, PLAIN, STRONG};
 
 impl Report<'_> {
-    /// The page, for a terminal of so many columns.
-    pub fn text(&self, width: usize) -> String {
-        let mut page = Page::new(width);
+    /// The page.
+    pub fn text(&self) -> String {
+        let mut page = Page::new(self.width);
         let reading = &self.study.reading;
         let subject = Subject::new(reading.known());
         page.wrapped("", STRONG, &human::printable(subject.command()));
@@ -22,7 +22,7 @@ impl Report<'_> {
         self.view.text(&mut page);
         if !reading.profile.summary().sampling.is_exact() {
             page.line("");
-            page.line(styled(FAINT, "±, (from–to) and < give 95 % confidence intervals"));
+            page.prose("", FAINT, "±, (from–to) and < give 95 % confidence intervals");
         }
         page.text
     }

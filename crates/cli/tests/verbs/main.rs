@@ -29,6 +29,7 @@ mod stretches;
 mod stripping;
 mod tables;
 mod views;
+mod widths;
 
 use std::fs;
 use std::path::{Path, PathBuf};

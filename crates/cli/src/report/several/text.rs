@@ -7,10 +7,11 @@ use lifetrace_trace::ids::Timestamp;
 
 use super::super::amounts::bytes_or_none;
 use super::super::page::Page;
+use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
 use super::{Process, Several, Sum};
 use crate::import::Lack;
-use crate::terminal::{FAINT, PLAIN, STRONG, styled};
+use crate::terminal::{FAINT, PLAIN, STRONG, Width};
 use crate::{calendar, human};
 
 /// So many programs are named, and so many notes told; others are counted.
@@ -20,8 +21,8 @@ const NOTES: usize = 5;
 const DEEPEST: usize = 12;
 
 impl Sum<'_> {
-    /// The page, for a terminal of so many columns.
-    pub fn text(&self, width: usize) -> String {
+    /// The page, for lines of so many columns.
+    pub fn text(&self, width: Width) -> String {
         let mut page = Page::new(width);
         let several = self.several;
         page.prose("", STRONG, &human::printable(&several.headline()));
@@ -36,7 +37,7 @@ impl Sum<'_> {
         self.view.text(&mut page);
         if !several.summary.sampling.is_exact() {
             page.line("");
-            page.line(styled(FAINT, "±, (from–to) and < give 95 % confidence intervals"));
+            page.prose("", FAINT, "±, (from–to) and < give 95 % confidence intervals");
         }
         page.text
     }
@@ -57,16 +58,21 @@ impl Sum<'_> {
         page.prose("", STRONG, &heading);
         page.line("");
         let family = several.family.iter().filter(|relative| shown[relative.index]);
-        let family: Vec<_> =
-            family.map(|relative| (&several.processes[relative.index], relative.depth)).collect();
-        let rows: Vec<_> = family.iter().map(|(process, _)| several.row(process)).collect();
-        let digits = |process: &Process| process.member.pid.to_string().len();
-        let digits = family.iter().map(|(process, _)| digits(process)).max().unwrap_or(0).max(3);
-        let tails = family.iter().map(|(process, depth)| process.tail(*depth, digits));
-        let tails: Vec<_> =
-            [format!("{:>digits$}   process", "pid")].into_iter().chain(tails).collect();
-        let head = ["share", "allocated", "its peak", "live at end"];
-        page.grid_with_tails(&head, &[0], &rows, &tails);
+        let family = family.map(|relative| (&several.processes[relative.index], relative.depth));
+        let metric = self.options.metric;
+        let goes = |of: Metric, goes: u8| if of == metric { 0 } else { goes };
+        let mut table = Table::new([
+            Column::share("share"),
+            Column::left("allocated").goes(goes(Metric::Allocated, 1)),
+            Column::left("its peak").goes(goes(Metric::Peak, 3)),
+            Column::left("live at end").goes(goes(Metric::Live, 2)),
+            Column::right("pid"),
+        ])
+        .with_tails("process");
+        for (process, depth) in family {
+            table.row(several.row(process), process.tail(depth));
+        }
+        page.table(&table);
     }
 }
 
@@ -181,26 +187,28 @@ impl Several {
         shown
     }
 
-    fn row(&self, process: &Process) -> Vec<String> {
+    fn row(&self, process: &Process) -> [Cell; 5] {
         let Summary { sampling, allocated, peak, live, .. } = &process.summary;
         let bytes = |metric, amount| match process.origin.tells(metric) {
             true => bytes_or_none(amount, sampling),
             false => "not told".to_owned(),
         };
-        vec![
+        [
             human::percent(self.share(process)),
             bytes(Metric::Allocated, allocated),
             bytes(Metric::Peak, &peak.amount),
             bytes(Metric::Live, live),
+            process.member.pid.to_string(),
         ]
+        .map(Cell::from)
     }
 }
 
 impl Process {
-    /// Number and command, below those of its parents.
-    fn tail(&self, depth: usize, digits: usize) -> String {
-        let indent = "  ".repeat(depth.min(DEEPEST));
-        format!("{:>digits$}   {indent}{}", self.member.pid, human::printable(self.brief()))
+    /// Its command, to the right of its parents'.
+    fn tail(&self, depth: usize) -> Tail {
+        let text = human::printable(self.brief()).into_owned();
+        Tail::Text { indent: 2 * depth.min(DEEPEST), text }
     }
 
     fn program(&self) -> &str {
