@@ -7,6 +7,8 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use crate::human;
+
 /// As it comes.
 pub const PLAIN: Style = Style::new();
 /// What a reader should see first.
@@ -71,7 +73,12 @@ pub fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Writes a message to stderr. Where stderr is closed or full there is nobody to tell.
+/// Writes a message to stderr, whose lines are [printable]. Where stderr is closed or full there is nobody
+/// to tell.
+///
+/// [printable]: human::printable
 pub fn complain(message: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stderr().lock(), "lifetrace: {message}");
+    let message = message.to_string();
+    let lines: Vec<_> = message.split('\n').map(human::printable).collect();
+    let _ = writeln!(anstream::stderr().lock(), "lifetrace: {}", lines.join("\n"));
 }

@@ -9,7 +9,8 @@ use lifetrace_analysis::rate::{Blocks, Confidence};
 use serde::Serialize;
 
 use super::record::quantity;
-use crate::report::{number, to_json};
+use crate::json_text;
+use crate::report::number;
 use crate::terminal::{FAINT, styled};
 use crate::{human, terminal};
 
@@ -95,7 +96,7 @@ struct Answer {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let answer = args.answer().unwrap_or_else(|misuse| misuse.exit());
-    let text = if args.json { to_json(&answer)? } else { answer.text() };
+    let text = if args.json { json_text::pretty(&answer)? } else { answer.text() };
     terminal::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

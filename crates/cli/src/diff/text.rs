@@ -42,7 +42,7 @@ impl Diff {
                 false => format!("{samples} samples in {duration}"),
             };
             let text = format!("{name:<6}  {}, {counted}", path.display());
-            page.prose("", PLAIN, &human::printable(&text));
+            page.prose("", PLAIN, &text);
             origin.note().iter().for_each(|note| page.prose("        ", PLAIN, note));
         }
     }
@@ -113,14 +113,14 @@ impl Diff {
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let head = format!("  {}", change(metric, difference));
         page.entry(SHARE, &head, INDENT, &parts.join("  "));
-        page.wrapped(INDENT, NAME, &human::printable(&it.function));
+        page.wrapped(INDENT, NAME, &it.function);
         let source = match (it.file.as_str(), it.line) {
             ("", _) => None,
             (file, 0) => Some(file.to_owned()),
             (file, line) => Some(format!("{file}:{line}")),
         };
         if let Some(source) = source {
-            page.wrapped(INDENT, FAINT, &human::printable(&source));
+            page.wrapped(INDENT, FAINT, &source);
         }
         let text = format!(
             "{} before, {} after",
@@ -144,7 +144,7 @@ impl Diff {
             amount: change(self.options.metric, &it.difference),
             amount_style: if is_sure { SHARE } else { FAINT },
             level: it.depth,
-            name: human::printable(&it.function).into_owned(),
+            name: it.function.clone(),
             source: String::new(),
             style: if is_sure { PLAIN } else { FAINT },
         }

@@ -6,6 +6,7 @@ use anstyle::Style;
 
 use super::page::{Page, columns};
 use super::shorten;
+use crate::human;
 use crate::terminal::{FAINT, styled};
 
 /// Columns between amounts and names.
@@ -61,7 +62,8 @@ impl Page {
 }
 
 fn named(row: &Branching, room: Option<usize>) -> String {
-    let (name, source) = shorten::place(&row.name, &row.source, room);
+    let (name, source) = (human::printable(&row.name), human::printable(&row.source));
+    let (name, source) = shorten::place(&name, &source, room);
     let source = if source.is_empty() { source } else { format!("  {source}") };
     format!("{}{}", styled(row.style, name), styled(FAINT, source))
 }

@@ -33,10 +33,11 @@ use crate::terminal::Width;
 
 pub use amounts::measured;
 pub use branching::Branching;
-pub use json::{Flaws, metric_name, number, to_json};
+pub use json::{Flaws, metric_name, number};
 pub use page::Page;
 pub use place::{file, function};
 pub use several::{Several, Sum};
+pub use shorten::shorten_function;
 pub use subject::{Counts, Known, Subject};
 pub use table::{Cell, Column, Table, Tail};
 pub use told::{Coverage, Told, unit_name};

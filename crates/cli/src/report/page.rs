@@ -1,4 +1,5 @@
-//! Text that keeps within a number of columns.
+//! Text that keeps within a number of columns, and in which names are shown as
+//! [`printable`](human::printable) text.
 
 use std::fmt::{Display, Write};
 
@@ -6,6 +7,7 @@ use anstyle::Style;
 
 use super::breaking;
 use super::table::Table;
+use crate::human;
 use crate::terminal::{FAINT, PLAIN, Width, styled};
 
 /// Columns before facts.
@@ -28,7 +30,7 @@ impl Page {
         self.width.lines.map(|width| width.saturating_sub(taken))
     }
 
-    /// A line as it is.
+    /// A line as it is: names in it are to be [printable](human::printable) already.
     pub fn line(&mut self, line: impl Display) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{line}");
@@ -36,7 +38,8 @@ impl Page {
 
     /// All of `text`, broken into lines between words.
     pub fn prose(&mut self, indent: &str, style: Style, text: &str) {
-        for line in breaking::sentence(text, self.width.prose.saturating_sub(indent.len())) {
+        let room = self.width.prose.saturating_sub(indent.len());
+        for line in breaking::sentence(&human::printable(text), room) {
             self.line(format_args!("{indent}{}", styled(style, line)));
         }
     }
@@ -61,7 +64,7 @@ impl Page {
     /// A name in the margin and a fact beside it, in one line if lines have no end.
     pub fn fact(&mut self, name: &str, fact: &str) {
         let room = self.room(MARGIN).unwrap_or(usize::MAX);
-        let lines = breaking::sentence(fact, room);
+        let lines = breaking::sentence(&human::printable(fact), room);
         let pieces = lines.iter().flat_map(|line| match line.as_str() {
             "" => vec![""],
             line => breaking::name(line, room),
@@ -87,7 +90,7 @@ impl Page {
     /// All of a name, broken into lines where they are full.
     pub fn wrapped(&mut self, indent: &str, style: Style, text: &str) {
         let room = self.room(indent.len()).unwrap_or(usize::MAX);
-        for piece in breaking::name(text, room) {
+        for piece in breaking::name(&human::printable(text), room) {
             self.line(format_args!("{indent}{}", styled(style, piece)));
         }
     }

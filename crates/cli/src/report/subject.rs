@@ -166,7 +166,7 @@ impl<'a> Subject<'a> {
     pub fn facts(&self, width: Width) -> String {
         let mut page = Page::new(width);
         for (name, fact) in self.all() {
-            page.fact(name, &human::printable(&fact));
+            page.fact(name, &fact);
         }
         page.text
     }

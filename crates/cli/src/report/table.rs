@@ -7,6 +7,7 @@ use super::breaking;
 use super::chart::bar;
 use super::page::columns;
 use super::shorten::{self, shorten_end};
+use crate::human;
 use crate::terminal::{FAINT, styled};
 
 /// Columns between those of a table.
@@ -136,8 +137,9 @@ impl Column {
 }
 
 impl From<String> for Cell {
+    /// Shown as [`printable`](human::printable) text.
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self::Text(human::printable(&text).into_owned())
     }
 }
 
@@ -151,6 +153,19 @@ impl Cell {
 }
 
 impl Tail {
+    /// Shown as [`printable`](human::printable) text.
+    fn printable(self) -> Self {
+        let shown = |text: String| human::printable(&text).into_owned();
+        match self {
+            Self::None => Self::None,
+            Self::Note(note) => Self::Note(shown(note)),
+            Self::Place { name, source } => {
+                Self::Place { name: shown(name), source: shown(source) }
+            }
+            Self::Text { indent, text } => Self::Text { indent, text: shown(text) },
+        }
+    }
+
     /// In so many columns, or all of it.
     fn fitted(&self, room: Option<usize>) -> String {
         match self {
@@ -199,7 +214,7 @@ impl Table {
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>, tail: Tail) {
         let cells: Vec<_> = cells.into_iter().collect();
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push((cells, tail));
+        self.rows.push((cells, tail.printable()));
     }
 
     /// The lines in so many columns, or as long as they need to be; and the names of the columns that

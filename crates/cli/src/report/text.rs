@@ -12,7 +12,7 @@ impl Report<'_> {
         let mut page = Page::new(self.width);
         let reading = &self.study.reading;
         let subject = Subject::new(reading.known());
-        page.wrapped("", STRONG, &human::printable(subject.command()));
+        page.wrapped("", STRONG, subject.command());
         subject.brief().iter().for_each(|line| page.prose("", PLAIN, line));
         for note in notes(&subject, &reading.damages) {
             page.prose("", PLAIN, &format!("Note: {note}"));

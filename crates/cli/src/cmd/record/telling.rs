@@ -47,7 +47,7 @@ pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
 pub(super) fn tell_one(trace: &Path, quiet: bool, with_report: bool) {
     if !quiet {
         let path = quoted(trace.as_os_str());
-        terminal::complain(format_args!("{}: written by Memtrace", trace.display()));
+        terminal::complain(format_args!("{}: written by Memtrace", shown(trace)));
         terminal::complain(format_args!("next: lifetrace report {path}"));
     }
     if with_report {
@@ -146,7 +146,7 @@ fn description(session: &SessionReport) -> String {
     };
     let mut text = format!(
         "{} (process {}, {}): {}, {samples}",
-        session.path.display(),
+        shown(&session.path),
         session.pid,
         program(&session.executable),
         human::bytes(session.bytes as f64)
@@ -223,11 +223,11 @@ fn executions(sessions: &[SessionReport]) -> Vec<String> {
 
 fn said(session: &SessionReport, notice: &Notice) -> Option<String> {
     let words = notices::of_program(&notice.code())?;
-    Some(format!("{}: {} {words}", session.path.display(), program(&session.executable)))
+    Some(format!("{}: {} {words}", shown(&session.path), program(&session.executable)))
 }
 
 fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -> Vec<String> {
-    let path = session.path.display();
+    let path = shown(&session.path);
     let saved = human::bytes(session.bytes as f64);
     let error = session.error.as_ref().map(|error| {
         format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
@@ -260,14 +260,31 @@ fn program(executable: &Path) -> String {
     human::printable(&name.to_string_lossy()).into_owned()
 }
 
+/// The name of a trace, which may have a program's name in it, that of a file on the disk.
+fn shown(path: &Path) -> String {
+    human::printable(&path.to_string_lossy()).into_owned()
+}
+
 /// As a shell has to be told.
 fn quoted(path: &OsStr) -> String {
     let text = path.to_string_lossy();
+    if text.contains(human::is_unsafe) {
+        return format!("$'{}'", text.chars().map(ansi_c).collect::<String>());
+    }
     let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%".contains(c);
     if text.chars().all(plain) && !text.starts_with('-') {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// A character within `$'...'`.
+fn ansi_c(character: char) -> String {
+    match character {
+        '\'' | '\\' => format!("\\{character}"),
+        _ if human::is_unsafe(character) => format!("\\u{:04x}", u32::from(character)),
+        _ => character.to_string(),
     }
 }
 
@@ -395,9 +412,13 @@ mod tests {
 
     #[test]
     fn paths_can_be_pasted() {
-        for (path, expected) in
-            [("a.ctf", "a.ctf"), ("a b.ctf", "'a b.ctf'"), ("it's", r"'it'\''s'"), ("-o", "'-o'")]
-        {
+        for (path, expected) in [
+            ("a.ctf", "a.ctf"),
+            ("a b.ctf", "'a b.ctf'"),
+            ("it's", r"'it'\''s'"),
+            ("-o", "'-o'"),
+            ("a\u{202e}\x1b'", r"$'a\u202e\u001b\''"),
+        ] {
             assert_eq!(quoted(OsStr::new(path)), expected);
         }
     }

@@ -25,9 +25,9 @@ impl Sum<'_> {
     pub fn text(&self, width: Width) -> String {
         let mut page = Page::new(width);
         let several = self.several;
-        page.prose("", STRONG, &human::printable(&several.headline()));
+        page.prose("", STRONG, &several.headline());
         several.about().iter().for_each(|line| page.prose("", PLAIN, line));
-        several.notes().iter().for_each(|note| page.prose("", PLAIN, &human::printable(note)));
+        several.notes().iter().for_each(|note| page.prose("", PLAIN, note));
         several.chosen().iter().for_each(|line| page.prose("", STRONG, line));
         page.line("");
         if self.is_per_process {
@@ -207,8 +207,7 @@ impl Several {
 impl Process {
     /// Its command, to the right of its parents'.
     fn tail(&self, depth: usize) -> Tail {
-        let text = human::printable(self.brief()).into_owned();
-        Tail::Text { indent: 2 * depth.min(DEEPEST), text }
+        Tail::Text { indent: 2 * depth.min(DEEPEST), text: self.brief().to_owned() }
     }
 
     fn program(&self) -> &str {

@@ -50,7 +50,7 @@ impl Threads {
         [
             thread.id.0.to_string(),
             os_id,
-            human::printable(name).into_owned(),
+            name.to_owned(),
             human::percent(self.share(thread)),
             bytes(&thread.allocated),
             bytes(&thread.live),
