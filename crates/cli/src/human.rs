@@ -63,6 +63,13 @@ pub fn duration(span: Duration) -> String {
     }
 }
 
+/// A sentence as it goes on after a colon.
+pub fn uncapitalized(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    let first = characters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(characters).collect()
+}
+
 /// `text` in one line that is read as it is written: what could drive a terminal, or turn the order of
 /// what is around it, is written out, as `\u{1b}` and `\u{202e}`. All names that come from a trace or from
 /// another profiler's file go through this before they are shown.

@@ -86,6 +86,9 @@ impl Report<'_> {
         let (reading, filter) = (&self.study.reading, &self.study.choice.filter);
         let origin = reading.origin();
         let mut view_fields = self.view.json()?;
+        if let Some(resident) = self.resident() {
+            view_fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
+        }
         origin.silence_fields(&mut view_fields);
         json_text::pretty(&Document {
             trace: Subject::new(reading.known()),

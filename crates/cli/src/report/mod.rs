@@ -36,6 +36,7 @@ pub use branching::Branching;
 pub use json::{Flaws, metric_name, number};
 pub use page::Page;
 pub use place::{file, function};
+pub use resident::Resident;
 pub use several::{Several, Sum};
 pub use shorten::shorten_function;
 pub use subject::{Counts, Known, Subject};

@@ -18,6 +18,7 @@ mod hostile_names;
 mod import_limits;
 mod imports;
 mod leaks;
+mod memory;
 mod ours;
 mod packets;
 mod pages;

@@ -8,6 +8,8 @@ use std::path::Path;
 use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
 
 use crate::cmd::report::{self, Options};
+use crate::open::Backtraces;
+use crate::report::Resident;
 use crate::{human, notices, summary, terminal};
 
 /// Traces of children that are described; the others are only counted.
@@ -86,8 +88,12 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     let with_samples = others.iter().filter(|other| other.samples > 0).count();
     let (shown, more) = others.split_at(with_samples.min(SHOWN));
     let described: Vec<_> = [main].into_iter().chain(shown.iter().copied()).collect();
+    let mut is_explained = true;
     for session in &described {
-        terminal::complain(description(session));
+        let (text, memory) = description(session);
+        // One of them is enough to make people look.
+        let memory = memory.filter(|_| std::mem::take(&mut is_explained));
+        terminal::complain(memory.map_or(text.clone(), |memory| format!("{text}\n  {memory}")));
     }
     let traces = more.len() as u64 + outcome.others.traces;
     if traces > 0 {
@@ -139,7 +145,8 @@ fn next_step(sessions: &[&SessionReport]) -> String {
     format!("lifetrace report {option}{}", paths.join(" "))
 }
 
-fn description(session: &SessionReport) -> String {
+/// Also how little of its memory that explains, if it is little and no notice has said it.
+fn description(session: &SessionReport) -> (String, Option<String>) {
     let samples = match session.error {
         Some(_) => "cut short".to_owned(),
         None => format!("{} samples", human::count(session.samples as f64)),
@@ -159,15 +166,19 @@ fn description(session: &SessionReport) -> String {
     {
         let _ = write!(text, "\n  the program {words}");
     }
+    let mut memory = None;
     if session.path.is_file()
-        && let Ok(summary) = summary::summarize(&session.path)
+        && let Ok(reading) = summary::read(&session.path, Backtraces::Skip)
     {
+        let summary = reading.profile.summary();
         let allocated = human::amount(&summary.allocated, &summary.sampling);
         let _ = write!(text, "\n  allocated {allocated}");
         let live = human::amount(&summary.live, &summary.sampling);
         let _ = write!(text, "\n  live at the end {live}");
+        let resident = Resident::of_all(&reading).filter(|_| summary.sampling.hears_all());
+        memory = resident.and_then(|resident| resident.unexplained());
     }
-    text
+    (text, memory)
 }
 
 /// Everything that a user may expect in the traces and that is not there.

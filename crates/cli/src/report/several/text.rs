@@ -5,11 +5,12 @@ use std::time::Duration;
 use lifetrace_analysis::{Metric, Summary};
 use lifetrace_trace::ids::Timestamp;
 
+use super::super::ViewName;
 use super::super::amounts::bytes_or_none;
 use super::super::page::Page;
 use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
-use super::{Process, Several, Sum};
+use super::{Process, Several, Sum, memory};
 use crate::import::Lack;
 use crate::terminal::{FAINT, PLAIN, STRONG, Width};
 use crate::{calendar, human};
@@ -28,6 +29,7 @@ impl Sum<'_> {
         page.prose("", STRONG, &several.headline());
         several.about().iter().for_each(|line| page.prose("", PLAIN, line));
         several.notes().iter().for_each(|note| page.prose("", PLAIN, note));
+        self.unexplained().iter().for_each(|note| page.prose("", PLAIN, note));
         several.chosen().iter().for_each(|line| page.prose("", STRONG, line));
         page.line("");
         if self.is_per_process {
@@ -40,6 +42,14 @@ impl Sum<'_> {
             page.prose("", FAINT, "±, (from–to) and < give 95 % confidence intervals");
         }
         page.text
+    }
+
+    /// How little of the memory a page about what lives explains.
+    fn unexplained(&self) -> Option<String> {
+        let is_about_it = self.options.view == ViewName::Summary
+            || matches!(self.options.metric, Metric::Live | Metric::Peak);
+        let hears_all = self.several.summary.sampling.hears_all();
+        (is_about_it && hears_all).then(|| memory::unexplained(&self.several.processes)).flatten()
     }
 
     /// Those that have most, and their ancestors.

@@ -58,8 +58,7 @@ impl<'a> Summary<'a> {
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         self.totals(page);
-        let young = [young::at_peak(&self.totals), young::at_end(&self.totals)];
-        young.iter().flatten().for_each(|text| page.prose("", PLAIN, text));
+        young::of_both(&self.totals).iter().for_each(|text| page.prose("", PLAIN, text));
         if let Some(exact) = &self.exact_totals {
             page.prose("", PLAIN, exact);
             self.outside(page);
