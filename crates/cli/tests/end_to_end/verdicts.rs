@@ -88,8 +88,10 @@ fn memory_that_grows_beside_what_is_sampled() {
 #[test]
 fn memory_that_is_not_explained_is_told_after_a_recording() {
     let told = |script: &str| {
+        let folder = tempfile::tempdir().unwrap();
         let target = Target::new(&["/usr/bin/perl"]).arguments(&["-e", script]);
-        target.record(&["--interval", "64KiB"]).outcome.stderr_text()
+        let target = target.folder(folder.path());
+        target.record_as(&["-o", "x.lt", "--interval", "64KiB"]).stderr_text()
     };
     let waste = "@a = map { 'x' x 1000 } 1..100000; @b = map { 'y' x 100 } 1..1000; undef @a; \
                  select(undef, undef, undef, 0.5)";

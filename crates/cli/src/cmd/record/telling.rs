@@ -397,9 +397,9 @@ mod tests {
     fn a_trace_that_is_no_file_has_no_totals() {
         let mut device = session(7, "/dev/null");
         let text = "/dev/null (process 7, perl): 2 KiB, 1,234 samples";
-        assert_eq!(description(&device), text);
+        assert_eq!(description(&device), (text.to_owned(), None));
         device.peak_resident = Some(3 << 20);
-        assert_eq!(description(&device), format!("{text}, up to 3 MiB resident"));
+        assert_eq!(description(&device).0, format!("{text}, up to 3 MiB resident"));
     }
 
     #[test]
