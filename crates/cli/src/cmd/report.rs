@@ -262,6 +262,9 @@ fn write_sum(
     };
     let several = Several::of(paths, choice, options.metric, accept, sought)?;
     let judged = gates.judge_totals(&several.summary(), None, &several.origin());
+    let judged = gates.gates.iter().zip(judged);
+    let judged = judged.map(|(gate, it)| it.compared(gate, several.beside(gate.measure())));
+    let judged: Vec<_> = judged.collect();
     let sum = Sum::new(&several, options, is_per_process)?;
     let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };
     terminal::print(&text)?;

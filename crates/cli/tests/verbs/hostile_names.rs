@@ -233,8 +233,7 @@ fn profiles_of_pprof() {
         text: strings.index(HOSTILE),
         ..PprofLabel::default()
     };
-    let sample =
-        Sample { location_id, value: vec![2, 4096], label: vec![label], ..Sample::default() };
+    let sample = Sample { location_id, value: vec![2, 4096], label: vec![label] };
     let profile = Profile {
         sample_type,
         sample: vec![sample],

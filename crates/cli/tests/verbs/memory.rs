@@ -133,6 +133,13 @@ fn several_processes_are_added_up() {
     }
     assert!(!sum(&["--view", "hot"]).contains("esident"));
     assert!(!sum(&["--filter", "size > 1"]).contains("esident"));
+    let gated = ["report", argument(&first), argument(&second), "--fail-if", "live > 100MB"];
+    let told = text(&run(&gated).stderr);
+    assert!(
+        told.contains("not true of what was sampled, but of the process's memory: live"),
+        "{told}"
+    );
+    assert!(told.contains("\n  Resident at the ends of processes"), "{told}");
     let growing = trace(|tenth| 20 + 4 * tenth);
     let path = growing.path();
     let page = stdout(&["report", argument(&path), argument(&second)]);

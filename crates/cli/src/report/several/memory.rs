@@ -18,9 +18,21 @@ pub(super) struct Memory {
 
 /// Where there is more and more memory beside what lives, or little of all is explained.
 pub(super) fn unexplained(processes: &[Process]) -> Option<String> {
-    let told = processes.iter().filter_map(|it| Some((it, it.memory.as_ref()?)));
-    let told: Vec<_> = told.collect();
-    growing(&told).or_else(|| explained(&told))
+    let told: Vec<_> = told(processes).collect();
+    growing(&told).or_else(|| explained(&told, &total(processes)))
+}
+
+/// The memory of all of them.
+pub(super) fn total(processes: &[Process]) -> Moment {
+    told(processes).fold(Moment::default(), |mut all, (_, memory)| {
+        all.resident = all.resident.saturating_add(memory.moment.resident);
+        all.live += memory.moment.live;
+        all
+    })
+}
+
+fn told(processes: &[Process]) -> impl Iterator<Item = (&Process, &Memory)> {
+    processes.iter().filter_map(|it| Some((it, it.memory.as_ref()?)))
 }
 
 fn growing(told: &[(&Process, &Memory)]) -> Option<String> {
@@ -33,32 +45,27 @@ fn growing(told: &[(&Process, &Memory)]) -> Option<String> {
         count => format!("{count} processes grow"),
     };
     Some(format!(
-        "Note: {who} beside what was sampled, {} by {}/h. It may be {}.",
+        "{who} beside what was sampled, {} by {}/h. It may be {}.",
         process.file(),
         human::bytes(*rate),
         memory.causes,
     ))
 }
 
-fn explained(told: &[(&Process, &Memory)]) -> Option<String> {
-    let mut all = Moment::default();
-    for (_, memory) in told {
-        all.resident = all.resident.saturating_add(memory.moment.resident);
-        all.live += memory.moment.live;
-    }
+fn explained(told: &[(&Process, &Memory)], all: &Moment) -> Option<String> {
     let rest = |(_, memory): &&(&Process, &Memory)| memory.moment.rest();
     let (process, memory) = told.iter().max_by(|a, b| rest(a).total_cmp(&rest(b)))?;
     let whose = match told.len() {
         1 => String::new(),
         _ => format!(" of {}, which has most of it,", process.file()),
     };
-    is_much(&all).then(|| {
+    is_much(all).then(|| {
         format!(
-            "Note: resident at the ends of processes, added up (what they share counts in each): {}, of \
+            "Resident at the ends of processes, added up (what they share counts in each): {}, of \
              which {} ({}) lives. The rest{whose} may be {}.",
             human::bytes(all.resident as f64),
             human::estimate(&all.live),
-            human::percent(share(&all)),
+            human::percent(share(all)),
             memory.causes,
         )
     })

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lifetrace_analysis::gate::Measure;
 use lifetrace_analysis::{Metric, Summary};
 use lifetrace_trace::ids::Timestamp;
 
@@ -11,6 +12,7 @@ use super::super::page::Page;
 use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
 use super::{Process, Several, Sum, memory};
+use crate::gates::Beside;
 use crate::import::Lack;
 use crate::terminal::{FAINT, PLAIN, STRONG, Width};
 use crate::{calendar, human};
@@ -29,7 +31,7 @@ impl Sum<'_> {
         page.prose("", STRONG, &several.headline());
         several.about().iter().for_each(|line| page.prose("", PLAIN, line));
         several.notes().iter().for_each(|note| page.prose("", PLAIN, note));
-        self.unexplained().iter().for_each(|note| page.prose("", PLAIN, note));
+        self.unexplained().iter().for_each(|note| page.prose("", PLAIN, &format!("Note: {note}")));
         several.chosen().iter().for_each(|line| page.prose("", STRONG, line));
         page.line("");
         if self.is_per_process {
@@ -48,8 +50,8 @@ impl Sum<'_> {
     fn unexplained(&self) -> Option<String> {
         let is_about_it = self.options.view == ViewName::Summary
             || matches!(self.options.metric, Metric::Live | Metric::Peak);
-        let hears_all = self.several.summary.sampling.hears_all();
-        (is_about_it && hears_all).then(|| memory::unexplained(&self.several.processes)).flatten()
+        let sentence = is_about_it.then(|| self.several.unexplained()).flatten()?;
+        Some(human::uncapitalized(&sentence))
     }
 
     /// Those that have most, and their ancestors.
@@ -87,6 +89,20 @@ impl Sum<'_> {
 }
 
 impl Several {
+    /// Where little of the memory is explained by what lives, or it grows beside.
+    fn unexplained(&self) -> Option<String> {
+        let hears_all = self.summary.sampling.hears_all();
+        hears_all.then(|| memory::unexplained(&self.processes)).flatten()
+    }
+
+    /// The memory that a condition on what lives is silent about.
+    pub fn beside(&self, measure: Measure) -> Option<Beside> {
+        let is_about_it = matches!(measure, Measure::Live | Measure::Leaked);
+        let sentence = is_about_it.then(|| self.unexplained()).flatten()?;
+        let value = memory::total(&self.processes).resident as f64;
+        Some(Beside { value, sentence })
+    }
+
     /// `7 traces added up: make, sh (3), cc1 (3)`.
     fn headline(&self) -> String {
         let mut programs: Vec<(&str, usize)> = Vec::new();

@@ -3,12 +3,16 @@
 //! From the roomiest layout to the narrowest: bars become shorter and go; shares go; names go below their
 //! rows, or above them; other columns go, those that say least first. What has gone is told at the foot.
 
+mod tail;
+
 use super::breaking;
 use super::chart::bar;
 use super::page::columns;
-use super::shorten::{self, shorten_end};
 use crate::human;
 use crate::terminal::{FAINT, styled};
+
+pub use tail::Tail;
+use tail::{BELOW, ended};
 
 /// Columns between those of a table.
 const GUTTER: usize = 3;
@@ -16,8 +20,7 @@ const GUTTER: usize = 3;
 /// Names at the ends of rows are worth no less, in columns.
 const TAIL: usize = 30;
 
-/// Below its row a name begins here, in columns; a row below its label there.
-const BELOW: usize = 9;
+/// Below its label a row begins here, in columns.
 const BELOW_LABEL: usize = 2;
 
 /// Bars are this long, or shorter where there is less room.
@@ -59,28 +62,6 @@ pub enum Cell {
     Text(String),
     /// A share as a bar.
     Bar(f64),
-}
-
-/// What is at the end of a row.
-pub enum Tail {
-    /// Nothing.
-    None,
-    /// A sentence, which goes below where it does not fit.
-    Note(String),
-    /// A function and its file.
-    Place {
-        /// The function's name.
-        name: String,
-        /// The file and the line, or nothing.
-        source: String,
-    },
-    /// A text of which the beginning says most, so far to the right.
-    Text {
-        /// Columns before it.
-        indent: usize,
-        /// All of it.
-        text: String,
-    },
 }
 
 /// A way to arrange a table.
@@ -148,48 +129,6 @@ impl Cell {
         match self {
             Self::Text(text) => text.clone(),
             Self::Bar(share) => bar(*share, bar_columns),
-        }
-    }
-}
-
-impl Tail {
-    /// Shown as [`printable`](human::printable) text.
-    fn printable(self) -> Self {
-        let shown = |text: String| human::printable(&text).into_owned();
-        match self {
-            Self::None => Self::None,
-            Self::Note(note) => Self::Note(shown(note)),
-            Self::Place { name, source } => {
-                Self::Place { name: shown(name), source: shown(source) }
-            }
-            Self::Text { indent, text } => Self::Text { indent, text: shown(text) },
-        }
-    }
-
-    /// In so many columns, or all of it.
-    fn fitted(&self, room: Option<usize>) -> String {
-        match self {
-            Self::None => String::new(),
-            Self::Note(note) => styled(FAINT, note),
-            Self::Place { name, source } => {
-                let (name, source) = shorten::place(name, source, room);
-                let source = if source.is_empty() { source } else { format!("  {source}") };
-                format!("{name}{}", styled(FAINT, source))
-            }
-            Self::Text { indent, text } => {
-                let room = room.map(|room| room.saturating_sub(*indent));
-                format!("{:indent$}{}", "", shorten_end(text, room))
-            }
-        }
-    }
-
-    /// Columns that it takes in one line.
-    fn columns(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Note(note) => columns(note),
-            Self::Place { name, source } => columns(name) + 2 + columns(source),
-            Self::Text { indent, text } => indent + columns(text),
         }
     }
 }
@@ -354,39 +293,6 @@ impl Table {
             }
         }
         names
-    }
-}
-
-/// A row with what is at its end, or below it.
-fn ended(
-    row: &str,
-    tail: &Tail,
-    is_stacked: bool,
-    room: Option<usize>,
-    note_indent: usize,
-) -> Vec<String> {
-    let start = columns(row) + GUTTER;
-    match tail {
-        Tail::None => vec![row.trim_end().to_owned()],
-        Tail::Note(note) if note.is_empty() => vec![row.trim_end().to_owned()],
-        Tail::Note(note) => {
-            let fits = room.is_none_or(|room| start + columns(note) <= room);
-            if fits {
-                return vec![format!("{row}{:GUTTER$}{}", "", styled(FAINT, note))];
-            }
-            let room = room.unwrap_or(usize::MAX).saturating_sub(note_indent);
-            let note = breaking::sentence(note, room).into_iter();
-            let note = note.map(|line| format!("{:note_indent$}{}", "", styled(FAINT, line)));
-            std::iter::once(row.trim_end().to_owned()).chain(note).collect()
-        }
-        tail if is_stacked => {
-            let tail = tail.fitted(room.map(|room| room.saturating_sub(BELOW)));
-            vec![row.trim_end().to_owned(), format!("{:BELOW$}{tail}", "")]
-        }
-        tail => {
-            let tail = tail.fitted(room.map(|room| room.saturating_sub(start)));
-            vec![format!("{row}{:GUTTER$}{tail}", "")]
-        }
     }
 }
 
