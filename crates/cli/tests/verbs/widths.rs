@@ -160,6 +160,12 @@ fn sums_and_changes() {
     }
 }
 
+#[test]
+fn advice() {
+    check(&["rate", "--leak", "10MB", "--interval", "512KiB"]);
+    check(&["rate", "--leak", "10MB", "--within", "10%", "--block-size", "4KiB"]);
+}
+
 /// A pipe has no end of lines: whole names, whole tables.
 #[test]
 fn nothing_is_shortened_in_a_pipe() {
