@@ -4,7 +4,8 @@
 
 use anstyle::Style;
 
-use super::page::{Page, columns};
+use super::columns::columns;
+use super::page::Page;
 use super::shorten;
 use crate::human;
 use crate::terminal::{FAINT, styled};

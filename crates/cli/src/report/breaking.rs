@@ -1,6 +1,6 @@
 //! Text broken into lines: sentences between words but never within an amount, names after a mark.
 
-use super::page::columns;
+use super::columns::{beginning, columns};
 
 /// What stands after a number and belongs to it.
 const UNITS: [&str; 18] = [
@@ -57,8 +57,11 @@ fn belongs(before: &str, word: &str) -> bool {
 pub fn name(text: &str, room: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
-    while let Some((full, _)) = rest.char_indices().nth(room) {
-        let half = rest.char_indices().nth(room / 2).map_or(0, |(half, _)| half);
+    while columns(rest) > room {
+        // A character is never too wide, or this would go on for ever.
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let full = beginning(rest, room).len().max(first);
+        let half = beginning(rest, room / 2).len();
         let is_mark = |it: char| !it.is_alphanumeric() && it != '_';
         let mark = rest[half..full].rfind(is_mark).map(|at| half + at);
         let end = mark.and_then(|at| Some(at + rest[at..].chars().next()?.len_utf8()));

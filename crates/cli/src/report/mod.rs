@@ -13,6 +13,7 @@ mod backtrace;
 mod branching;
 mod breaking;
 mod chart;
+mod columns;
 mod heap;
 mod json;
 mod page;

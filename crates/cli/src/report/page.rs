@@ -6,6 +6,7 @@ use std::fmt::{Display, Write};
 use anstyle::Style;
 
 use super::breaking;
+use super::columns::columns;
 use super::table::Table;
 use crate::human;
 use crate::terminal::{FAINT, PLAIN, Width, styled};
@@ -94,11 +95,6 @@ impl Page {
             self.line(format_args!("{indent}{}", styled(style, piece)));
         }
     }
-}
-
-/// How many columns `text` takes.
-pub fn columns(text: &str) -> usize {
-    text.chars().count()
 }
 
 #[cfg(test)]

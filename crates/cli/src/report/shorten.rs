@@ -3,6 +3,8 @@
 //! A C++ or Rust name says least in its generic arguments, so these go first, then the parameters, then
 //! what is between its beginning and its last component. A path says least at its beginning.
 
+use super::columns::{beginning, columns, ending};
+
 const ELLIPSIS: char = '…';
 
 /// A file and its folders, of which a line of a backtrace shows no more.
@@ -16,26 +18,25 @@ const LEAST_NAME: usize = 20;
 pub fn place(function: &str, source: &str, room: Option<usize>) -> (String, String) {
     let Some(room) = room else { return (function.to_owned(), source.to_owned()) };
     let room = room.saturating_sub(2);
-    let for_name = function.chars().count().min(LEAST_NAME.max(room / 2));
+    let for_name = columns(function).min(LEAST_NAME.max(room / 2));
     let source = shorten_path(source, room.saturating_sub(for_name));
-    let beside = if source.is_empty() { room + 2 } else { room - source.chars().count() };
+    let beside = if source.is_empty() { room + 2 } else { room - columns(&source) };
     (shorten_function(function, beside), source)
 }
 
 /// The beginning of `text`, in so many columns.
 pub fn shorten_end(text: &str, room: Option<usize>) -> String {
     match room {
-        Some(room) if text.chars().count() > room => {
-            let kept = text.chars().take(room.saturating_sub(1));
-            kept.chain([ELLIPSIS]).collect()
+        Some(room) if columns(text) > room => {
+            format!("{}{ELLIPSIS}", beginning(text, room.saturating_sub(1)))
         }
         _ => text.to_owned(),
     }
 }
 
-/// `function` in at most `columns` characters.
-pub fn shorten_function(function: &str, columns: usize) -> String {
-    let fits = |name: &String| name.chars().count() <= columns;
+/// `function` in so many columns.
+pub fn shorten_function(function: &str, room: usize) -> String {
+    let fits = |name: &String| columns(name) <= room;
     let whole = function.to_owned();
     let attempts =
         [|name: &str| empty_brackets(name, '<', '>'), |name: &str| empty_brackets(name, '(', ')')];
@@ -46,7 +47,7 @@ pub fn shorten_function(function: &str, columns: usize) -> String {
         }
         name = attempt(&name);
     }
-    if fits(&name) { name } else { without_middle(&name, columns) }
+    if fits(&name) { name } else { without_middle(&name, room) }
 }
 
 /// The end of `path` that tells files apart for somebody who knows the program.
@@ -54,24 +55,21 @@ pub fn last_components(path: &str) -> &str {
     path.rmatch_indices('/').nth(ENOUGH_COMPONENTS - 1).map_or(path, |(at, _)| &path[at + 1..])
 }
 
-/// `path` in at most `columns` characters, by whole components as far as possible; nothing where not even
+/// `path` in so many columns, by whole components as far as possible; nothing where not even
 /// the line's number has room.
-pub fn shorten_path(path: &str, columns: usize) -> String {
-    if path.chars().count() <= columns {
+pub fn shorten_path(path: &str, room: usize) -> String {
+    if columns(path) <= room {
         return path.to_owned();
     }
-    let room = columns.saturating_sub(1);
+    let room = room.saturating_sub(1);
     let tails = path.match_indices('/').map(|(at, _)| &path[at..]);
-    let mut fitting = tails.filter(|tail| tail.chars().count() <= room);
+    let mut fitting = tails.filter(|tail| columns(tail) <= room);
     match fitting.next() {
         Some(tail) => format!("{ELLIPSIS}{tail}"),
         None if path.rsplit_once(':').is_some_and(|(_, line)| line.len() + 1 >= room) => {
             String::new()
         }
-        None => {
-            let skipped = path.chars().count() - room;
-            std::iter::once(ELLIPSIS).chain(path.chars().skip(skipped)).collect()
-        }
+        None => format!("{ELLIPSIS}{}", ending(path, room)),
     }
 }
 
@@ -109,13 +107,11 @@ fn empty_deeper_than(name: &str, mut kept: usize, open: char, close: char) -> St
 }
 
 /// The beginning of `name` and its last component, or as much of that as there is room for.
-fn without_middle(name: &str, columns: usize) -> String {
-    let all = name.chars().count();
-    let room = columns.saturating_sub(1);
-    let last = name[last_component(name)..].chars().count();
+fn without_middle(name: &str, room: usize) -> String {
+    let room = room.saturating_sub(1);
+    let last = columns(&name[last_component(name)..]);
     let end = if last < room { last } else { room / 2 };
-    let start: String = name.chars().take(room - end).collect();
-    let end: String = name.chars().skip(all - end).collect();
+    let (start, end) = (beginning(name, room - end), ending(name, end));
     format!("{}{ELLIPSIS}{end}", start.trim_end_matches([':', '.']))
 }
 
@@ -163,6 +159,7 @@ mod tests {
         check("a_function_of_c_with_a_long_name", 15, "a_funct…ng_name");
         check("short::a_function_of_rust_with_a_long_name", 15, "short…ng_name");
         check("operator->", 5, "op…->");
+        check("Données.読み込み.メモリ", 15, "Données….メモリ");
     }
 
     #[test]

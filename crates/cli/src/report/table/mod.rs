@@ -7,7 +7,7 @@ mod tail;
 
 use super::breaking;
 use super::chart::bar;
-use super::page::columns;
+use super::columns::{columns, padded};
 use crate::human;
 use crate::terminal::{FAINT, styled};
 
@@ -273,15 +273,10 @@ impl Table {
     }
 
     fn aligned(&self, layout: &Layout, widths: &[usize], texts: Vec<String>) -> String {
-        let padded = self.beside(layout).iter().zip(widths).zip(texts);
-        let padded = padded.map(|((&number, &width), text)| {
-            if self.columns[number].is_right {
-                format!("{text:>width$}")
-            } else {
-                format!("{text:<width$}")
-            }
-        });
-        padded.collect::<Vec<_>>().join(&" ".repeat(GUTTER))
+        let cells = self.beside(layout).iter().zip(widths).zip(texts);
+        let cells = cells
+            .map(|((&number, &width), text)| padded(&text, width, self.columns[number].is_right));
+        cells.collect::<Vec<_>>().join(&" ".repeat(GUTTER))
     }
 
     fn left_out(&self, layout: &Layout) -> Vec<&'static str> {
@@ -354,6 +349,16 @@ mod tests {
         // An amount is not cut, however little room there is.
         let least = ["  live", "thread of", "many", "  5.9 ± 0.8 MiB"];
         check(&table, Some(10), &least, &["shares", "freed"]);
+    }
+
+    #[test]
+    fn wide_characters_keep_columns_in_line() {
+        let mut table = Table::new([Column::left("name"), Column::left("size")]);
+        for name in ["メモリ", "main"] {
+            let cells = [name, "8 KiB"].map(|it| Cell::from(it.to_owned()));
+            table.row(cells, Tail::None);
+        }
+        check(&table, Some(20), &["name     size", "メモリ   8 KiB", "main     8 KiB"], &[]);
     }
 
     #[test]

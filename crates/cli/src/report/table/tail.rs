@@ -1,7 +1,7 @@
 //! What is at the ends of a table's rows, or below them.
 
 use super::super::breaking;
-use super::super::page::columns;
+use super::super::columns::columns;
 use super::super::shorten::{self, shorten_end};
 use super::GUTTER;
 use crate::human;
