@@ -91,7 +91,7 @@ mod tests {
         check("libz.so.1+0x12", "/lib/libz.so.1", 0, ("libz.so.1+0x12", None));
         check("perl_run", "/usr/bin/perl", 0, ("perl_run", Some("/usr/bin/perl")));
         check("", "", 0, ("(unnamed function)", None));
-        check("f\n", "a\x1b", 1, ("f\u{fffd}", Some("a\u{fffd}:1")));
+        check("f\n", "a\x1b", 1, ("f\\u{a}", Some("a\\u{1b}:1")));
         assert_eq!(function(&Place::Unknown(LocationCode(255))), "(unknown frame 0xff)");
         assert_eq!(source(&Place::NoBacktrace), None);
     }

@@ -10,11 +10,12 @@ use lifetrace_trace::lt::{Index, Summary};
 use serde::Serialize;
 
 use super::json::number;
+use super::page::Page;
 use super::told::Told;
 use crate::import::Lack;
 use crate::open::{Format, Oddities};
 use crate::origin::{self, Origin};
-use crate::terminal::{FAINT, styled};
+use crate::terminal::Width;
 use crate::{calendar, human};
 
 /// What is known of a trace, however it was read.
@@ -162,7 +163,15 @@ impl<'a> Subject<'a> {
     }
 
     /// Everything, a fact a line.
-    pub fn facts(&self) -> Vec<String> {
+    pub fn facts(&self, width: Width) -> String {
+        let mut page = Page::new(width);
+        for (name, fact) in self.all() {
+            page.fact(name, &fact);
+        }
+        page.text
+    }
+
+    fn all(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("file", self.file()), ("format", self.format())];
         facts.extend(self.command.clone().map(|command| ("command", command)));
         facts.extend([("executable", self.executable.to_owned()), ("process", self.process())]);
@@ -179,10 +188,7 @@ impl<'a> Subject<'a> {
         facts.extend(self.runtime().map(|runtime| ("runtime", runtime)));
         facts.extend(self.facts.iter().flat_map(Told::of_the_trace));
         facts.extend(self.oddities().map(|oddity| ("note", oddity)));
-        let line = |(name, fact): (&str, String)| {
-            format!("{} {}", styled(FAINT, format_args!("{name:<11}")), human::printable(&fact))
-        };
-        facts.into_iter().map(line).collect()
+        facts
     }
 
     /// What a reader should know before trusting the numbers.

@@ -8,6 +8,8 @@ use std::path::Path;
 use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
 
 use crate::cmd::report::{self, Options};
+use crate::open::Backtraces;
+use crate::report::Resident;
 use crate::{human, notices, summary, terminal};
 
 /// Traces of children that are described; the others are only counted.
@@ -47,7 +49,7 @@ pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
 pub(super) fn tell_one(trace: &Path, quiet: bool, with_report: bool) {
     if !quiet {
         let path = quoted(trace.as_os_str());
-        terminal::complain(format_args!("{}: written by Memtrace", trace.display()));
+        terminal::complain(format_args!("{}: written by Memtrace", shown(trace)));
         terminal::complain(format_args!("next: lifetrace report {path}"));
     }
     if with_report {
@@ -86,8 +88,12 @@ fn tell_traces(outcome: &Outcome, command: u32) {
     let with_samples = others.iter().filter(|other| other.samples > 0).count();
     let (shown, more) = others.split_at(with_samples.min(SHOWN));
     let described: Vec<_> = [main].into_iter().chain(shown.iter().copied()).collect();
+    let mut is_explained = true;
     for session in &described {
-        terminal::complain(description(session));
+        let (text, memory) = description(session);
+        // One of them is enough to make people look.
+        let memory = memory.filter(|_| std::mem::take(&mut is_explained));
+        terminal::complain(memory.map_or(text.clone(), |memory| format!("{text}\n  {memory}")));
     }
     let traces = more.len() as u64 + outcome.others.traces;
     if traces > 0 {
@@ -139,14 +145,15 @@ fn next_step(sessions: &[&SessionReport]) -> String {
     format!("lifetrace report {option}{}", paths.join(" "))
 }
 
-fn description(session: &SessionReport) -> String {
+/// Also how little of its memory that explains, if it is little and no notice has said it.
+fn description(session: &SessionReport) -> (String, Option<String>) {
     let samples = match session.error {
         Some(_) => "cut short".to_owned(),
         None => format!("{} samples", human::count(session.samples as f64)),
     };
     let mut text = format!(
         "{} (process {}, {}): {}, {samples}",
-        session.path.display(),
+        shown(&session.path),
         session.pid,
         program(&session.executable),
         human::bytes(session.bytes as f64)
@@ -159,15 +166,19 @@ fn description(session: &SessionReport) -> String {
     {
         let _ = write!(text, "\n  the program {words}");
     }
+    let mut memory = None;
     if session.path.is_file()
-        && let Ok(summary) = summary::summarize(&session.path)
+        && let Ok(reading) = summary::read(&session.path, Backtraces::Skip)
     {
+        let summary = reading.profile.summary();
         let allocated = human::amount(&summary.allocated, &summary.sampling);
         let _ = write!(text, "\n  allocated {allocated}");
         let live = human::amount(&summary.live, &summary.sampling);
         let _ = write!(text, "\n  live at the end {live}");
+        let resident = Resident::of_all(&reading).filter(|_| summary.sampling.hears_all());
+        memory = resident.and_then(|resident| resident.unexplained());
     }
-    text
+    (text, memory)
 }
 
 /// Everything that a user may expect in the traces and that is not there.
@@ -223,11 +234,11 @@ fn executions(sessions: &[SessionReport]) -> Vec<String> {
 
 fn said(session: &SessionReport, notice: &Notice) -> Option<String> {
     let words = notices::of_program(&notice.code())?;
-    Some(format!("{}: {} {words}", session.path.display(), program(&session.executable)))
+    Some(format!("{}: {} {words}", shown(&session.path), program(&session.executable)))
 }
 
 fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -> Vec<String> {
-    let path = session.path.display();
+    let path = shown(&session.path);
     let saved = human::bytes(session.bytes as f64);
     let error = session.error.as_ref().map(|error| {
         format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
@@ -260,14 +271,31 @@ fn program(executable: &Path) -> String {
     human::printable(&name.to_string_lossy()).into_owned()
 }
 
+/// The name of a trace, which may have a program's name in it, that of a file on the disk.
+fn shown(path: &Path) -> String {
+    human::printable(&path.to_string_lossy()).into_owned()
+}
+
 /// As a shell has to be told.
 fn quoted(path: &OsStr) -> String {
     let text = path.to_string_lossy();
+    if text.contains(human::is_unsafe) {
+        return format!("$'{}'", text.chars().map(ansi_c).collect::<String>());
+    }
     let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%".contains(c);
     if text.chars().all(plain) && !text.starts_with('-') {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// A character within `$'...'`.
+fn ansi_c(character: char) -> String {
+    match character {
+        '\'' | '\\' => format!("\\{character}"),
+        _ if human::is_unsafe(character) => format!("\\u{:04x}", u32::from(character)),
+        _ => character.to_string(),
     }
 }
 
@@ -369,9 +397,9 @@ mod tests {
     fn a_trace_that_is_no_file_has_no_totals() {
         let mut device = session(7, "/dev/null");
         let text = "/dev/null (process 7, perl): 2 KiB, 1,234 samples";
-        assert_eq!(description(&device), text);
+        assert_eq!(description(&device), (text.to_owned(), None));
         device.peak_resident = Some(3 << 20);
-        assert_eq!(description(&device), format!("{text}, up to 3 MiB resident"));
+        assert_eq!(description(&device).0, format!("{text}, up to 3 MiB resident"));
     }
 
     #[test]
@@ -395,9 +423,13 @@ mod tests {
 
     #[test]
     fn paths_can_be_pasted() {
-        for (path, expected) in
-            [("a.ctf", "a.ctf"), ("a b.ctf", "'a b.ctf'"), ("it's", r"'it'\''s'"), ("-o", "'-o'")]
-        {
+        for (path, expected) in [
+            ("a.ctf", "a.ctf"),
+            ("a b.ctf", "'a b.ctf'"),
+            ("it's", r"'it'\''s'"),
+            ("-o", "'-o'"),
+            ("a\u{202e}\x1b'", r"$'a\u202e\u001b\''"),
+        ] {
             assert_eq!(quoted(OsStr::new(path)), expected);
         }
     }

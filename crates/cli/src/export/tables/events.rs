@@ -12,6 +12,7 @@ use lifetrace_trace::ids::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::csv::Csv;
+use crate::json_text;
 use crate::report::{file, function};
 use crate::study::Study;
 
@@ -86,7 +87,7 @@ pub fn write_csv(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
 pub fn write_json(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
     each(study, |row, backtrace| {
-        serde_json::to_writer(&mut output, &Object { row: *row, backtrace })?;
+        json_text::compact(&mut output, &Object { row: *row, backtrace })?;
         writeln!(output)
     })?;
     Ok(output.flush()?)

@@ -24,6 +24,7 @@ use super::page::Page;
 use super::several::Several;
 use crate::cmd::report::Options;
 use crate::study::Study;
+use crate::terminal::Width;
 
 /// An answer.
 pub trait View {
@@ -95,11 +96,15 @@ impl ViewName {
     }
 }
 
-/// Finds the answer.
+/// Finds the answer, for lines of so many columns.
 ///
 /// # Errors
 /// If the trace cannot be read any more, or the options make no sense for the view.
-pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dyn View + 'a>> {
+pub fn make<'a>(
+    study: &'a Study,
+    options: &'a Options,
+    width: Width,
+) -> anyhow::Result<Box<dyn View + 'a>> {
     Ok(match options.view {
         ViewName::Summary => Box::new(summary::Summary::new(study, options)),
         ViewName::Hot => Box::new(callsites::Ranking::new(study, options, options.metric)),
@@ -108,9 +113,9 @@ pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dy
         ViewName::Paths => Box::new(paths::Paths::new(study, options)),
         ViewName::Functions => Box::new(functions::Functions::new(study, options)),
         ViewName::Promotion => Box::new(promotion::Promotion::new(study, options)?),
-        ViewName::Gc => Box::new(gc::Gc::new(study, options)?),
+        ViewName::Gc => Box::new(gc::Gc::new(study, options, width)?),
         ViewName::Peak => Box::new(peak::Peak::new(study, options)),
-        ViewName::Timeline => Box::new(timeline::Timeline::new(study, options)?),
+        ViewName::Timeline => Box::new(timeline::Timeline::new(study, options, width)?),
         ViewName::Threads => Box::new(threads::Threads::new(study, options)?),
         ViewName::Sizes => Box::new(sizes::Sizes::new(study)?),
         ViewName::Leaks => Box::new(leaks::Leaks::new(study, options)?),

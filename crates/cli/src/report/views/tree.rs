@@ -12,19 +12,15 @@ use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Number, measured};
+use crate::report::branching::Branching;
 use crate::report::json::Line;
-use crate::report::page::{Page, columns};
+use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
-use crate::report::shorten::{shorten_function, shorten_path};
-use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
+use crate::terminal::{FAINT, PLAIN, SHARE, STRONG};
 
 /// Rows for each callsite that is asked for.
 const ROWS: usize = 8;
 const MIN_SHARE: f64 = 0.005;
-/// Columns of a function's name that are shown, however deep it is.
-const MIN_NAME: usize = 30;
-/// A level deeper is so many columns to the right, down to this level.
-const DEEPEST: usize = 24;
 
 /// A call tree.
 pub struct Tree<'a> {
@@ -85,25 +81,22 @@ impl<'a> Tree<'a> {
         if self.total > 0.0 { part.value / self.total } else { 0.0 }
     }
 
-    fn row(&self, page: &mut Page, row: &Row, level: usize) {
-        let indent = 2 * level.min(DEEPEST);
+    fn branch(&self, row: &Row, level: usize) -> Branching {
         let amount = measured(self.metric, &row.total);
-        let head = format!("{:>7}  {amount:<24}", human::percent(self.share(row.total)));
         let frame = row.line.map(|line| self.sites.shaped().line(line));
         let place = frame.map(|frame| frame.place);
         let (name, source) = place.map_or_else(
             || ("(no backtrace)".to_owned(), None),
             |place| (function(&place), brief_source(&place)),
         );
-        let room = page.width.saturating_sub(columns(&head) + indent).max(MIN_NAME);
-        let name = shorten_function(&name, room);
-        let left = room.saturating_sub(columns(&name) + 2);
-        let source = source.map(|source| shorten_path(&source, left)).unwrap_or_default();
-        let style = if frame.is_some_and(|frame| frame.is_machinery) { FAINT } else { PLAIN };
-        let separator = if source.is_empty() { "" } else { "  " };
-        let rest = styled(FAINT, format_args!("{separator}{source}"));
-        let (head, name) = (styled(SHARE, head), styled(style, name));
-        page.line(format_args!("{head}{:indent$}{name}{rest}", ""));
+        Branching {
+            amount: format!("{:>7}  {amount}", human::percent(self.share(row.total))),
+            amount_style: SHARE,
+            level,
+            name,
+            source: source.unwrap_or_default(),
+            style: if frame.is_some_and(|frame| frame.is_machinery) { FAINT } else { PLAIN },
+        }
     }
 }
 
@@ -117,9 +110,9 @@ impl super::View for Tree<'_> {
         };
         page.prose("", STRONG, &heading);
         page.line("");
-        for (row, level) in self.rows.iter().zip(levels(&self.rows)) {
-            self.row(page, row, level);
-        }
+        let rows = self.rows.iter().zip(levels(&self.rows));
+        let branches: Vec<_> = rows.map(|(row, level)| self.branch(row, level)).collect();
+        page.branches(&branches);
         let left_out: usize = self.rows.iter().map(|row| row.left_out).sum();
         if left_out > 0 {
             let text = format!("{left_out} smaller branches are left out; --top N shows more");
