@@ -93,7 +93,7 @@ mod tests {
     fn a_name_is_taken_as_lifetrace_or_as_memtrace_takes_it() {
         let of = |output| {
             let options = options(output, 0.5).unwrap();
-            let check = options.check("/bin/sh".as_ref());
+            let check = options.check("sh");
             (
                 options.format,
                 options.overwrite,

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use crate::latecomers::Latecomers;
 use crate::observe::ObserverHandle;
 use crate::ocaml::SourceChoice;
 use crate::outcome::{Figures, Outcome};
-use crate::output::{Names, Output, OutputError, Template};
+use crate::output::{Names, Output, OutputError};
 use crate::plan::{Introduction, Plan};
 use crate::progress::Progress;
 use crate::rate::Rates;
@@ -29,6 +28,7 @@ use crate::schedule::Schedule;
 use crate::socket::Socket;
 use crate::switch::Switch;
 use crate::symbolizer::Symbolizer;
+use crate::template::Template;
 use crate::threads;
 use crate::usage::Usage;
 use crate::wakeup::Wakeup;
@@ -87,12 +87,12 @@ pub struct Collector {
 }
 
 impl CollectorOptions {
-    /// Checks the template, if there is one, and whether a trace of `executable` could be written.
+    /// Checks the template, if there is one, and whether a trace of `program` could be written.
     ///
     /// # Errors
     /// [`OutputError`].
-    pub fn check(&self, executable: &Path) -> Result<(), OutputError> {
-        self.names()?.map_or(Ok(()), |names| names.check(executable))
+    pub fn check(&self, program: &str) -> Result<(), OutputError> {
+        self.names()?.map_or(Ok(()), |names| names.check(program))
     }
 
     /// None if there are to be no files.

@@ -39,6 +39,7 @@
 
 mod admission;
 mod assemble;
+mod called;
 mod clock;
 mod collections;
 mod collector;
@@ -94,6 +95,7 @@ mod stat;
 mod successor;
 mod switch;
 mod symbolizer;
+mod template;
 mod threads;
 mod trace_file;
 mod unheard;
@@ -111,6 +113,7 @@ pub use ocaml::SourceChoice;
 pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport};
 pub use output::{Output, OutputError};
 pub use plan::Introduction;
+pub use process::own_name;
 pub use rate::{Rate, Rates};
 pub use recording::{CommandEnd, Config, Control, Recording, StartError};
 pub use schedule::Schedule;

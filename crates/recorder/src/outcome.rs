@@ -49,7 +49,9 @@ pub struct SessionReport {
     pub pid: u32,
     /// The process's parent when the session began.
     pub parent: u32,
-    /// The program.
+    /// What it was run as.
+    pub program: String,
+    /// The program's file.
     pub executable: PathBuf,
     /// Its arguments, quoted as for a shell.
     pub command_line: String,
@@ -129,8 +131,8 @@ pub enum SessionEnd {
 pub struct Refusal {
     /// Process id.
     pub pid: u32,
-    /// The program.
-    pub executable: PathBuf,
+    /// The program: what it was run as.
+    pub program: String,
     /// Why.
     pub reason: String,
 }

@@ -11,6 +11,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport};
 use crate::plan::Plan;
+use crate::process::Called;
 use crate::stat::Stat;
 use crate::usage::Usage;
 
@@ -50,6 +51,7 @@ struct State {
 #[derive(Debug)]
 struct Live {
     pid: Pid,
+    called: Called,
     trace: PathBuf,
     figures: Figures,
 }
@@ -90,14 +92,13 @@ impl Progress {
         Progress { plan, ..Progress::default() }
     }
 
-    pub(crate) fn enter(self: &Arc<Self>, pid: Pid, trace: &Path) -> Seat {
+    pub(crate) fn enter(self: &Arc<Self>, pid: Pid, called: Called, trace: &Path) -> Seat {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
         state.expected.retain(|(expected, _)| *expected != pid);
-        state
-            .live
-            .insert(number, Live { pid, trace: trace.to_owned(), figures: Figures::default() });
+        let (trace, figures) = (trace.to_owned(), Figures::default());
+        state.live.insert(number, Live { pid, called, trace, figures });
         Seat { progress: Arc::clone(self), number }
     }
 
@@ -121,6 +122,12 @@ impl Progress {
     pub(crate) fn trace_of(&self, pid: Pid) -> Option<PathBuf> {
         let state = self.state();
         state.live.values().rev().find(|live| live.pid == pid).map(|live| live.trace.clone())
+    }
+
+    /// What a process was run as.
+    pub(crate) fn called(&self, pid: Pid) -> Option<Called> {
+        let state = self.state();
+        state.live.values().rev().find(|live| live.pid == pid).map(|live| live.called.clone())
     }
 
     /// Notes how the command has ended, before anybody is told who asks the system.
@@ -272,6 +279,7 @@ mod tests {
             path: "t".into(),
             pid: samples as u32,
             parent: 1,
+            program: "t".into(),
             executable: "t".into(),
             command_line: String::new(),
             samples,
@@ -291,7 +299,7 @@ mod tests {
         const COUNT: u64 = 100_000;
         let progress = Arc::new(Progress::default());
         for samples in 1..=COUNT {
-            progress.enter(rustix::process::getpid(), Path::new("t")).leave(Some(report(samples)));
+            progress.enter(rustix::process::getpid(), Called::default(), Path::new("t")).leave(Some(report(samples)));
         }
         let outcome = progress.outcome();
         let kept: Vec<u64> = outcome.sessions.iter().map(|session| session.samples).collect();
@@ -308,7 +316,7 @@ mod tests {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
         let (first, second) =
-            (progress.enter(pid, Path::new("t")), progress.enter(pid, Path::new("u")));
+            (progress.enter(pid, Called::default(), Path::new("t")), progress.enter(pid, Called::default(), Path::new("u")));
         let soon = || Some(Instant::now() + Duration::from_millis(1));
         first.leave(None);
         assert!(!progress.wait_for_silence(soon()));
@@ -324,7 +332,7 @@ mod tests {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
         let (first, second) =
-            (progress.enter(pid, Path::new("t")), progress.enter(pid, Path::new("u")));
+            (progress.enter(pid, Called::default(), Path::new("t")), progress.enter(pid, Called::default(), Path::new("u")));
         first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
         second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
         first.leave(None);
@@ -336,14 +344,14 @@ mod tests {
     fn who_executes_another_program_is_expected_until_that_says_hello() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let seat = progress.enter(pid, Path::new("t"));
+        let seat = progress.enter(pid, Called::default(), Path::new("t"));
         seat.expect(pid);
         seat.leave(None);
         assert!(progress.expects_any());
-        let later = progress.enter(pid, Path::new("u"));
+        let later = progress.enter(pid, Called::default(), Path::new("u"));
         assert!(!progress.expects_any());
         // One that has come is not expected, nor one that is gone.
-        let (earlier, last) = (later, progress.enter(pid, Path::new("v")));
+        let (earlier, last) = (later, progress.enter(pid, Called::default(), Path::new("v")));
         earlier.expect(pid);
         last.expect(Pid::from_raw(i32::MAX).unwrap());
         assert!(!progress.expects_any());
@@ -352,7 +360,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let progress = Arc::new(Progress::default());
-        let _seat = progress.enter(rustix::process::getpid(), Path::new("t"));
+        let _seat = progress.enter(rustix::process::getpid(), Called::default(), Path::new("t"));
         progress.stop();
         assert!(progress.wait_for_silence(None));
         assert_eq!(progress.live_count(), 1);
@@ -361,7 +369,7 @@ mod tests {
     #[test]
     fn a_thread_that_panics_leaves_its_seat() {
         let progress = Arc::new(Progress::default());
-        let seat = progress.enter(rustix::process::getpid(), Path::new("t"));
+        let seat = progress.enter(rustix::process::getpid(), Called::default(), Path::new("t"));
         drop(seat);
         progress.wait_for_all();
         assert!(progress.outcome().sessions.is_empty());

@@ -404,6 +404,7 @@ fn blank_report(path: PathBuf, process: &ProcessImage, info: &TraceInfo) -> Sess
         path,
         pid: process.pid.as_raw_nonzero().get() as u32,
         parent: process.parent,
+        program: process.called.name.clone(),
         executable: process.executable.clone(),
         command_line: info.context.clone().unwrap_or_default(),
         samples: 0,

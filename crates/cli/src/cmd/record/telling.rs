@@ -1,6 +1,7 @@
 //! What is said on stderr when a recording is over: what there is, what is missing, what to type
 //! next.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
@@ -148,7 +149,7 @@ fn description(session: &SessionReport) -> String {
         "{} (process {}, {}): {}, {samples}",
         session.path.display(),
         session.pid,
-        program(&session.executable),
+        program(session),
         human::bytes(session.bytes as f64)
     );
     if let Some(peak) = session.peak_resident {
@@ -182,7 +183,7 @@ fn shortcomings(outcome: &Outcome) -> Vec<String> {
     };
     let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));
     let refusals = outcome.refusals.iter().map(|refusal| {
-        let program = program(&refusal.executable);
+        let program = human::printable(&refusal.program);
         format!("process {} ({program}) is not traced: {}", refusal.pid, refusal.reason)
     });
     let others = (outcome.others.incomplete > 0).then(|| {
@@ -223,7 +224,7 @@ fn executions(sessions: &[SessionReport]) -> Vec<String> {
 
 fn said(session: &SessionReport, notice: &Notice) -> Option<String> {
     let words = notices::of_program(&notice.code())?;
-    Some(format!("{}: {} {words}", session.path.display(), program(&session.executable)))
+    Some(format!("{}: {} {words}", session.path.display(), program(session)))
 }
 
 fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -> Vec<String> {
@@ -233,7 +234,7 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
         format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
     });
     let full = session.is_full.then(|| {
-        let program = program(&session.executable);
+        let program = program(session);
         format!("{path}: the trace ended at {saved}, by --max-size; {program} went on without us")
     });
     let damage = (session.end == SessionEnd::Damaged).then(|| {
@@ -255,9 +256,8 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
     error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
 }
 
-fn program(executable: &Path) -> String {
-    let name = executable.file_name().unwrap_or(OsStr::new("unknown program"));
-    human::printable(&name.to_string_lossy()).into_owned()
+fn program(session: &SessionReport) -> Cow<'_, str> {
+    human::printable(&session.program)
 }
 
 /// As a shell has to be told.
@@ -281,6 +281,7 @@ mod tests {
             path: path.into(),
             pid,
             parent: 1,
+            program: "perl".into(),
             executable: "/usr/bin/perl".into(),
             command_line: "perl".into(),
             samples: 1234,
@@ -321,7 +322,7 @@ mod tests {
         cut.is_full = true;
         cut.lost = vec![(LostReason::RingFull, 12)];
         cut.notices = vec![Notice::OwnAllocator];
-        let refusal = Refusal { pid: 9, executable: "/bin/ls".into(), reason: "no room".into() };
+        let refusal = Refusal { pid: 9, program: "ls".into(), reason: "no room".into() };
         let outcome =
             Outcome { sessions: vec![cut], refusals: vec![refusal], ..Outcome::default() };
         let told = shortcomings(&outcome);
