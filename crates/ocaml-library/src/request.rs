@@ -62,6 +62,7 @@ impl Request<'_> {
             max_size: None,
             counters: Some(COUNTERS),
             labels: Vec::new(),
+            keep_empty: true,
             introduction: Introduction {
                 context: self.context.to_owned(),
                 runtime_params: self.parameters.to_owned(),

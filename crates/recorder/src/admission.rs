@@ -40,6 +40,7 @@ use crate::session::Session;
 use crate::shm::Segment;
 use crate::symbolizer::Symbolizer;
 use crate::threads;
+use crate::title::Title;
 
 /// How long a program's first agent waits for the end of its process's previous image.
 const SUCCESSION: Duration = Duration::from_millis(500);
@@ -131,12 +132,12 @@ impl Admission {
         let name = pid.as_raw_nonzero().to_string();
         let create = |names: &mut Names| names.create(&process.called.name, &name);
         let (path, file) = self.names.as_mut().map(create).transpose()?.unzip();
-        let failed = Arc::new(AtomicBool::new(false));
+        let (failed, title) = (Arc::new(AtomicBool::new(false)), Title::of(&process));
         let (queue, inbox) = queue();
         let samplers = Samplers::of(&settings);
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let path = path.unwrap_or_default();
-        let seat = self.progress.enter(pid, process.called.clone(), &path);
+        let seat = self.progress.enter(pid, process.parent, process.called.clone(), &path);
         let heap = self.heap.as_ref().map(|heap| heap.enter(&info));
         let assignment = Assignment {
             file,
@@ -156,7 +157,7 @@ impl Admission {
             failed: Arc::clone(&failed),
         };
         threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, seat))?;
-        let mut session = Session::new(image, handle, segment, queue, failed);
+        let mut session = Session::new(image, title, handle, segment, queue, failed);
         if self.heap.is_none() {
             session.gather();
         }

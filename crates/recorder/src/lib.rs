@@ -97,6 +97,7 @@ mod switch;
 mod symbolizer;
 mod template;
 mod threads;
+mod title;
 mod trace_file;
 mod unheard;
 #[allow(unsafe_code)]
@@ -110,7 +111,9 @@ pub use lifetrace_transport::segment::LostReason;
 pub use memtrace::{MemtraceControl, MemtraceRun};
 pub use notice::{Notice, Unread, Untraced};
 pub use ocaml::SourceChoice;
-pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport};
+pub use outcome::{
+    Figures, Others, Outcome, Refusal, SessionEnd, SessionReport, UntracedProgram,
+};
 pub use output::{Output, OutputError};
 pub use plan::Introduction;
 pub use process::own_name;

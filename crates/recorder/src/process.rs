@@ -22,6 +22,8 @@ pub(crate) struct ProcessImage {
     pub(crate) pid: Pid,
     pub(crate) parent: u32,
     pub(crate) called: Called,
+    /// What the kernel tells as its arguments.
+    pub(crate) words: Vec<u8>,
     /// The program's file; not the dynamic linker's, where that was started to run it.
     pub(crate) executable: PathBuf,
     /// Open for reading even if the path is removed or replaced later.
@@ -46,7 +48,8 @@ pub(crate) struct Called {
 impl ProcessImage {
     pub(crate) fn read(pid: Pid) -> ProcessImage {
         let directory = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
-        let words = words(&directory);
+        let told = fs::read(directory.join("cmdline")).unwrap_or_default();
+        let words = words(&told);
         let executable = executable(&directory);
         let image = ProcessImage {
             pid,
@@ -55,6 +58,7 @@ impl ProcessImage {
                 name: called::name(&executable, &words, &kernels_name(&directory)),
                 arguments: words.iter().map(|word| text(word)).collect(),
             },
+            words: told.clone(),
             executable,
             executable_file: File::open(directory.join("exe")).ok(),
             container: container(&directory),
@@ -65,13 +69,13 @@ impl ProcessImage {
     }
 
     /// The program instead of the dynamic linker that was started to run it.
-    fn behind_linker(mut self, directory: &Path, words: &[Vec<u8>]) -> ProcessImage {
+    fn behind_linker(mut self, directory: &Path, words: &[&[u8]]) -> ProcessImage {
         if self.executable_file.as_ref().is_some_and(linker::is_linker)
             && let Some(at) = linker::program(words)
-            && let Some((path, file)) = linker::loaded(directory, &words[at])
+            && let Some((path, file)) = linker::loaded(directory, words[at])
         {
             let Called { name, arguments } = &mut self.called;
-            *name = called::of_word(&words[at]).map_or(mem::take(name), text);
+            *name = called::of_word(words[at]).map_or(mem::take(name), text);
             arguments.drain(..at);
             self.executable = path;
             self.executable_file = Some(file);
@@ -171,13 +175,9 @@ fn anonymous(directory: &Path) -> Option<Bytes> {
 }
 
 /// The arguments.
-fn words(directory: &Path) -> Vec<Vec<u8>> {
-    let arguments = fs::read(directory.join("cmdline")).unwrap_or_default();
-    if arguments.is_empty() {
-        return Vec::new();
-    }
-    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
-    arguments.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+fn words(told: &[u8]) -> Vec<&[u8]> {
+    let words = told.strip_suffix(b"\0").unwrap_or(told);
+    words.split(|&byte| byte == 0).filter(|_| !told.is_empty()).collect()
 }
 
 fn kernels_name(directory: &Path) -> Vec<u8> {

@@ -1,15 +1,22 @@
 //! Which sessions live, how they go, and what the others came to: the one thing that all threads share.
+//!
+//! A trace that tells nothing is removed as soon as its session has ended, unless all are to be kept. That
+//! of a process which has started traced ones waits for theirs: it stays if one of them does, so that it is
+//! known who has started whom.
 
 use std::collections::BTreeMap;
+use std::fs::remove_file;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::Exit;
+use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport};
+use crate::notice::{Notice, Untraced};
+use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport, UntracedProgram};
 use crate::plan::Plan;
 use crate::process::Called;
 use crate::stat::Stat;
@@ -40,6 +47,10 @@ struct State {
     past: Figures,
     reports: BTreeMap<u64, SessionReport>,
     others: Others,
+    empty: u64,
+    untraced: BTreeMap<(Arc<str>, Untraced), u64>,
+    /// Who they are; of more than a few thousand, one may be counted twice.
+    untraced_processes: FxHashSet<(Pid, Arc<str>)>,
     refusals: Vec<Refusal>,
     missed: u64,
     stopping: bool,
@@ -51,6 +62,7 @@ struct State {
 #[derive(Debug)]
 struct Live {
     pid: Pid,
+    parent: u32,
     called: Called,
     trace: PathBuf,
     figures: Figures,
@@ -64,6 +76,61 @@ pub(crate) struct Seat {
 }
 
 impl State {
+    /// What is to be removed, if the trace is not to be kept.
+    fn settle(&mut self, number: u64, report: SessionReport, plan: &Plan) -> Option<PathBuf> {
+        if plan.keeps(&report) || self.has_started_any(number, report.pid) {
+            self.keep(number, report);
+            return None;
+        }
+        Some(self.drop_empty(report))
+    }
+
+    fn drop_empty(&mut self, report: SessionReport) -> PathBuf {
+        self.empty += 1;
+        for notice in report.notices {
+            if let Notice::Became { why, program } = notice
+                && let Some(pid) = i32::try_from(report.pid).ok().and_then(Pid::from_raw)
+            {
+                self.note_untraced(pid, program, why);
+            }
+        }
+        report.path
+    }
+
+    /// Whether a session that is not forgotten is of a process that this one has started.
+    fn has_started_any(&self, number: u64, pid: u32) -> bool {
+        let later = number + 1..;
+        let mut live = self.live.range(later.clone());
+        let mut past = self.reports.range(later);
+        live.any(|(_, live)| live.parent == pid) || past.any(|(_, report)| report.parent == pid)
+    }
+
+    /// Those that waited for what they have started; their files.
+    fn drop_all_empty(&mut self, plan: &Plan) -> Vec<PathBuf> {
+        let mut dropped = Vec::new();
+        let numbers: Vec<u64> = self.reports.keys().rev().copied().collect();
+        for number in numbers {
+            let report = &self.reports[&number];
+            if !plan.keeps(report) && !self.has_started_any(number, report.pid) {
+                let report = self.reports.remove(&number);
+                dropped.extend(report.map(|report| self.drop_empty(report)));
+            }
+        }
+        dropped
+    }
+
+    fn note_untraced(&mut self, pid: Pid, program: Arc<str>, why: Untraced) {
+        if self.untraced_processes.contains(&(pid, Arc::clone(&program))) {
+            return;
+        }
+        if self.untraced_processes.len() < MOST_REPORTS {
+            self.untraced_processes.insert((pid, Arc::clone(&program)));
+        }
+        if self.untraced.len() < MOST_REPORTS {
+            *self.untraced.entry((program, why)).or_default() += 1;
+        }
+    }
+
     /// Keeps a report; of too many, the half of which there is least to tell is only counted. The
     /// first is kept, as it may be the command's.
     fn keep(&mut self, number: u64, report: SessionReport) {
@@ -92,13 +159,20 @@ impl Progress {
         Progress { plan, ..Progress::default() }
     }
 
-    pub(crate) fn enter(self: &Arc<Self>, pid: Pid, called: Called, trace: &Path) -> Seat {
+    /// A session of `pid`, which `parent` has started, begins.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        pid: Pid,
+        parent: u32,
+        called: Called,
+        trace: &Path,
+    ) -> Seat {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
         state.expected.retain(|(expected, _)| *expected != pid);
         let (trace, figures) = (trace.to_owned(), Figures::default());
-        state.live.insert(number, Live { pid, called, trace, figures });
+        state.live.insert(number, Live { pid, parent, called, trace, figures });
         Seat { progress: Arc::clone(self), number }
     }
 
@@ -107,6 +181,11 @@ impl Progress {
         if state.refusals.len() < MOST_REPORTS {
             state.refusals.push(refusal);
         }
+    }
+
+    /// A process that a traced one has started runs this program, of which there is no trace.
+    pub(crate) fn note_untraced(&self, pid: Pid, program: Arc<str>, why: Untraced) {
+        self.state().note_untraced(pid, program, why);
     }
 
     /// Counts a process that has ended before anything of it could be traced.
@@ -194,7 +273,13 @@ impl Progress {
 
     pub(crate) fn outcome(&self) -> Outcome {
         let mut state = self.state();
+        state.drop_all_empty(&self.plan).iter().for_each(|path| remove(path));
+        let untraced = std::mem::take(&mut state.untraced).into_iter();
+        let untraced = untraced
+            .map(|((program, why), processes)| UntracedProgram { program, why, processes });
         Outcome {
+            untraced: untraced.collect(),
+            empty: std::mem::take(&mut state.empty),
             sessions: std::mem::take(&mut state.reports).into_values().collect(),
             others: std::mem::take(&mut state.others),
             refusals: std::mem::take(&mut state.refusals),
@@ -252,10 +337,17 @@ impl Seat {
 
     /// Ends the session with what is to be told about it, if anything is.
     pub(crate) fn leave(self, report: Option<SessionReport>) {
-        if let Some(report) = report {
-            self.progress.state().keep(self.number, report);
+        let Some(report) = report else { return };
+        let removed = self.progress.state().settle(self.number, report, self.plan());
+        if let Some(path) = removed {
+            remove(&path);
         }
     }
+}
+
+/// What cannot be removed stays.
+fn remove(trace: &Path) {
+    let _ = remove_file(trace);
 }
 
 impl Drop for Seat {
@@ -273,6 +365,7 @@ impl Drop for Seat {
 mod tests {
     use super::*;
     use crate::outcome::SessionEnd;
+    use lifetrace_trace::ids::Timestamp;
 
     fn report(samples: u64) -> SessionReport {
         SessionReport {
@@ -282,7 +375,10 @@ mod tests {
             program: "t".into(),
             executable: "t".into(),
             command_line: String::new(),
+            title: "".into(),
+            start: Timestamp(samples),
             samples,
+            allocated: samples,
             events: samples,
             bytes: 1,
             peak_resident: None,
@@ -299,7 +395,7 @@ mod tests {
         const COUNT: u64 = 100_000;
         let progress = Arc::new(Progress::default());
         for samples in 1..=COUNT {
-            progress.enter(rustix::process::getpid(), Called::default(), Path::new("t")).leave(Some(report(samples)));
+            progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t")).leave(Some(report(samples)));
         }
         let outcome = progress.outcome();
         let kept: Vec<u64> = outcome.sessions.iter().map(|session| session.samples).collect();
@@ -311,12 +407,71 @@ mod tests {
         assert_eq!(samples + kept.iter().sum::<u64>(), COUNT * (COUNT + 1) / 2);
     }
 
+    /// Processes 10 to 13, each started by the one before, and 20 and 21; of 12 something was sampled.
+    #[test]
+    fn a_trace_that_tells_nothing_stays_if_it_leads_to_one_that_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |pid: u32| folder.path().join(pid.to_string());
+        let progress = Arc::new(Progress::default());
+        let enter = |pid: u32| {
+            std::fs::write(path(pid), "").unwrap();
+            let raw = Pid::from_raw(pid as i32).unwrap();
+            progress.enter(raw, pid - 1, Called::default(), &path(pid))
+        };
+        let seats = [10, 11, 12, 13, 20, 21].map(|pid| (pid, enter(pid)));
+        let is_there = |pid| path(pid).exists();
+        for (pid, seat) in seats {
+            let (samples, is_full) = (u64::from(pid == 12), false);
+            let report = SessionReport { pid, parent: pid - 1, path: path(pid), is_full, ..report(samples) };
+            seat.leave(Some(report));
+            assert_eq!(is_there(pid), !matches!(pid, 13 | 21), "{pid}");
+        }
+        let outcome = progress.outcome();
+        let kept: Vec<u32> = outcome.sessions.iter().map(|session| session.pid).collect();
+        assert_eq!((kept, outcome.empty), (vec![10, 11, 12], 3));
+        assert!(!is_there(20) && is_there(10));
+    }
+
+    #[test]
+    fn what_cannot_be_judged_by_its_samples_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        std::fs::write(&path, "").unwrap();
+        let empty = || SessionReport { path: path.clone(), is_full: false, ..report(0) };
+        let plan = Plan::default();
+        assert!(!plan.keeps(&empty()));
+        assert!(!plan.keeps(&SessionReport { notices: vec![Notice::NoOCaml], ..empty() }));
+        let unheard = vec![Notice::UnheardMemory];
+        assert!(plan.keeps(&SessionReport { notices: unheard, ..empty() }));
+        let lost = vec![(lifetrace_transport::segment::LostReason::RingFull, 1)];
+        assert!(plan.keeps(&SessionReport { lost, ..empty() }));
+        assert!(plan.keeps(&SessionReport { end: SessionEnd::Damaged, ..empty() }));
+        assert!(plan.keeps(&SessionReport { path: "/dev/null".into(), ..empty() }));
+        let command = Pid::from_raw(7);
+        assert!(Plan { command, ..Plan::default() }.keeps(&SessionReport { pid: 7, ..empty() }));
+        assert!(Plan { keeps_empty: true, ..Plan::default() }.keeps(&empty()));
+    }
+
+    #[test]
+    fn who_is_not_traced_is_counted_once() {
+        let progress = Progress::default();
+        let note = |pid, program: &str| {
+            progress.note_untraced(Pid::from_raw(pid).unwrap(), program.into(), Untraced::Static);
+        };
+        for (pid, program) in [(1, "/a"), (2, "/a"), (1, "/a"), (1, "/b")] {
+            note(pid, program);
+        }
+        let untraced = progress.outcome().untraced;
+        let told: Vec<_> = untraced.iter().map(|it| (&*it.program, it.processes)).collect();
+        assert_eq!(told, [("/a", 2), ("/b", 1)]);
+    }
+
     #[test]
     fn silence_comes_when_the_last_one_leaves() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
         let (first, second) =
-            (progress.enter(pid, Called::default(), Path::new("t")), progress.enter(pid, Called::default(), Path::new("u")));
+            (progress.enter(pid, 1, Called::default(), Path::new("t")), progress.enter(pid, 1, Called::default(), Path::new("u")));
         let soon = || Some(Instant::now() + Duration::from_millis(1));
         first.leave(None);
         assert!(!progress.wait_for_silence(soon()));
@@ -332,7 +487,7 @@ mod tests {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
         let (first, second) =
-            (progress.enter(pid, Called::default(), Path::new("t")), progress.enter(pid, Called::default(), Path::new("u")));
+            (progress.enter(pid, 1, Called::default(), Path::new("t")), progress.enter(pid, 1, Called::default(), Path::new("u")));
         first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
         second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
         first.leave(None);
@@ -344,14 +499,14 @@ mod tests {
     fn who_executes_another_program_is_expected_until_that_says_hello() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let seat = progress.enter(pid, Called::default(), Path::new("t"));
+        let seat = progress.enter(pid, 1, Called::default(), Path::new("t"));
         seat.expect(pid);
         seat.leave(None);
         assert!(progress.expects_any());
-        let later = progress.enter(pid, Called::default(), Path::new("u"));
+        let later = progress.enter(pid, 1, Called::default(), Path::new("u"));
         assert!(!progress.expects_any());
         // One that has come is not expected, nor one that is gone.
-        let (earlier, last) = (later, progress.enter(pid, Called::default(), Path::new("v")));
+        let (earlier, last) = (later, progress.enter(pid, 1, Called::default(), Path::new("v")));
         earlier.expect(pid);
         last.expect(Pid::from_raw(i32::MAX).unwrap());
         assert!(!progress.expects_any());
@@ -360,7 +515,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let progress = Arc::new(Progress::default());
-        let _seat = progress.enter(rustix::process::getpid(), Called::default(), Path::new("t"));
+        let _seat = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
         progress.stop();
         assert!(progress.wait_for_silence(None));
         assert_eq!(progress.live_count(), 1);
@@ -369,7 +524,7 @@ mod tests {
     #[test]
     fn a_thread_that_panics_leaves_its_seat() {
         let progress = Arc::new(Progress::default());
-        let seat = progress.enter(rustix::process::getpid(), Called::default(), Path::new("t"));
+        let seat = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
         drop(seat);
         progress.wait_for_all();
         assert!(progress.outcome().sessions.is_empty());

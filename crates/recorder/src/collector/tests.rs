@@ -40,6 +40,7 @@ pub(super) fn defaults() -> CollectorOptions {
         max_size: None,
         counters: None,
         labels: Vec::new(),
+        keep_empty: true,
         introduction: crate::plan::Introduction::default(),
     }
 }

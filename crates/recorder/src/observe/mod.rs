@@ -1,4 +1,5 @@
-//! What the kernel knows of the traced processes: their memory, page faults and threads' names.
+//! What the kernel knows of the traced processes: their memory, page faults, threads' names, titles, and
+//! children that are not traced.
 //!
 //! ```text
 //! receiver ── a process, its threads ──> observer thread ── notes, with their times ──> receiver
@@ -10,6 +11,7 @@
 //! whenever it ends; one at which a look takes long, so rarely that looking takes less than a
 //! hundredth of the time. A process leaves the list when its session lets go of its [`Notes`].
 
+mod children;
 mod counters;
 mod names;
 
@@ -26,9 +28,12 @@ use rustix::process::Pid;
 use crate::clock::monotonic_now;
 use crate::image::Image;
 use crate::notes::{Note, Notes, UNSEEN};
+use crate::progress::Progress;
 use crate::threads;
+use crate::title::Title;
 pub(crate) use counters::kilobytes;
 
+use children::Children;
 use counters::ProcessFigures;
 use names::ThreadNames;
 
@@ -58,18 +63,21 @@ pub(crate) struct ObserverHandle {
 
 #[derive(Debug)]
 enum Errand {
-    Watch(Image, Notes),
+    Watch(Image, Title, Notes),
     ThreadStarted { pid: Pid, thread: ThreadId, os_id: u32 },
     ThreadEnded { pid: Pid, thread: ThreadId },
 }
 
 impl ObserverHandle {
-    /// Starts an observer that reads counters every `interval`, if any are wanted. It ends with its
-    /// last handle.
+    /// Starts an observer that reads counters every `interval`, if any are wanted, and tells `progress`, if
+    /// there is one, of children that are not traced. It ends with its last handle.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(crate) fn start(interval: Option<Duration>) -> io::Result<ObserverHandle> {
+    pub(crate) fn start(
+        interval: Option<Duration>,
+        progress: Option<Arc<Progress>>,
+    ) -> io::Result<ObserverHandle> {
         let (errands, inbox) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let observer = Observer {
@@ -77,6 +85,7 @@ impl ObserverHandle {
             interval: interval.unwrap_or(NAMES_ONLY),
             waiting: Arc::clone(&waiting),
             watched: Vec::new(),
+            progress,
         };
         threads::spawn("observer", move || observer.run(&inbox))?;
         Ok(ObserverHandle { errands, waiting, wants_counters: interval.is_some() })
@@ -88,8 +97,8 @@ impl ObserverHandle {
     }
 
     /// Begins to look at a process, as long as it runs this program.
-    pub(crate) fn watch(&self, image: Image, notes: Notes) {
-        self.send(Errand::Watch(image, notes));
+    pub(crate) fn watch(&self, image: Image, title: Title, notes: Notes) {
+        self.send(Errand::Watch(image, title, notes));
     }
 
     /// A thread was heard for the first time.
@@ -120,6 +129,7 @@ struct Observer {
     interval: Duration,
     waiting: Arc<AtomicUsize>,
     watched: Vec<Watched>,
+    progress: Option<Arc<Progress>>,
 }
 
 /// A process under observation.
@@ -128,6 +138,8 @@ struct Watched {
     notes: Notes,
     figures: Option<ProcessFigures>,
     names: ThreadNames,
+    title: Title,
+    children: Children,
     since: Instant,
     due: Instant,
     /// The time to the next look, in intervals.
@@ -156,7 +168,7 @@ impl Observer {
 
     fn take(&mut self, errand: Errand) {
         match errand {
-            Errand::Watch(image, notes) => {
+            Errand::Watch(image, title, notes) => {
                 let pid = image.pid();
                 let figures = self.wants_counters.then(|| ProcessFigures::open(pid)).flatten();
                 let names = ThreadNames::new(pid);
@@ -166,6 +178,8 @@ impl Observer {
                     notes,
                     figures,
                     names,
+                    title,
+                    children: Children::of(pid),
                     since,
                     due: since,
                     step: 1,
@@ -201,15 +215,19 @@ impl Observer {
         let interval = self.interval;
         let soon = Instant::now() + interval / 4;
         for watched in self.watched.iter_mut().filter(|watched| watched.due <= soon) {
-            watched.look(interval);
+            watched.look(interval, self.progress.as_deref());
         }
     }
 }
 
 impl Watched {
-    fn look(&mut self, interval: Duration) {
+    fn look(&mut self, interval: Duration, progress: Option<&Progress>) {
         let begun = Instant::now();
         let moved = self.look_at_figures();
+        self.look_at_title();
+        if let Some(progress) = progress {
+            self.children.look(progress);
+        }
         if moved {
             let name = self.names.look_again();
             self.note(name.map(Fact::ThreadName));
@@ -235,6 +253,14 @@ impl Watched {
         }
         self.note(Some(Fact::Counters(counters)));
         moved
+    }
+
+    fn look_at_title(&mut self) {
+        if let Some(title) = self.title.look_again()
+            && !self.image.is_gone()
+        {
+            self.notes.note_title(title);
+        }
     }
 
     fn note(&self, fact: Option<Fact>) {
