@@ -79,22 +79,21 @@ impl State {
     /// What is to be removed, if the trace is not to be kept.
     fn settle(&mut self, number: u64, report: SessionReport, plan: &Plan) -> Option<PathBuf> {
         if plan.keeps(&report) || self.has_started_any(number, report.pid) {
+            // It says so itself.
+            let known = successors(&report).map(|(pid, program, _)| (pid, program));
+            self.untraced_processes.extend(known);
             self.keep(number, report);
             return None;
         }
-        Some(self.drop_empty(report))
+        Some(self.drop_empty(&report))
     }
 
-    fn drop_empty(&mut self, report: SessionReport) -> PathBuf {
+    fn drop_empty(&mut self, report: &SessionReport) -> PathBuf {
         self.empty += 1;
-        for notice in report.notices {
-            if let Notice::Became { why, program } = notice
-                && let Some(pid) = i32::try_from(report.pid).ok().and_then(Pid::from_raw)
-            {
-                self.note_untraced(pid, program, why);
-            }
+        for (pid, program, why) in successors(report) {
+            self.note_untraced(pid, program, why);
         }
-        report.path
+        report.path.clone()
     }
 
     /// Whether a session that is not forgotten is of a process that this one has started.
@@ -113,7 +112,7 @@ impl State {
             let report = &self.reports[&number];
             if !plan.keeps(report) && !self.has_started_any(number, report.pid) {
                 let report = self.reports.remove(&number);
-                dropped.extend(report.map(|report| self.drop_empty(report)));
+                dropped.extend(report.map(|report| self.drop_empty(&report)));
             }
         }
         dropped
@@ -152,6 +151,15 @@ impl State {
             stays
         });
     }
+}
+
+/// What a process has become that is not traced.
+fn successors(report: &SessionReport) -> impl Iterator<Item = (Pid, Arc<str>, Untraced)> {
+    let pid = i32::try_from(report.pid).ok().and_then(Pid::from_raw);
+    report.notices.iter().filter_map(move |notice| match notice {
+        Notice::Became { why, program } => Some((pid?, Arc::clone(program), *why)),
+        _ => None,
+    })
 }
 
 impl Progress {

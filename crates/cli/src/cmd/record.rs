@@ -8,6 +8,7 @@ pub(super) mod quantity;
 mod sampling;
 mod signals;
 mod telling;
+mod untraced;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! Several traces as a page of text.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lifetrace_analysis::{Metric, Summary};
@@ -60,13 +61,8 @@ impl Sum<'_> {
         let family: Vec<_> =
             family.map(|relative| (&several.processes[relative.index], relative.depth)).collect();
         let rows: Vec<_> = family.iter().map(|(process, _)| several.row(process)).collect();
-        let digits = |process: &Process| process.member.pid.to_string().len();
-        let digits = family.iter().map(|(process, _)| digits(process)).max().unwrap_or(0).max(3);
-        let tails = family.iter().map(|(process, depth)| process.tail(*depth, digits));
-        let tails: Vec<_> =
-            [format!("{:>digits$}   process", "pid")].into_iter().chain(tails).collect();
-        let head = ["share", "allocated", "its peak", "live at end"];
-        page.grid_with_tails(&head, &[0], &rows, &tails);
+        let tails = several.tails(&family);
+        page.grid_with_tails(&["share", "allocated", "its peak", "live at end"], &[0], &rows, &tails);
     }
 }
 
@@ -127,13 +123,16 @@ impl Several {
 
     /// From the first start to the last end, if traces tell the time.
     fn times(&self) -> Option<String> {
-        let start = self.processes.iter().map(|process| process.member.start).min()?;
+        let start = self.start()?;
         let end = self.processes.iter().map(|process| process.end).max()?;
         let duration = Duration::from_micros(end.0.saturating_sub(start.0));
-        let is_told = start > Timestamp(0);
-        is_told.then(|| {
-            format!("from {}, for {}", calendar::readable(start), human::duration(duration))
-        })
+        Some(format!("from {}, for {}", calendar::readable(start), human::duration(duration)))
+    }
+
+    /// Of the first process, if all traces tell theirs.
+    fn start(&self) -> Option<Timestamp> {
+        let start = self.processes.iter().map(|process| process.member.start).min()?;
+        Some(start).filter(|&start| start > Timestamp(0))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -194,17 +193,53 @@ impl Several {
             bytes(Metric::Live, live),
         ]
     }
+
+    /// Number, and title or command, below those of its parents; of processes that run the same program
+    /// also how long after the first of all each was started. The first line is a heading.
+    fn tails(&self, family: &[(&Process, usize)]) -> Vec<String> {
+        let first = self.start().filter(|_| are_alike(family));
+        let pid = |process: &Process| process.member.pid.to_string();
+        let after = |process: &Process| first.map(|first| after(first, process.member.start));
+        let numbers = column("pid", family.iter().map(|(process, _)| pid(process)));
+        let starts = column("after", family.iter().filter_map(|(process, _)| after(process)));
+        let titles = family.iter().map(|(process, depth)| process.indented(*depth));
+        let titles = ["process".to_owned()].into_iter().chain(titles);
+        let line = |(at, title): (usize, String)| match first {
+            Some(_) => format!("{}   {}   {title}", numbers[at], starts[at]),
+            None => format!("{}   {title}", numbers[at]),
+        };
+        titles.enumerate().map(line).collect()
+    }
+}
+
+/// From the first start to another one.
+fn after(first: Timestamp, start: Timestamp) -> String {
+    human::duration(Duration::from_micros(start.0.saturating_sub(first.0)))
+}
+
+/// Whether two run the same program.
+fn are_alike(family: &[(&Process, usize)]) -> bool {
+    let programs: BTreeSet<_> = family.iter().map(|(process, _)| &process.program).collect();
+    programs.len() < family.len()
+}
+
+/// A heading and what is below it, flush right.
+fn column(heading: &str, cells: impl Iterator<Item = String>) -> Vec<String> {
+    let cells: Vec<_> = [heading.to_owned()].into_iter().chain(cells).collect();
+    let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    cells.iter().map(|cell| format!("{cell:>width$}")).collect()
 }
 
 impl Process {
-    /// Number and command, below those of its parents.
-    fn tail(&self, depth: usize, digits: usize) -> String {
+    /// Title or command, below those of its parents.
+    fn indented(&self, depth: usize) -> String {
         let indent = "  ".repeat(depth.min(DEEPEST));
-        format!("{:>digits$}   {indent}{}", self.member.pid, human::printable(self.brief()))
+        let what = self.title.as_deref().unwrap_or_else(|| self.brief());
+        format!("{indent}{}", human::printable(what))
     }
 
     fn program(&self) -> &str {
-        self.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?")
+        if self.program.is_empty() { "?" } else { &self.program }
     }
 
     /// The command without the folder of the program.
