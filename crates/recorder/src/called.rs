@@ -61,7 +61,12 @@ mod tests {
         check("/usr/bin/redis-check-rdb", &["redis-server", "x"], "redis-server", "redis-server");
         check("/usr/bin/dash", &["/bin/sh", "-c", "true"], "sh", "sh");
         check("/usr/bin/python3.11", &["venv/bin/python"], "python", "python");
-        check("/usr/bin/a", &["/bin/a-very-long-name-indeed"], "a-very-long-nam", "a-very-long-name-indeed");
+        check(
+            "/usr/bin/a",
+            &["/bin/a-very-long-name-indeed"],
+            "a-very-long-nam",
+            "a-very-long-name-indeed",
+        );
     }
 
     #[test]

@@ -111,9 +111,7 @@ pub use lifetrace_transport::segment::LostReason;
 pub use memtrace::{MemtraceControl, MemtraceRun};
 pub use notice::{Notice, Unread, Untraced};
 pub use ocaml::SourceChoice;
-pub use outcome::{
-    Figures, Others, Outcome, Refusal, SessionEnd, SessionReport, UntracedProgram,
-};
+pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport, UntracedProgram};
 pub use output::{Output, OutputError};
 pub use plan::Introduction;
 pub use process::own_name;

@@ -120,7 +120,13 @@ impl Notice {
         use Notice::*;
         matches!(
             self,
-            OwnAllocator | UnheardMemory | UnknownOCaml | HiddenOCaml | Bytecode | Memtrace | OwnMemprof
+            OwnAllocator
+                | UnheardMemory
+                | UnknownOCaml
+                | HiddenOCaml
+                | Bytecode
+                | Memtrace
+                | OwnMemprof
         )
     }
 

@@ -283,8 +283,8 @@ impl Progress {
         let mut state = self.state();
         state.drop_all_empty(&self.plan).iter().for_each(|path| remove(path));
         let untraced = std::mem::take(&mut state.untraced).into_iter();
-        let untraced = untraced
-            .map(|((program, why), processes)| UntracedProgram { program, why, processes });
+        let untraced =
+            untraced.map(|((program, why), processes)| UntracedProgram { program, why, processes });
         Outcome {
             untraced: untraced.collect(),
             empty: std::mem::take(&mut state.empty),
@@ -403,7 +403,9 @@ mod tests {
         const COUNT: u64 = 100_000;
         let progress = Arc::new(Progress::default());
         for samples in 1..=COUNT {
-            progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t")).leave(Some(report(samples)));
+            progress
+                .enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"))
+                .leave(Some(report(samples)));
         }
         let outcome = progress.outcome();
         let kept: Vec<u64> = outcome.sessions.iter().map(|session| session.samples).collect();
@@ -430,7 +432,8 @@ mod tests {
         let is_there = |pid| path(pid).exists();
         for (pid, seat) in seats {
             let (samples, is_full) = (u64::from(pid == 12), false);
-            let report = SessionReport { pid, parent: pid - 1, path: path(pid), is_full, ..report(samples) };
+            let report =
+                SessionReport { pid, parent: pid - 1, path: path(pid), is_full, ..report(samples) };
             seat.leave(Some(report));
             assert_eq!(is_there(pid), !matches!(pid, 13 | 21), "{pid}");
         }
@@ -478,8 +481,10 @@ mod tests {
     fn silence_comes_when_the_last_one_leaves() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let (first, second) =
-            (progress.enter(pid, 1, Called::default(), Path::new("t")), progress.enter(pid, 1, Called::default(), Path::new("u")));
+        let (first, second) = (
+            progress.enter(pid, 1, Called::default(), Path::new("t")),
+            progress.enter(pid, 1, Called::default(), Path::new("u")),
+        );
         let soon = || Some(Instant::now() + Duration::from_millis(1));
         first.leave(None);
         assert!(!progress.wait_for_silence(soon()));
@@ -494,8 +499,10 @@ mod tests {
     fn figures_are_of_all_sessions() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let (first, second) =
-            (progress.enter(pid, 1, Called::default(), Path::new("t")), progress.enter(pid, 1, Called::default(), Path::new("u")));
+        let (first, second) = (
+            progress.enter(pid, 1, Called::default(), Path::new("t")),
+            progress.enter(pid, 1, Called::default(), Path::new("u")),
+        );
         first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
         second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
         first.leave(None);

@@ -167,7 +167,11 @@ mod tests {
         let (sender, receiver) = queue_in(&ALONE);
         let mut sent = 0;
         while !sender.is_full() {
-            assert!(sender.send(Work::Events { batch: batch(), lost: Losses::default(), title: None }));
+            assert!(sender.send(Work::Events {
+                batch: batch(),
+                lost: Losses::default(),
+                title: None
+            }));
             sent += batch().size();
         }
         assert!(sent >= ROOM / 2 && sent < ROOM / 2 + batch().size());
@@ -195,7 +199,11 @@ mod tests {
         let (sender, receiver) = queue();
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
         drop(receiver);
-        assert!(!sender.send(Work::Events { batch: batch(), lost: Losses::default(), title: None }));
+        assert!(!sender.send(Work::Events {
+            batch: batch(),
+            lost: Losses::default(),
+            title: None
+        }));
         let (sender, receiver) = queue();
         drop(sender);
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Disconnected)));

@@ -174,7 +174,8 @@ impl<'a> Subject<'a> {
 
     /// The few lines that a report begins with, after the command.
     pub fn brief(&self) -> Vec<String> {
-        let title = self.title.map(|title| format!("which calls itself {}", human::printable(title)));
+        let title =
+            self.title.map(|title| format!("which calls itself {}", human::printable(title)));
         let lines = [title.unwrap_or_default(), self.run(), self.sampling(), self.samples()];
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }

@@ -62,7 +62,12 @@ impl Sum<'_> {
             family.map(|relative| (&several.processes[relative.index], relative.depth)).collect();
         let rows: Vec<_> = family.iter().map(|(process, _)| several.row(process)).collect();
         let tails = several.tails(&family);
-        page.grid_with_tails(&["share", "allocated", "its peak", "live at end"], &[0], &rows, &tails);
+        page.grid_with_tails(
+            &["share", "allocated", "its peak", "live at end"],
+            &[0],
+            &rows,
+            &tails,
+        );
     }
 }
 
