@@ -10,7 +10,7 @@ use crate::terminal::{FAINT, PLAIN, styled};
 const GUTTER: usize = 3;
 
 /// Texts at the ends of rows are worth no less, in columns.
-const TAIL: usize = 30;
+pub const TAIL: usize = 30;
 
 /// Below its row a text begins here, in columns.
 const BELOW: usize = 9;
@@ -84,17 +84,18 @@ impl Page {
     }
 
     /// The same with a text at the end of each row (the first is a heading). All of them go below
-    /// their rows where there is no room for [`TAIL`] columns of them.
+    /// their rows where there is no room for the `least` columns of them.
     pub fn grid_with_tails(
         &mut self,
         head: &[&str],
         right: &[usize],
         rows: &[Vec<String>],
         tails: &[String],
+        least: usize,
     ) {
         let lines = aligned(head, right, rows);
         let start = lines.first().map_or(0, |line| columns(line) + GUTTER);
-        let is_beside = start + TAIL <= self.width;
+        let is_beside = start + least <= self.width;
         for (number, (line, tail)) in lines.iter().zip(tails).enumerate() {
             let style = if number == 0 { FAINT } else { PLAIN };
             if is_beside {
@@ -174,7 +175,8 @@ mod tests {
     fn tails_go_where_there_is_room() {
         let rows = [["7".to_owned(), "8 KiB".to_owned()].to_vec()];
         let tails = ["what it is".to_owned(), "x".repeat(40)];
-        let grid = |page: &mut Page| page.grid_with_tails(&["n", "size"], &[0], &rows, &tails);
+        let grid =
+            |page: &mut Page| page.grid_with_tails(&["n", "size"], &[0], &rows, &tails, TAIL);
         let long = "x".repeat(28);
         check(42, grid, &["n   size    what it is", &format!("7   8 KiB   {long}xx")]);
         check(

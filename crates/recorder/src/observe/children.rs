@@ -52,6 +52,11 @@ impl Children {
         self.known = living.map(|child| (child, self.looks_at(child, progress))).collect();
     }
 
+    /// Whether some may turn out to be untraced yet.
+    pub(super) fn are_unsettled(&self) -> bool {
+        self.known.values().any(|looks| *looks != SETTLED)
+    }
+
     fn threads(&self) -> Vec<PathBuf> {
         let Ok(threads) = fs::read_dir(&self.threads) else { return Vec::new() };
         threads.flatten().take(MOST_THREADS).map(|thread| thread.path()).collect()

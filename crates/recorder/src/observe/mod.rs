@@ -47,6 +47,9 @@ const YOUNG: u32 = 2 * UNSEEN;
 /// A look may take this part of the time until the next.
 const BUDGET: u32 = 100;
 
+/// A process in which nothing seems to happen may have got another title or a child all the same.
+const ASIDE: Duration = Duration::from_secs(1);
+
 /// How often threads are looked at when nobody wants counters.
 const NAMES_ONLY: Duration = Duration::from_millis(500);
 
@@ -140,6 +143,8 @@ struct Watched {
     names: ThreadNames,
     title: Title,
     children: Children,
+    /// When to look at these though nothing seems to happen.
+    aside: Instant,
     since: Instant,
     due: Instant,
     /// The time to the next look, in intervals.
@@ -180,6 +185,7 @@ impl Observer {
                     names,
                     title,
                     children: Children::of(pid),
+                    aside: since,
                     since,
                     due: since,
                     step: 1,
@@ -224,9 +230,9 @@ impl Watched {
     fn look(&mut self, interval: Duration, progress: Option<&Progress>) {
         let begun = Instant::now();
         let moved = self.look_at_figures();
-        self.look_at_title();
-        if let Some(progress) = progress {
-            self.children.look(progress);
+        if moved || begun >= self.aside || self.children.are_unsettled() {
+            self.look_aside(progress);
+            self.aside = begun + ASIDE;
         }
         if moved {
             let name = self.names.look_again();
@@ -255,7 +261,11 @@ impl Watched {
         moved
     }
 
-    fn look_at_title(&mut self) {
+    /// At what is not in the figures.
+    fn look_aside(&mut self, progress: Option<&Progress>) {
+        if let Some(progress) = progress {
+            self.children.look(progress);
+        }
         if let Some(title) = self.title.look_again()
             && !self.image.is_gone()
         {

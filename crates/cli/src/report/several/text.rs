@@ -7,7 +7,7 @@ use lifetrace_analysis::{Metric, Summary};
 use lifetrace_trace::ids::Timestamp;
 
 use super::super::amounts::bytes_or_none;
-use super::super::page::Page;
+use super::super::page::{Page, TAIL};
 use super::super::views::measure;
 use super::{Process, Several, Sum};
 use crate::import::Lack;
@@ -17,6 +17,8 @@ use crate::{calendar, human};
 /// So many programs are named, and so many notes told; others are counted.
 const PROGRAMS: usize = 6;
 const NOTES: usize = 5;
+/// Columns for numbers, times and titles of processes that run the same program.
+const TITLED: usize = TAIL + 24;
 /// Ancestors that a process is shown to have.
 const DEEPEST: usize = 12;
 
@@ -62,12 +64,9 @@ impl Sum<'_> {
             family.map(|relative| (&several.processes[relative.index], relative.depth)).collect();
         let rows: Vec<_> = family.iter().map(|(process, _)| several.row(process)).collect();
         let tails = several.tails(&family);
-        page.grid_with_tails(
-            &["share", "allocated", "its peak", "live at end"],
-            &[0],
-            &rows,
-            &tails,
-        );
+        let least = if are_alike(&family) { TITLED } else { TAIL };
+        let head = ["share", "allocated", "its peak", "live at end"];
+        page.grid_with_tails(&head, &[0], &rows, &tails, least);
     }
 }
 
