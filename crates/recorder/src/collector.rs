@@ -116,6 +116,7 @@ impl CollectorOptions {
             max_size: self.max_size,
             format: self.format,
             keeps_empty: self.keep_empty,
+            follows: self.follow_children,
             command,
             labels: labels.collect(),
             introduction: self.introduction.clone(),

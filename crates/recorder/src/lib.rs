@@ -53,6 +53,7 @@ mod exports;
 mod fake;
 mod format;
 pub mod heap;
+mod highest;
 mod image;
 mod latecomers;
 mod launch;

@@ -22,6 +22,9 @@ pub struct Outcome {
     /// Programs that traced processes have started and that were not traced themselves, as far as they were
     /// seen.
     pub untraced: Vec<UntracedProgram>,
+    /// The most resident memory, in bytes, of what the command has started, if that was none of the traced
+    /// processes'.
+    pub resident_untraced: Option<u64>,
     /// Processes that asked to be traced and were not; at most a few thousand.
     pub refusals: Vec<Refusal>,
     /// Processes that asked to be traced and had ended when their turn came.

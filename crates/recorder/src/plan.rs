@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) format: Format,
     /// Whether traces are kept that tell nothing.
     pub(crate) keeps_empty: bool,
+    /// Whether all are to be traced that the command starts.
+    pub(crate) follows: bool,
     /// Whose trace is kept anyway.
     pub(crate) command: Option<Pid>,
     /// Said in each trace.

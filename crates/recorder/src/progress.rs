@@ -11,10 +11,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::Exit;
+use lifetrace_trace::ids::Bytes;
 use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::highest::Highest;
 use crate::notice::{Notice, Untraced};
 use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport, UntracedProgram};
 use crate::plan::Plan;
@@ -48,6 +50,7 @@ struct State {
     reports: BTreeMap<u64, SessionReport>,
     others: Others,
     empty: u64,
+    highest: Highest,
     untraced: BTreeMap<(Arc<str>, Untraced), u64>,
     /// Who they are; of more than a few thousand, one may be counted twice.
     untraced_processes: FxHashSet<(Pid, Arc<str>)>,
@@ -130,6 +133,14 @@ impl State {
         }
     }
 
+    /// See [`Outcome::resident_untraced`]. Nothing is known if processes were not to be traced, or asked in
+    /// vain.
+    fn resident_untraced(&self, follows: bool) -> Option<u64> {
+        let most = self.command_end.and_then(|(_, _, usage)| usage?.most_of_all);
+        let is_sure = follows && self.refusals.is_empty() && self.missed == 0;
+        most.filter(|most| is_sure && self.highest.is_surpassed_by(*most)).map(|most| most.0)
+    }
+
     /// Keeps a report; of too many, the half of which there is least to tell is only counted. The
     /// first is kept, as it may be the command's.
     fn keep(&mut self, number: u64, report: SessionReport) {
@@ -164,7 +175,8 @@ fn successors(report: &SessionReport) -> impl Iterator<Item = (Pid, Arc<str>, Un
 
 impl Progress {
     pub(crate) fn new(plan: Plan) -> Progress {
-        Progress { plan, ..Progress::default() }
+        let state = State { highest: Highest::own(), ..State::default() };
+        Progress { plan, state: Mutex::new(state), ..Progress::default() }
     }
 
     /// A session of `pid`, which `parent` has started, begins.
@@ -282,11 +294,13 @@ impl Progress {
     pub(crate) fn outcome(&self) -> Outcome {
         let mut state = self.state();
         state.drop_all_empty(&self.plan).iter().for_each(|path| remove(path));
+        let resident_untraced = state.resident_untraced(self.plan.follows);
         let untraced = std::mem::take(&mut state.untraced).into_iter();
         let untraced =
             untraced.map(|((program, why), processes)| UntracedProgram { program, why, processes });
         Outcome {
             untraced: untraced.collect(),
+            resident_untraced,
             empty: std::mem::take(&mut state.empty),
             sessions: std::mem::take(&mut state.reports).into_values().collect(),
             others: std::mem::take(&mut state.others),
@@ -343,8 +357,10 @@ impl Seat {
         }
     }
 
-    /// Ends the session with what is to be told about it, if anything is.
-    pub(crate) fn leave(self, report: Option<SessionReport>) {
+    /// Ends the session with what is to be told about it, if anything is, and the most resident memory that
+    /// its program has had, if that is known for certain.
+    pub(crate) fn leave(self, report: Option<SessionReport>, most_resident: Option<Bytes>) {
+        self.progress.state().highest.take(most_resident);
         let Some(report) = report else { return };
         let removed = self.progress.state().settle(self.number, report, self.plan());
         if let Some(path) = removed {
@@ -405,7 +421,7 @@ mod tests {
         for samples in 1..=COUNT {
             progress
                 .enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"))
-                .leave(Some(report(samples)));
+                .leave(Some(report(samples)), None);
         }
         let outcome = progress.outcome();
         let kept: Vec<u64> = outcome.sessions.iter().map(|session| session.samples).collect();
@@ -434,7 +450,7 @@ mod tests {
             let (samples, is_full) = (u64::from(pid == 12), false);
             let report =
                 SessionReport { pid, parent: pid - 1, path: path(pid), is_full, ..report(samples) };
-            seat.leave(Some(report));
+            seat.leave(Some(report), None);
             assert_eq!(is_there(pid), !matches!(pid, 13 | 21), "{pid}");
         }
         let outcome = progress.outcome();
@@ -486,10 +502,10 @@ mod tests {
             progress.enter(pid, 1, Called::default(), Path::new("u")),
         );
         let soon = || Some(Instant::now() + Duration::from_millis(1));
-        first.leave(None);
+        first.leave(None, None);
         assert!(!progress.wait_for_silence(soon()));
         assert!(!progress.wait_for_end_of(pid, Duration::ZERO));
-        let leaving = std::thread::spawn(move || second.leave(None));
+        let leaving = std::thread::spawn(move || second.leave(None, None));
         assert!(progress.wait_for_silence(None));
         leaving.join().unwrap();
         assert!(!progress.has_session(pid));
@@ -505,7 +521,7 @@ mod tests {
         );
         first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
         second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
-        first.leave(None);
+        first.leave(None, None);
         let expected = Figures { processes: 1, samples: 12, bytes: 110, resident: 8192, lost: 1 };
         assert_eq!(progress.figures(), expected);
     }
@@ -516,7 +532,7 @@ mod tests {
         let pid = rustix::process::getpid();
         let seat = progress.enter(pid, 1, Called::default(), Path::new("t"));
         seat.expect(pid);
-        seat.leave(None);
+        seat.leave(None, None);
         assert!(progress.expects_any());
         let later = progress.enter(pid, 1, Called::default(), Path::new("u"));
         assert!(!progress.expects_any());

@@ -130,11 +130,12 @@ impl Scribe {
             let usage = || of_command.and_then(|it| it.1);
             ending.memory = ending.memory.map(|memory| memory.or_usage(usage));
         }
+        let most_resident = ending.memory.and_then(|memory| memory.most_resident());
         scribe.finish(&ending, pid);
         if scribe.expects_successor {
             seat.expect(pid);
         }
-        seat.leave(scribe.into_report());
+        seat.leave(scribe.into_report(), most_resident);
     }
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {

@@ -49,7 +49,20 @@ fn confirmed(look: impl Fn() -> Option<Notice>) -> Option<Notice> {
     Some(found)
 }
 
+/// Looks again if that was at two programs, one after the other.
 fn look(pid: Pid) -> Option<Notice> {
+    let stack = || Stat::read(pid).and_then(|stat| stat.start_of_stack());
+    for _ in 0..MOST_STARTS {
+        let before = stack();
+        let found = look_once(pid);
+        if found.is_none() || stack() == before {
+            return found;
+        }
+    }
+    None
+}
+
+fn look_once(pid: Pid) -> Option<Notice> {
     let directory = format!("/proc/{}", pid.as_raw_nonzero());
     let directory = Path::new(&directory);
     let why = why(directory)?;

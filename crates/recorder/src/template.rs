@@ -90,7 +90,8 @@ fn longest_name(path: &Path) -> usize {
 
 /// As many whole characters as have room in so many bytes.
 fn beginning(text: &str, length: usize) -> &str {
-    &text[..text.floor_char_boundary(length)]
+    let end = (0..=length).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 fn unknown_placeholder(template: &OsStr, rest: &[u8]) -> OutputError {

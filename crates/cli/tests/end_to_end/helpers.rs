@@ -25,6 +25,7 @@ fn helpers_leave_no_empty_traces() {
     let said = outcome.stderr_text();
     assert!(said.contains("lifetrace: nothing was sampled in 28 processes more"), "{said}");
     assert!(said.ends_with(&format!("next: lifetrace report {}\n", names[0])), "{said}");
+    assert!(!said.contains("not traced"), "{said}");
 
     let all = target.record(&RARELY).traces();
     assert_eq!(all.len(), 29, "{all:?}");
@@ -82,4 +83,24 @@ fn programs_that_cannot_be_traced_are_named() {
         "{said}"
     );
     assert!(!said.contains("nothing was sampled; a smaller"), "{said}");
+}
+
+/// So short that it may not be seen; but what it had is told when it is waited for.
+#[test]
+fn memory_that_no_traced_process_has_had_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("go"), "").unwrap();
+    let fixed = fixture::c_static("becomes");
+    let check = |fixed: &Path, is_told: bool| {
+        let target = Target::new(&["sh", "-c", "\"$0\" wait go; :", fixed.to_str().unwrap()]);
+        let outcome = target.folder(folder.path()).record_as(&["-f", "-o", "x.lt"]);
+        let said = outcome.stderr_text();
+        assert_eq!(
+            said.contains("was resident in") || said.contains("not traced had"),
+            is_told,
+            "{said}"
+        );
+    };
+    check(&fixed, true);
+    check(&fixture::c("becomes"), false);
 }

@@ -7,8 +7,22 @@ use crate::human;
 /// Programs that are named; others are only counted.
 const SHOWN: usize = 5;
 
-/// One line, if any are known.
+/// One line, if any are known, or one must have been.
 pub(super) fn told(outcome: &Outcome) -> Option<String> {
+    let resident = outcome.resident_untraced.map(|bytes| human::bytes(bytes as f64));
+    match (named(outcome), resident) {
+        (Some(named), Some(resident)) => {
+            Some(format!("{named}; up to {resident} was resident in something that was not traced"))
+        }
+        (None, Some(resident)) => Some(format!(
+            "something that was started and not traced had up to {resident} resident; it was too short to \
+             be seen (statically linked programs and such)"
+        )),
+        (named, None) => named,
+    }
+}
+
+fn named(outcome: &Outcome) -> Option<String> {
     let mut programs = known(outcome);
     programs.sort_by_key(|it| std::cmp::Reverse(it.processes));
     let processes: u64 = programs.iter().map(|it| it.processes).sum();
@@ -77,6 +91,16 @@ mod tests {
         let one = told(&outcome(&[("/bin/a", Untraced::Static, 1)])).unwrap();
         assert!(one.starts_with("1 process was not traced, as far as was seen"), "{one}");
         assert!(one.ends_with(": /bin/a (statically linked)"), "{one}");
+        let much = |programs| {
+            told(&Outcome { resident_untraced: Some(50 << 20), ..outcome(programs) }).unwrap()
+        };
+        let known = much(&[("/bin/a", Untraced::Static, 1)]);
+        assert!(
+            known.ends_with("linked); up to 50 MiB was resident in something that was not traced")
+        );
+        assert!(
+            much(&[]).starts_with("something that was started and not traced had up to 50 MiB")
+        );
         let names: Vec<String> = (0..8).map(|number| format!("/bin/{number}")).collect();
         let many: Vec<_> =
             names.iter().map(|name| (name.as_str(), Untraced::Environment, 1)).collect();
