@@ -37,8 +37,8 @@ fn helpers_leave_no_empty_traces() {
 fn who_has_started_what_is_known_if_nothing_else_is() {
     let folder = tempfile::tempdir().unwrap();
     let big = r#"perl -e '$x = "x" x 300e6'"#;
-    let script = format!("(exit 0); bash -c '$0; :' true; bash -c 'eval \"$0\"; :' \"$BIG\"; :");
-    let target = Target::new(&["sh", "-c", &script]).environment(&[("BIG", big)]);
+    let script = "(exit 0); bash -c '$0; :' true; bash -c 'eval \"$0\"; :' \"$BIG\"; :";
+    let target = Target::new(&["sh", "-c", script]).environment(&[("BIG", big)]);
     let options = [&RARELY[..], &["-o", "x.lt"]].concat();
     let outcome = target.folder(folder.path()).record_as(&options);
     let said = outcome.stderr_text();
