@@ -83,6 +83,7 @@ mod rate;
 mod reach;
 mod receive;
 mod recording;
+mod remains;
 mod samplers;
 mod schedule;
 mod scribe;
@@ -101,6 +102,7 @@ mod threads;
 mod title;
 mod trace_file;
 mod unheard;
+mod untraced;
 #[allow(unsafe_code)]
 mod usage;
 mod wakeup;

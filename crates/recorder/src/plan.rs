@@ -39,9 +39,16 @@ pub(crate) struct Plan {
 impl Plan {
     /// Whether a trace is kept, whoever needs it.
     pub(crate) fn keeps(&self, report: &SessionReport) -> bool {
-        let command = self.command.map(|command| command.as_raw_nonzero().get() as u32);
         let is_file = || report.path.symlink_metadata().is_ok_and(|it| it.is_file());
-        self.keeps_empty || command == Some(report.pid) || !report.is_empty() || !is_file()
+        self.keeps_empty
+            || self.command_number() == Some(report.pid)
+            || !report.is_empty()
+            || !is_file()
+    }
+
+    /// The command's process id.
+    pub(crate) fn command_number(&self) -> Option<u32> {
+        self.command.map(|command| command.as_raw_nonzero().get() as u32)
     }
 
     /// Makes a trace begin when sampling does, so that whatever is divided by its duration is right,

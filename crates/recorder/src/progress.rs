@@ -1,8 +1,4 @@
 //! Which sessions live, how they go, and what the others came to: the one thing that all threads share.
-//!
-//! A trace that tells nothing is removed as soon as its session has ended, unless all are to be kept. That
-//! of a process which has started traced ones waits for theirs: it stays if one of them does, so that it is
-//! known who has started whom.
 
 use std::collections::BTreeMap;
 use std::fs::remove_file;
@@ -12,21 +8,17 @@ use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::Exit;
 use lifetrace_trace::ids::Bytes;
-use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::highest::Highest;
-use crate::notice::{Notice, Untraced};
-use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport, UntracedProgram};
+use crate::notice::Untraced;
+use crate::outcome::{Figures, Outcome, Refusal, SessionReport};
 use crate::plan::Plan;
 use crate::process::Called;
+use crate::remains::{MOST_REPORTS, Remains};
 use crate::stat::Stat;
 use crate::usage::Usage;
-
-/// A recording of a build or a server may have millions of processes: more reports than these are not
-/// kept whole, nor more refusals.
-const MOST_REPORTS: usize = 4096;
 
 /// A program that has been executed says hello within this time.
 const START: Duration = Duration::from_secs(5);
@@ -47,13 +39,8 @@ struct State {
     live: BTreeMap<u64, Live>,
     /// Of sessions that are over.
     past: Figures,
-    reports: BTreeMap<u64, SessionReport>,
-    others: Others,
-    empty: u64,
+    remains: Remains,
     highest: Highest,
-    untraced: BTreeMap<(Arc<str>, Untraced), u64>,
-    /// Who they are; of more than a few thousand, one may be counted twice.
-    untraced_processes: FxHashSet<(Pid, Arc<str>)>,
     refusals: Vec<Refusal>,
     missed: u64,
     stopping: bool,
@@ -79,60 +66,6 @@ pub(crate) struct Seat {
 }
 
 impl State {
-    /// What is to be removed, if the trace is not to be kept.
-    fn settle(&mut self, number: u64, report: SessionReport, plan: &Plan) -> Option<PathBuf> {
-        if plan.keeps(&report) || self.has_started_any(number, report.pid) {
-            // It says so itself.
-            let known = successors(&report).map(|(pid, program, _)| (pid, program));
-            self.untraced_processes.extend(known);
-            self.keep(number, report);
-            return None;
-        }
-        Some(self.drop_empty(&report))
-    }
-
-    fn drop_empty(&mut self, report: &SessionReport) -> PathBuf {
-        self.empty += 1;
-        for (pid, program, why) in successors(report) {
-            self.note_untraced(pid, program, why);
-        }
-        report.path.clone()
-    }
-
-    /// Whether a session that is not forgotten is of a process that this one has started.
-    fn has_started_any(&self, number: u64, pid: u32) -> bool {
-        let later = number + 1..;
-        let mut live = self.live.range(later.clone());
-        let mut past = self.reports.range(later);
-        live.any(|(_, live)| live.parent == pid) || past.any(|(_, report)| report.parent == pid)
-    }
-
-    /// Those that waited for what they have started; their files.
-    fn drop_all_empty(&mut self, plan: &Plan) -> Vec<PathBuf> {
-        let mut dropped = Vec::new();
-        let numbers: Vec<u64> = self.reports.keys().rev().copied().collect();
-        for number in numbers {
-            let report = &self.reports[&number];
-            if !plan.keeps(report) && !self.has_started_any(number, report.pid) {
-                let report = self.reports.remove(&number);
-                dropped.extend(report.map(|report| self.drop_empty(&report)));
-            }
-        }
-        dropped
-    }
-
-    fn note_untraced(&mut self, pid: Pid, program: Arc<str>, why: Untraced) {
-        if self.untraced_processes.contains(&(pid, Arc::clone(&program))) {
-            return;
-        }
-        if self.untraced_processes.len() < MOST_REPORTS {
-            self.untraced_processes.insert((pid, Arc::clone(&program)));
-        }
-        if self.untraced.len() < MOST_REPORTS {
-            *self.untraced.entry((program, why)).or_default() += 1;
-        }
-    }
-
     /// See [`Outcome::resident_untraced`]. Nothing is known if processes were not to be traced, or asked in
     /// vain.
     fn resident_untraced(&self, follows: bool) -> Option<u64> {
@@ -141,36 +74,10 @@ impl State {
         most.filter(|most| is_sure && self.highest.is_surpassed_by(*most)).map(|most| most.0)
     }
 
-    /// Keeps a report; of too many, the half of which there is least to tell is only counted. The
-    /// first is kept, as it may be the command's.
-    fn keep(&mut self, number: u64, report: SessionReport) {
-        self.reports.insert(number, report);
-        if self.reports.len() <= MOST_REPORTS {
-            return;
-        }
-        let rank = |report: &SessionReport| (report.is_remarkable(), report.samples);
-        let mut ranks: Vec<(bool, u64)> = self.reports.values().map(rank).collect();
-        let middle = ranks.len() / 2;
-        let (_, &mut median, _) = ranks.select_nth_unstable(middle);
-        let command = self.reports.values().next().map(|report| report.pid);
-        let others = &mut self.others;
-        self.reports.retain(|_, report| {
-            let stays = rank(report) > median || Some(report.pid) == command;
-            if !stays {
-                others.count(report);
-            }
-            stays
-        });
+    /// Whether a live session is of a process that this one has started.
+    fn has_living_child(&self, number: u64, pid: u32) -> bool {
+        self.live.range(number + 1..).any(|(_, live)| live.parent == pid)
     }
-}
-
-/// What a process has become that is not traced.
-fn successors(report: &SessionReport) -> impl Iterator<Item = (Pid, Arc<str>, Untraced)> {
-    let pid = i32::try_from(report.pid).ok().and_then(Pid::from_raw);
-    report.notices.iter().filter_map(move |notice| match notice {
-        Notice::Became { why, program } => Some((pid?, Arc::clone(program), *why)),
-        _ => None,
-    })
 }
 
 impl Progress {
@@ -205,7 +112,7 @@ impl Progress {
 
     /// A process that a traced one has started runs this program, of which there is no trace.
     pub(crate) fn note_untraced(&self, pid: Pid, program: Arc<str>, why: Untraced) {
-        self.state().note_untraced(pid, program, why);
+        self.state().remains.untraced.note(pid, program, why);
     }
 
     /// Counts a process that has ended before anything of it could be traced.
@@ -293,17 +200,15 @@ impl Progress {
 
     pub(crate) fn outcome(&self) -> Outcome {
         let mut state = self.state();
-        state.drop_all_empty(&self.plan).iter().for_each(|path| remove(path));
+        state.remains.drop_all_empty(&self.plan).iter().for_each(|path| remove(path));
         let resident_untraced = state.resident_untraced(self.plan.follows);
-        let untraced = std::mem::take(&mut state.untraced).into_iter();
-        let untraced =
-            untraced.map(|((program, why), processes)| UntracedProgram { program, why, processes });
+        let Remains { reports, others, empty, untraced } = std::mem::take(&mut state.remains);
         Outcome {
-            untraced: untraced.collect(),
+            sessions: reports.into_values().collect(),
+            others,
+            empty,
+            untraced: untraced.programs(),
             resident_untraced,
-            empty: std::mem::take(&mut state.empty),
-            sessions: std::mem::take(&mut state.reports).into_values().collect(),
-            others: std::mem::take(&mut state.others),
             refusals: std::mem::take(&mut state.refusals),
             missed: std::mem::take(&mut state.missed),
         }
@@ -360,9 +265,12 @@ impl Seat {
     /// Ends the session with what is to be told about it, if anything is, and the most resident memory that
     /// its program has had, if that is known for certain.
     pub(crate) fn leave(self, report: Option<SessionReport>, most_resident: Option<Bytes>) {
-        self.progress.state().highest.take(most_resident);
+        let mut state = self.progress.state();
+        state.highest.take(most_resident);
         let Some(report) = report else { return };
-        let removed = self.progress.state().settle(self.number, report, self.plan());
+        let has_living_child = state.has_living_child(self.number, report.pid);
+        let removed = state.remains.settle(self.number, report, has_living_child, self.plan());
+        drop(state);
         if let Some(path) = removed {
             remove(&path);
         }
@@ -388,31 +296,8 @@ impl Drop for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::SessionEnd;
-    use lifetrace_trace::ids::Timestamp;
-
-    fn report(samples: u64) -> SessionReport {
-        SessionReport {
-            path: "t".into(),
-            pid: samples as u32,
-            parent: 1,
-            program: "t".into(),
-            executable: "t".into(),
-            command_line: String::new(),
-            title: "".into(),
-            start: Timestamp(samples),
-            samples,
-            allocated: samples,
-            events: samples,
-            bytes: 1,
-            peak_resident: None,
-            is_full: samples == 17,
-            lost: Vec::new(),
-            notices: Vec::new(),
-            end: SessionEnd::Died,
-            error: None,
-        }
-    }
+    use crate::outcome::Others;
+    use crate::remains::tests::report;
 
     #[test]
     fn of_a_horde_the_most_remarkable_are_kept() {
@@ -457,40 +342,6 @@ mod tests {
         let kept: Vec<u32> = outcome.sessions.iter().map(|session| session.pid).collect();
         assert_eq!((kept, outcome.empty), (vec![10, 11, 12], 3));
         assert!(!is_there(20) && is_there(10));
-    }
-
-    #[test]
-    fn what_cannot_be_judged_by_its_samples_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t");
-        std::fs::write(&path, "").unwrap();
-        let empty = || SessionReport { path: path.clone(), is_full: false, ..report(0) };
-        let plan = Plan::default();
-        assert!(!plan.keeps(&empty()));
-        assert!(!plan.keeps(&SessionReport { notices: vec![Notice::NoOCaml], ..empty() }));
-        let unheard = vec![Notice::UnheardMemory];
-        assert!(plan.keeps(&SessionReport { notices: unheard, ..empty() }));
-        let lost = vec![(lifetrace_transport::segment::LostReason::RingFull, 1)];
-        assert!(plan.keeps(&SessionReport { lost, ..empty() }));
-        assert!(plan.keeps(&SessionReport { end: SessionEnd::Damaged, ..empty() }));
-        assert!(plan.keeps(&SessionReport { path: "/dev/null".into(), ..empty() }));
-        let command = Pid::from_raw(7);
-        assert!(Plan { command, ..Plan::default() }.keeps(&SessionReport { pid: 7, ..empty() }));
-        assert!(Plan { keeps_empty: true, ..Plan::default() }.keeps(&empty()));
-    }
-
-    #[test]
-    fn who_is_not_traced_is_counted_once() {
-        let progress = Progress::default();
-        let note = |pid, program: &str| {
-            progress.note_untraced(Pid::from_raw(pid).unwrap(), program.into(), Untraced::Static);
-        };
-        for (pid, program) in [(1, "/a"), (2, "/a"), (1, "/a"), (1, "/b")] {
-            note(pid, program);
-        }
-        let untraced = progress.outcome().untraced;
-        let told: Vec<_> = untraced.iter().map(|it| (&*it.program, it.processes)).collect();
-        assert_eq!(told, [("/a", 2), ("/b", 1)]);
     }
 
     #[test]
