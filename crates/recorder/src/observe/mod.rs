@@ -47,6 +47,9 @@ const YOUNG: u32 = 2 * UNSEEN;
 /// A look may take this part of the time until the next.
 const BUDGET: u32 = 100;
 
+/// So soon a process is looked at again when it has begun: most have got their title by then.
+const FIRST: Duration = Duration::from_millis(20);
+
 /// A process in which nothing seems to happen may have got another title or a child all the same.
 const ASIDE: Duration = Duration::from_secs(1);
 
@@ -143,6 +146,8 @@ struct Watched {
     names: ThreadNames,
     title: Title,
     children: Children,
+    /// Whether it has not been looked at yet.
+    is_new: bool,
     /// When to look at these though nothing seems to happen.
     aside: Instant,
     since: Instant,
@@ -185,6 +190,7 @@ impl Observer {
                     names,
                     title,
                     children: Children::of(pid),
+                    is_new: true,
                     aside: since,
                     since,
                     due: since,
@@ -240,7 +246,11 @@ impl Watched {
         }
         self.step = if moved { 1 } else { (self.step * 2).min(SLEEPIEST) };
         let cost = begun.elapsed();
-        self.due = begun + rest(interval, self.step, begun - self.since).max(cost * BUDGET);
+        let rest = match std::mem::take(&mut self.is_new) {
+            true => interval.min(FIRST),
+            false => rest(interval, self.step, begun - self.since),
+        };
+        self.due = begun + rest.max(cost * BUDGET);
     }
 
     /// Whether anything has changed since the last time, as far as can be told.
