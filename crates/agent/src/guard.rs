@@ -234,9 +234,12 @@ pub fn enter_epoch(epoch: usize, words: u64) -> bool {
     tls::take((words * WORD) as usize)
 }
 
-/// Counts the release of a sample that could not be sent.
+/// Counts the release of a sample that could not be sent because this thread is inside the agent already. Any
+/// other reason has been counted where it was found; and what is released once the session has ended, while the
+/// recorder is yet to write it down, is no loss.
 pub fn count_lost_release(sample: u64) {
-    if let Some(session) = phase::recording()
+    if is_busy()
+        && let Some(session) = phase::recording()
         && phase::of_this_session(sample)
     {
         session.header.count_lost(LostReason::Reentrant);

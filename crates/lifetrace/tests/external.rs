@@ -72,6 +72,27 @@ fn at_interval_1_the_trace_has_them_all() {
 }
 
 #[test]
+fn what_is_given_back_once_the_session_ends_is_no_loss() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("end.lt");
+    for _ in 0..5 {
+        let session = Recording::new(&path).interval(1).overwrite(true).start().unwrap();
+        let mut tokens = textures(100_000, 100);
+        let (begun, wait) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || {
+            tokens.truncate(99_000);
+            begun.send(()).unwrap();
+            drop(tokens);
+        });
+        wait.recv().unwrap();
+        let summary = session.stop().unwrap();
+        assert_eq!(summary.lost, []);
+        other.join().unwrap();
+    }
+}
+
+#[test]
 fn estimates_are_true() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();

@@ -112,7 +112,9 @@ fn a_rate_that_changes_keeps_estimates_true() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("changing.lt");
-    let session = Recording::new(&path).interval(1 << 16).seed(11).start().unwrap();
+    // What begins so waits for a recorder that other programs keep from its work.
+    let session = Recording::new(&path).interval(1).seed(11).start().unwrap();
+    session.set_interval(1 << 16).unwrap();
     let mut bytes = 0;
     let (others, wait) = channel::<()>();
     let other = std::thread::spawn(move || {
