@@ -53,8 +53,10 @@ struct Process {
     member: Member,
     /// The command line, or the program.
     command: String,
-    /// Where the program is.
-    executable: String,
+    /// What the program was run as.
+    program: String,
+    /// What the process has called itself last.
+    title: Option<String>,
     end: Timestamp,
     /// As in `--json`.
     subject: Value,
@@ -123,13 +125,14 @@ impl Process {
     fn new(study: &Study, metric: Metric) -> anyhow::Result<Self> {
         let reading = &study.reading;
         let subject = Subject::new(reading.known());
-        let (info, summary) = (reading.trace.info(), reading.profile.summary());
+        let summary = reading.profile.summary();
         let mut value = Estimate::default();
         reading.profile.balances().for_each(|(_, balance)| value += metric.of(&balance));
         Ok(Self {
             member: member(reading),
             command: subject.command().to_owned(),
-            executable: info.executable_name.clone(),
+            program: subject.program().to_owned(),
+            title: subject.title().map(str::to_owned),
             end: reading.profile.replay().end(),
             origin: reading.origin(),
             notes: notes(&subject, &reading.damages),

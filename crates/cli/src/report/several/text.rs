@@ -1,5 +1,6 @@
 //! Several traces as a page of text.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lifetrace_analysis::gate::Measure;
@@ -20,7 +21,6 @@ use crate::{calendar, human};
 /// So many programs are named, and so many notes told; others are counted.
 const PROGRAMS: usize = 6;
 const NOTES: usize = 5;
-/// Ancestors that a process is shown to have.
 const DEEPEST: usize = 12;
 
 impl Sum<'_> {
@@ -70,19 +70,24 @@ impl Sum<'_> {
         page.prose("", STRONG, &heading);
         page.line("");
         let family = several.family.iter().filter(|relative| shown[relative.index]);
-        let family = family.map(|relative| (&several.processes[relative.index], relative.depth));
+        let family: Vec<_> =
+            family.map(|relative| (&several.processes[relative.index], relative.depth)).collect();
+        // Of processes that run the same program also how long after the first of all each was started.
+        let first = several.start().filter(|_| are_alike(&family));
         let metric = self.options.metric;
         let goes = |of: Metric, goes: u8| if of == metric { 0 } else { goes };
-        let mut table = Table::new([
+        let mut columns = vec![
             Column::share("share"),
             Column::left("allocated").goes(goes(Metric::Allocated, 1)),
             Column::left("its peak").goes(goes(Metric::Peak, 3)),
             Column::left("live at end").goes(goes(Metric::Live, 2)),
             Column::right("pid"),
-        ])
-        .with_tails("process");
+        ];
+        columns.extend(first.map(|_| Column::right("after")));
+        let mut table = Table::new(columns).with_tails("process");
         for (process, depth) in family {
-            table.row(several.row(process), process.tail(depth));
+            let after = first.map(|first| Cell::from(after(first, process.member.start)));
+            table.row(several.row(process).into_iter().chain(after), process.tail(depth));
         }
         page.table(&table);
     }
@@ -159,13 +164,16 @@ impl Several {
 
     /// From the first start to the last end, if traces tell the time.
     fn times(&self) -> Option<String> {
-        let start = self.processes.iter().map(|process| process.member.start).min()?;
+        let start = self.start()?;
         let end = self.processes.iter().map(|process| process.end).max()?;
         let duration = Duration::from_micros(end.0.saturating_sub(start.0));
-        let is_told = start > Timestamp(0);
-        is_told.then(|| {
-            format!("from {}, for {}", calendar::readable(start), human::duration(duration))
-        })
+        Some(format!("from {}, for {}", calendar::readable(start), human::duration(duration)))
+    }
+
+    /// Of the first process, if all traces tell theirs.
+    fn start(&self) -> Option<Timestamp> {
+        let start = self.processes.iter().map(|process| process.member.start).min()?;
+        Some(start).filter(|&start| start > Timestamp(0))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -230,14 +238,26 @@ impl Several {
     }
 }
 
+/// From the first start to another one.
+fn after(first: Timestamp, start: Timestamp) -> String {
+    human::duration(Duration::from_micros(start.0.saturating_sub(first.0)))
+}
+
+/// Whether two run the same program.
+fn are_alike(family: &[(&Process, usize)]) -> bool {
+    let programs: BTreeSet<_> = family.iter().map(|(process, _)| &process.program).collect();
+    programs.len() < family.len()
+}
+
 impl Process {
-    /// Its command, to the right of its parents'.
+    /// Its title or command, to the right of its parents'.
     fn tail(&self, depth: usize) -> Tail {
-        Tail::Text { indent: 2 * depth.min(DEEPEST), text: self.brief().to_owned() }
+        let text = self.title.as_deref().unwrap_or_else(|| self.brief());
+        Tail::Text { indent: 2 * depth.min(DEEPEST), text: text.to_owned() }
     }
 
     fn program(&self) -> &str {
-        self.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?")
+        if self.program.is_empty() { "?" } else { &self.program }
     }
 
     /// The command without the folder of the program.

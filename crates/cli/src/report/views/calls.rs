@@ -15,11 +15,8 @@ use crate::report::amounts::{Number, measured};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{exact_source, function};
-use crate::report::shorten::{shorten_function, shorten_path};
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::terminal::STRONG;
-
-const NAME_COLUMNS: usize = 40;
-const PLACE_COLUMNS: usize = 40;
 
 /// The calls of a function, and those in it.
 pub struct Calls<'a> {
@@ -58,25 +55,30 @@ impl<'a> Calls<'a> {
         page.line("");
         page.prose("", STRONG, &format!("{} of {} places {what}", shown.len(), calls.len()));
         page.line("");
-        let rows: Vec<_> = shown.iter().map(|call| self.row(call)).collect();
-        page.grid(&["came through", "", "allocated there", "in", "at"], &[0, 2], &rows);
+        let mut table = Table::new([
+            Column::share("came through"),
+            Column::left("came through").continues(),
+            Column::share("allocated there"),
+        ]);
+        table = table.with_tails("in");
+        for call in shown {
+            let name = match call.place {
+                Place::NoBacktrace => "(the outermost function)".to_owned(),
+                place => function(&place),
+            };
+            let source = exact_source(&call.place).unwrap_or_default();
+            table.row(self.row(call), Tail::Place { name, source });
+        }
+        page.table(&table);
     }
 
-    fn row(&self, call: &Call<'_>) -> Vec<String> {
+    fn row(&self, call: &Call<'_>) -> [Cell; 3] {
         let own = match call.own.value {
             0.0 => String::new(),
             _ => human::percent(self.share(call.own)),
         };
-        let at = match call.place {
-            Place::NoBacktrace => "(the outermost function)".to_owned(),
-            place => shorten_path(&exact_source(&place).unwrap_or_default(), PLACE_COLUMNS),
-        };
-        let within = match call.place {
-            Place::NoBacktrace => String::new(),
-            place => shorten_function(&function(&place), NAME_COLUMNS),
-        };
         let share = human::percent(self.share(call.total));
-        vec![share, measured(self.metric, &call.total), own, within, at]
+        [share, measured(self.metric, &call.total), own].map(Cell::from)
     }
 }
 

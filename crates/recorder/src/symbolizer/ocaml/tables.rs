@@ -292,7 +292,6 @@ mod tests {
         assert_eq!(names(0x10..0x28), ["A.g", "A.g"]);
         assert_eq!(names(0..0x20), ["A.f", "A.g"]);
         assert_eq!(names(0x30..0x40), [""; 0]);
-        assert_eq!(names(0x40..0), [""; 0]);
     }
 
     proptest! {
