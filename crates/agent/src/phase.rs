@@ -168,6 +168,7 @@ fn leave_parent() {
     session::abandon();
     sender::reset_after_fork();
     thread::reset_after_fork();
+    sys::reset_after_fork();
     LIFE.fork_mark.store(core::ptr::null_mut(), Ordering::Relaxed);
     tls::set_state(0);
     tls::set_countdown(0);

@@ -2,7 +2,7 @@
 //!
 //! A tree is grown from what is large to what is small, until there are enough rows. Downwards, from
 //! the outermost functions to the callsites, it is the tree of backtraces itself; upwards, from the
-//! callsites to their callers, backtraces are grouped by their next line, as far as anybody sees: so it
+//! callsites (or from other places in backtraces) to their callers, backtraces are grouped by their next line, as far as anybody sees: so it
 //! costs O(backtraces x rows), however deep they are.
 
 use std::cmp::Reverse;
@@ -13,7 +13,6 @@ use rustc_hash::FxHashMap;
 use crate::call_tree::NodeId;
 use crate::estimate::Estimate;
 use crate::shape::{LineId, Shaped};
-use crate::sites::Sites;
 
 /// What is shown of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,15 +73,14 @@ pub fn down(
     grow(NodeId::ROOT, expand, |node| totals[node.index()], limits.rows)
 }
 
-/// The tree from the callsites up to their callers, likewise.
+/// The tree from where each value begins, a callsite for one, up to its callers, likewise.
 pub fn up(
-    sites: &Sites<'_>,
+    shaped: &Shaped<'_>,
     values: impl IntoIterator<Item = (NodeId, Estimate)>,
     limits: &Limits,
 ) -> Vec<Row> {
-    let tree = sites.shaped().tree();
-    let begin = |(node, value): (NodeId, Estimate)| (sites.begin(node), value);
-    let all: Vec<_> = values.into_iter().filter(|it| it.1.value > 0.0).map(begin).collect();
+    let tree = shaped.tree();
+    let all: Vec<_> = values.into_iter().filter(|it| it.1.value > 0.0).collect();
     let least = limits.min_share * sum(&all).value;
     let expand = |paths: &Vec<(NodeId, Estimate)>| {
         let mut groups: FxHashMap<LineId, Vec<(NodeId, Estimate)>> = FxHashMap::default();

@@ -64,6 +64,13 @@ impl History {
         Some(*block)
     }
 
+    /// A block's life begins with its promotion; nothing if it does not live.
+    pub fn begin_at_promotion(&mut self, id: AllocationId) -> Option<Block> {
+        let block = self.live.get_mut(&id)?;
+        block.born = block.promoted.unwrap_or(block.born);
+        Some(*block)
+    }
+
     /// A block dies; nothing if it does not live.
     pub fn collect(&mut self, id: AllocationId) -> Option<Block> {
         self.live.remove(&id)

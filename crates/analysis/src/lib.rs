@@ -30,6 +30,7 @@
 pub mod account;
 pub mod branches;
 pub mod call_tree;
+pub mod calls;
 pub mod callsites;
 pub mod civil;
 pub mod cycles;

@@ -36,6 +36,16 @@ impl<'a> Place<'a> {
             Self::Unknown(_) | Self::NoBacktrace => None,
         }
     }
+
+    /// The first and the last column, as the compiler counts them; if it has told any.
+    pub fn columns(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Known(Location { start_char, end_char, .. }) if *end_char > 0 => {
+                Some((*start_char, *end_char))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// One line of a backtrace: a physical frame, or a function that was inlined into one.

@@ -63,6 +63,12 @@ impl Profile {
         Ok(Self { replay: Replay::new(info)?, ledger: Ledger::default() })
     }
 
+    /// Of old heaps alone, if it `is` so; see [`Replay::in_old_heap`].
+    #[must_use]
+    pub fn in_old_heap(self, is: bool) -> Self {
+        Self { replay: self.replay.in_old_heap(is), ..self }
+    }
+
     /// Takes what comes next in the trace; a birth's `backtrace` has its outermost frame first.
     pub fn take(&mut self, told: &Told, backtrace: &[LocationCode]) {
         self.replay.take(told, backtrace, &mut self.ledger);

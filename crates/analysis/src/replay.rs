@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use lifetrace_trace::event::TraceInfo;
+use lifetrace_trace::event::{Source, TraceInfo};
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::told::{Birth, Told, What};
@@ -80,6 +80,7 @@ pub struct Replay {
     births: u64,
     /// Then there are events of which nobody can tell whether they are odd.
     has_refused: bool,
+    is_in_old_heap: bool,
     start: Timestamp,
     end: Timestamp,
 }
@@ -97,9 +98,17 @@ impl Replay {
             counts: Counts::default(),
             births: 0,
             has_refused: false,
+            is_in_old_heap: false,
             start: info.start_time,
             end: info.start_time,
         })
+    }
+
+    /// Looks at old heaps alone if it `is` so: blocks are born when they are promoted, or where they are born in an
+    /// old heap, and what never comes to be in one is not told.
+    #[must_use]
+    pub fn in_old_heap(self, is: bool) -> Self {
+        Self { is_in_old_heap: is, ..self }
     }
 
     /// Takes what comes next in the trace; a birth's `backtrace` has its outermost frame first.
@@ -135,7 +144,9 @@ impl Replay {
         observer.ended(self.end);
         let mut live: Vec<_> = self.history.live().map(|(_, block)| block).collect();
         live.sort_unstable_by_key(|block| block.index);
-        live.into_iter().for_each(|block| observer.survived(block, self.end));
+        live.into_iter()
+            .filter(|block| self.tells(block))
+            .for_each(|block| observer.survived(block, self.end));
     }
 
     /// How the trace is sampled now.
@@ -208,9 +219,13 @@ impl Replay {
         self.counts.hits = self.counts.hits.saturating_add(birth.samples);
         if let Some(lost) = self.history.allocate(birth.id, block) {
             self.counts.unmatched += 1;
-            observer.died(&lost, Death { time: told.time, thread: told.thread });
+            if self.tells(&lost) {
+                observer.died(&lost, Death { time: told.time, thread: told.thread });
+            }
         }
-        observer.born(&block);
+        if self.tells(&block) {
+            observer.born(&block);
+        }
     }
 
     fn promotion(
@@ -221,11 +236,29 @@ impl Replay {
     ) {
         match self.history.promote(id, time) {
             Some(block) => {
-                self.counts.promotions += 1;
-                observer.promoted(&block);
+                self.promoted(id, &block, observer);
             }
             None => self.counts.unmatched += u64::from(!self.has_refused),
         }
+    }
+
+    fn promoted(
+        &mut self,
+        id: AllocationId,
+        block: &Block,
+        observer: &mut (impl Observer + ?Sized),
+    ) {
+        if !self.is_in_old_heap || block.source == Source::Major {
+            self.counts.promotions += 1;
+            observer.promoted(block);
+        } else if let Some(block) = self.history.begin_at_promotion(id) {
+            observer.born(&block);
+        }
+    }
+
+    /// Whether observers hear of it, as far as is known.
+    fn tells(&self, block: &Block) -> bool {
+        !self.is_in_old_heap || block.source == Source::Major || block.promoted.is_some()
     }
 
     fn collection(
@@ -237,7 +270,9 @@ impl Replay {
         match self.history.collect(id) {
             Some(block) => {
                 self.counts.collections += 1;
-                observer.died(&block, Death { time: told.time, thread: told.thread });
+                if self.tells(&block) {
+                    observer.died(&block, Death { time: told.time, thread: told.thread });
+                }
             }
             None => self.counts.unmatched += u64::from(!self.has_refused),
         }

@@ -129,6 +129,7 @@ pub struct Admission {
     lives: Lives,
     frames: FrameFilter,
     machinery: Machinery,
+    is_in_old_heap: bool,
     /// Of the backtraces so far.
     states: Vec<FrameState>,
 }
@@ -169,7 +170,13 @@ impl Admission {
 
     fn new(lives: Lives, filter: &Filter) -> Self {
         let (frames, machinery) = (filter.frames(), filter.machinery().clone());
-        Self { lives, frames, machinery, states: vec![FrameState::default()] }
+        let is_in_old_heap = filter.is_in_old_heap();
+        Self { lives, frames, machinery, is_in_old_heap, states: vec![FrameState::default()] }
+    }
+
+    /// Whether blocks are looked at from then on when they are in an old heap.
+    pub fn is_in_old_heap(&self) -> bool {
+        self.is_in_old_heap
     }
 
     /// Whether a block is looked at that was just born.

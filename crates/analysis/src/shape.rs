@@ -92,6 +92,20 @@ impl<'a> Shaped<'a> {
         sums
     }
 
+    /// Of each shaped backtrace, by its node's number, where it has come through a path for the first time: the
+    /// node of the path's last frame. Nothing for those that do not.
+    pub fn ends_of(&self, path: &Focus) -> Vec<Option<NodeId>> {
+        let mut progress = vec![(Progress::default(), None)];
+        for (node, parent, _) in self.tree.nodes() {
+            let (mut now, mut end) = progress[parent.index()];
+            if now.enter(&self.tree, node, &self.lines, path).is_some() && now.is_through(path) {
+                end = Some(node);
+            }
+            progress.push((now, end));
+        }
+        progress.into_iter().map(|(_, end)| end).collect()
+    }
+
     /// The tree of lines.
     pub fn tree(&self) -> &Tree<LineId> {
         &self.tree
@@ -133,7 +147,8 @@ impl<N: Names> Shaper<'_, '_, N> {
     fn visible_lines(&mut self, code: LocationCode) -> Vec<LineId> {
         let all = names::lines(self.names, &self.view.machinery, code);
         let visible = all.filter(|line| !self.view.hide.iter().any(|it| it.matches(line)));
-        let mut lines: Vec<_> = visible.map(|line| self.lines.id(line)).collect();
+        let by_column = self.view.by_column;
+        let mut lines: Vec<_> = visible.map(|line| self.lines.id(line, by_column)).collect();
         lines.reverse();
         lines
     }
@@ -176,42 +191,62 @@ fn cut(
     let mut progress = vec![Progress::default()];
     for (node, parent, line) in tree.nodes() {
         let mut now = progress[parent.index()];
-        now.depth += 1;
         now.within = now.within.map(|within| shorter.child(within, line));
-        if let Some(stretch) = focus.stretches().get(now.stretches) {
-            let last: Vec<_> = tree.frames(node).take(stretch.len()).collect();
-            let is_here = now.depth - now.end >= stretch.len()
-                && last
-                    .iter()
-                    .rev()
-                    .zip(stretch)
-                    .all(|(line, it)| it.matches(&lines[line.index()]));
-            if is_here {
-                (now.stretches, now.end) = (now.stretches + 1, now.depth);
-                let begin = || last.iter().rev();
-                now.within.get_or_insert_with(|| {
-                    begin().fold(NodeId::ROOT, |node, &line| shorter.child(node, line))
-                });
-            }
+        if let Some(stretch) = now.enter(tree, node, lines, focus) {
+            now.within.get_or_insert_with(|| {
+                stretch.iter().rev().fold(NodeId::ROOT, |node, &line| shorter.child(node, line))
+            });
         }
         progress.push(now);
     }
-    let is_through = |it: &Progress| it.stretches == focus.stretches().len();
-    let kept = progress.iter().map(|it| it.within.filter(|_| is_through(it))).collect();
+    let kept = progress.iter().map(|it| it.within.filter(|_| it.is_through(focus))).collect();
     (shorter, kept)
+}
+
+impl Progress {
+    /// Goes on to `node`; the stretch that ends there, innermost line first, if one does.
+    fn enter(
+        &mut self,
+        tree: &Tree<LineId>,
+        node: NodeId,
+        lines: &[Line<'_>],
+        focus: &Focus,
+    ) -> Option<Vec<LineId>> {
+        self.depth += 1;
+        let stretch = focus.stretches().get(self.stretches)?;
+        if self.depth - self.end < stretch.len() {
+            return None;
+        }
+        let last: Vec<_> = tree.frames(node).take(stretch.len()).collect();
+        let mut steps = last.iter().rev().zip(stretch);
+        if !steps.all(|(line, it)| it.matches(&lines[line.index()])) {
+            return None;
+        }
+        (self.stretches, self.end) = (self.stretches + 1, self.depth);
+        Some(last)
+    }
+
+    fn is_through(&self, focus: &Focus) -> bool {
+        self.stretches == focus.stretches().len()
+    }
 }
 
 /// Lines that have been met.
 #[derive(Clone, Debug, Default)]
 struct Lines<'a> {
     lines: Vec<Line<'a>>,
-    ids: FxHashMap<(Key<'a>, bool, Option<&'a str>), LineId>,
+    ids: FxHashMap<(Key<'a>, bool, Option<&'a str>, Columns), LineId>,
 }
 
+/// The first and the last one, if they matter.
+type Columns = Option<(u32, u32)>;
+
 impl<'a> Lines<'a> {
-    fn id(&mut self, line: Line<'a>) -> LineId {
+    fn id(&mut self, line: Line<'a>, by_column: bool) -> LineId {
         let Line { frame, module } = line;
-        *self.ids.entry((Key::of(&frame.place), frame.inlined, module)).or_insert_with(|| {
+        let columns = frame.place.columns().filter(|_| by_column);
+        let key = (Key::of(&frame.place), frame.inlined, module, columns);
+        *self.ids.entry(key).or_insert_with(|| {
             self.lines.push(line);
             LineId(u32::try_from(self.lines.len() - 1).expect("2^32 lines do not fit in memory"))
         })

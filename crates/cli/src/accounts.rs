@@ -34,7 +34,12 @@ pub trait Accounts {
 
     /// The callsites, and what each backtrace, as it looks, has of a metric.
     fn sites(&self, metric: Metric) -> (Sites<'_>, Vec<(NodeId, Estimate)>) {
-        let sites = Sites::new(Shaped::new(self.tree(), self.names(), self.view()));
+        self.sites_as(self.view(), metric)
+    }
+
+    /// Likewise, where backtraces look otherwise.
+    fn sites_as(&self, view: &View, metric: Metric) -> (Sites<'_>, Vec<(NodeId, Estimate)>) {
+        let sites = Sites::new(Shaped::new(self.tree(), self.names(), view));
         let balances = self.balances().map(|(node, balance)| (node, metric.of(&balance)));
         let values = sites.shaped().merge(balances);
         (sites, values)

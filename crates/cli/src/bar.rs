@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
 const OF_KNOWN_LENGTH: &str =
-    "{bar:30} {percent} %, {binary_bytes} of {binary_total_bytes}, {msg}, {eta} left";
+    "{wide_bar} {percent} %, {binary_bytes} of {binary_total_bytes}, {msg}, {eta} left";
 const OF_UNKNOWN_LENGTH: &str = "{spinner} {binary_bytes}, {msg}";
 
 /// How far work has come.

@@ -56,6 +56,7 @@ impl Args {
                 hide: hide.collect::<Result<_, _>>()?,
                 collapse_recursion: self.collapse_recursion,
                 focus: focus.transpose()?,
+                by_column: false,
                 machinery: self.blocks.machinery()?,
             },
         })
@@ -81,7 +82,7 @@ impl Blocks {
 impl Choice {
     /// What it leaves out, in words; nothing if it leaves out nothing.
     pub fn sentences(&self) -> Vec<String> {
-        let View { hide, collapse_recursion, focus, machinery } = &self.view;
+        let View { hide, collapse_recursion, focus, machinery, by_column: _ } = &self.view;
         let filter = (!self.filter.is_empty()).then(|| format!("Filter: {}", self.filter));
         let named = |what: &str, frames: &[FramePattern]| {
             let names: Vec<_> = frames.iter().map(ToString::to_string).collect();

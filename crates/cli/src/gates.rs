@@ -29,6 +29,9 @@ pub struct Judged {
     value: f64,
     low95: f64,
     high95: f64,
+    /// What would make it true of the process's memory, where it is not true of what was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resident: Option<f64>,
     /// Of growth.
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<&'static str>,
@@ -42,6 +45,17 @@ pub struct Judged {
     /// What was found, and what it rests on.
     #[serde(skip)]
     sentence: String,
+    /// What was found of the process's memory.
+    #[serde(skip)]
+    beside: String,
+}
+
+/// A process's memory, of which little was sampled.
+pub struct Beside {
+    /// Bytes, or bytes an hour.
+    pub value: f64,
+    /// How little that is, and what the rest may be.
+    pub sentence: String,
 }
 
 /// Said of a condition that cannot be judged.
@@ -107,6 +121,17 @@ impl Judged {
         if summary.sampling.hears_all() { judged } else { judged.opened(is_strict) }
     }
 
+    /// A budget that what was sampled keeps and the process does not is not simply kept.
+    pub fn compared(self, gate: &Gate, beside: Option<Beside>) -> Self {
+        let is_kept = !(self.failed || self.is_beyond || self.is_open);
+        match beside.filter(|beside| is_kept && gate.is_exceeded_by(beside.value)) {
+            None => self,
+            Some(Beside { value, sentence }) => {
+                Self { resident: Some(value.round()), beside: sentence, ..self }
+            }
+        }
+    }
+
     /// What was heard does not tell that a condition is not true.
     fn opened(self, is_strict: bool) -> Self {
         Self { is_open: true, failed: self.failed || is_strict, ..self }
@@ -155,12 +180,14 @@ impl Judged {
             value: rounded(finding.value),
             low95: rounded(finding.interval.low),
             high95: rounded(finding.interval.high),
+            resident: None,
             shape: finding.shape.map(shape_name),
             significant: finding.is_significant,
             failed: finding.fails(is_strict),
             is_beyond: finding.is_beyond,
             is_open: false,
             sentence,
+            beside: String::new(),
         }
     }
 
@@ -175,6 +202,10 @@ impl Judged {
             (false, _, _) if self.is_open => ("condition cannot be judged", UNHEARD_UNLESS_STRICT),
             (true, false, _) => ("condition may be true, which --strict takes for true", ""),
             (false, _, true) => ("condition may be true, or that is noise", self.remedy()),
+            (false, _, false) if self.resident.is_some() => {
+                let head = "condition is not true of what was sampled, but of the process's memory";
+                return Some(format!("{head}: {condition}\n  {sentence}\n  {}", self.beside));
+            }
             (false, _, false) => return None,
         };
         Some(format!("{head}: {condition}\n  {sentence}{remedy}"))

@@ -63,13 +63,34 @@ pub fn duration(span: Duration) -> String {
     }
 }
 
-/// `text` in one line, without characters that could drive a terminal.
+/// A sentence as it goes on after a colon.
+pub fn uncapitalized(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    let first = characters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(characters).collect()
+}
+
+/// `text` in one line that is read as it is written: what could drive a terminal, or turn the order of
+/// what is around it, is written out, as `\u{1b}` and `\u{202e}`. All names that come from a trace or from
+/// another profiler's file go through this before they are shown.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if text.contains(char::is_control) {
-        Cow::Owned(text.replace(char::is_control, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
     }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match is_unsafe(character) {
+            true => shown.extend(character.escape_unicode()),
+            false => shown.push(character),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a character drives terminals, ends lines, or turns the order of what is around it.
+pub fn is_unsafe(character: char) -> bool {
+    let turns = matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    character.is_control() || turns || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
 /// The greatest unit of which `value` is at least `step`.
@@ -145,7 +166,19 @@ mod tests {
 
     #[test]
     fn terminals_are_not_driven() {
-        assert_eq!(printable("a\x1b[31m\nb"), "a\u{fffd}[31m\u{fffd}b");
-        assert_eq!(printable("Ünïcode"), "Ünïcode");
+        assert_eq!(printable("a\x1b[31m\nb"), "a\\u{1b}[31m\\u{a}b");
+        assert_eq!(printable("\u{9b}2J"), "\\u{9b}2J");
+        assert_eq!(printable("Ünïcode مرحبا"), "Ünïcode مرحبا");
+    }
+
+    #[test]
+    fn the_order_of_text_is_not_turned() {
+        let marks = (0x202a..=0x202e).chain(0x2066..=0x2069).chain([0x61c, 0x200e, 0x200f, 0x2028]);
+        for mark in marks.map(|code| char::from_u32(code).unwrap()) {
+            let shown = printable(&format!("free{mark}cod")).into_owned();
+            assert_eq!(shown, format!("free\\u{{{:x}}}cod", u32::from(mark)));
+        }
+        let twice = printable("a\u{202e}").into_owned();
+        assert_eq!(printable(&twice), twice);
     }
 }

@@ -17,7 +17,8 @@
 //! origin/    what such a trace cannot answer
 //! transfer   from one trace to another       output, bar    where to, and how far it is
 //! twice      an input that is read again     selection, sieve   of some blocks only
-//! human, calendar, terminal                  numbers, dates, and where text goes
+//! human, calendar, terminal                  numbers, names, dates, and where text goes
+//! json_text      JSON that may be shown
 //! ```
 #![forbid(unsafe_code)]
 
@@ -37,6 +38,7 @@ mod glance;
 mod human;
 mod import;
 mod input;
+mod json_text;
 mod notices;
 mod open;
 mod origin;

@@ -16,7 +16,10 @@ pub fn lost(code: &str, count: u64) -> String {
             "{events} blocks were freed past the agent (by a function of the C library's own, for \
              one): they died some time before the trace says so"
         ),
-        _ => format!("{events} events were lost before they reached the trace ({code})"),
+        _ => {
+            let code = human::printable(code);
+            format!("{events} events were lost before they reached the trace ({code})")
+        }
     }
 }
 

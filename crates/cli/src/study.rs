@@ -73,7 +73,7 @@ pub fn replay(
     quiet: bool,
 ) -> anyhow::Result<Trace> {
     let _bar = Bar::start(trace.progress(), trace.file_bytes, quiet)?;
-    let mut replay = Replay::new(trace.info())?;
+    let mut replay = Replay::new(trace.info())?.in_old_heap(admission.is_in_old_heap());
     while let Some(told) = trace.next() {
         if let What::Fact(fact) = &told.what {
             admission.learn(fact);

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Context;
+use lifetrace_analysis::Profile;
 use lifetrace_analysis::resident::{Moment, Resident};
 use lifetrace_analysis::select::Admission;
-use lifetrace_analysis::{Profile, Summary};
 use lifetrace_trace::fact::{Counters, Fact};
 use lifetrace_trace::ids::{Bytes, Timestamp};
 use lifetrace_trace::told::What;
@@ -77,6 +77,7 @@ pub fn read_admitted(mut trace: Trace, mut admission: Admission) -> anyhow::Resu
     let profile = Profile::new(trace.info());
     let mut profile =
         profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
+    profile = profile.in_old_heap(admission.is_in_old_heap());
     let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
     let (mut facts, mut resident) = (Facts::default(), Resident::default());
     while let Some(told) = trace.next() {
@@ -120,12 +121,4 @@ fn note_counters(
         heap: words.map(|words| words.saturating_mul(word_bytes)),
         allocator: allocator.map(|(held, in_use)| (held.0, in_use.0)),
     });
-}
-
-/// The totals of a trace; those of the events outside the damage if it is damaged.
-///
-/// # Errors
-/// If it cannot be opened, or its samples mean nothing.
-pub fn summarize(path: &Path) -> anyhow::Result<Summary> {
-    Ok(read(path, Backtraces::Skip)?.profile.summary())
 }

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use crate::human;
+
 /// As it comes.
 pub const PLAIN: Style = Style::new();
 /// What a reader should see first.
@@ -21,12 +23,33 @@ pub const SHARE: Style = AnsiColor::Yellow.on_default().bold();
 const WIDTH_ELSEWHERE: usize = 100;
 const NARROWEST: usize = 40;
 
+/// Columns that there are for lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width {
+    /// For sentences, which are broken between words.
+    pub prose: usize,
+    /// For tables and names; nothing where lines may be as long as they need to be.
+    pub lines: Option<usize>,
+}
+
+impl Width {
+    /// Lines may be as long as they need to be: a pipe or a file has no end of lines.
+    pub const ENDLESS: Self = Self { prose: WIDTH_ELSEWHERE, lines: None };
+
+    /// So many columns, for all.
+    pub fn of(columns: usize) -> Self {
+        let columns = columns.max(NARROWEST);
+        Self { prose: columns, lines: Some(columns) }
+    }
+}
+
 /// Columns of stdout: those of COLUMNS if it is set, else the terminal's.
-pub fn width() -> usize {
+pub fn width() -> Width {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = asked.filter(|&columns| columns > 0);
     let real =
         || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    asked.or_else(real).unwrap_or(WIDTH_ELSEWHERE).max(NARROWEST)
+    asked.or_else(real).map_or(Width::ENDLESS, Width::of)
 }
 
 /// Writes a finished report to stdout.
@@ -50,7 +73,12 @@ pub fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Writes a message to stderr. Where stderr is closed or full there is nobody to tell.
+/// Writes a message to stderr, whose lines are [printable]. Where stderr is closed or full there is nobody
+/// to tell.
+///
+/// [printable]: human::printable
 pub fn complain(message: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stderr().lock(), "lifetrace: {message}");
+    let message = message.to_string();
+    let lines: Vec<_> = message.split('\n').map(human::printable).collect();
+    let _ = writeln!(anstream::stderr().lock(), "lifetrace: {}", lines.join("\n"));
 }

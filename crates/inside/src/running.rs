@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
-use lifetrace_recorder::{Collector, CollectorOptions, Outcome, Socket, on_thread_start};
+use lifetrace_recorder::{Collector, CollectorOptions, Outcome, Socket, on_thread_start, own_name};
 use lifetrace_transport::handshake::SOCKET_VARIABLE;
 use lifetrace_transport::message::Body;
 use rustix::process::getpid;
@@ -29,8 +29,7 @@ impl Running {
     /// # Errors
     /// [`StartError`]; then nothing is recorded, and there is no trace.
     pub fn start(options: &CollectorOptions, occasions: Occasions) -> Result<Running, StartError> {
-        let executable = std::env::current_exe().unwrap_or_default();
-        options.check(&executable)?;
+        options.check(&own_name())?;
         process::prepare(occasions);
         let start = phase::claim_restart().ok_or(StartError::Busy)?;
         match collect(options) {

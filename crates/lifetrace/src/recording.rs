@@ -167,6 +167,7 @@ impl Recording {
             schedule: Schedule::default(),
             max_size: self.max_size,
             counters: self.counters,
+            keep_empty: true,
             labels: self.labels,
             introduction: Introduction::default(),
         })

@@ -31,6 +31,7 @@ fn options(folder: &Path) -> CollectorOptions {
         max_size: None,
         counters: None,
         labels: Vec::new(),
+        keep_empty: true,
         introduction: Introduction::default(),
     }
 }

@@ -62,6 +62,7 @@ impl Request<'_> {
             max_size: None,
             counters: Some(COUNTERS),
             labels: Vec::new(),
+            keep_empty: true,
             introduction: Introduction {
                 context: self.context.to_owned(),
                 runtime_params: self.parameters.to_owned(),
@@ -93,7 +94,7 @@ mod tests {
     fn a_name_is_taken_as_lifetrace_or_as_memtrace_takes_it() {
         let of = |output| {
             let options = options(output, 0.5).unwrap();
-            let check = options.check("/bin/sh".as_ref());
+            let check = options.check("sh");
             (
                 options.format,
                 options.overwrite,

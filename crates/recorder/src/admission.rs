@@ -40,6 +40,7 @@ use crate::session::Session;
 use crate::shm::Segment;
 use crate::symbolizer::Symbolizer;
 use crate::threads;
+use crate::title::Title;
 
 /// How long a program's first agent waits for the end of its process's previous image.
 const SUCCESSION: Duration = Duration::from_millis(500);
@@ -72,18 +73,28 @@ impl Admission {
             return None;
         }
         self.end_earlier_image(pid);
-        let process = ProcessImage::read(pid);
-        let executable = process.executable.clone();
+        let process = self.introduce(ProcessImage::read(pid), origin);
+        let program = process.called.name.clone();
         let begun = self.begin(process, origin);
         begun
             .inspect_err(|error| match error {
                 BeginError::Gone => self.progress.miss(),
                 _ => {
                     let pid = pid.as_raw_nonzero().get() as u32;
-                    self.progress.refuse(Refusal { pid, executable, reason: error.to_string() });
+                    self.progress.refuse(Refusal { pid, program, reason: error.to_string() });
                 }
             })
             .ok()
+    }
+
+    /// A forked child was run as its parent was, whatever that calls itself by now.
+    fn introduce(&self, process: ProcessImage, origin: Origin) -> ProcessImage {
+        let parent = Some(process.parent).filter(|_| origin == Origin::Fork);
+        let parent = parent.and_then(|parent| Pid::from_raw(i32::try_from(parent).ok()?));
+        match parent.and_then(|parent| self.progress.called(parent)) {
+            Some(called) => ProcessImage { called, ..process },
+            None => process,
+        }
     }
 
     /// Whether it is this user's process, or has been until it became another user: then it descends
@@ -119,14 +130,14 @@ impl Admission {
         settings.patches = allocator.list.len() as u32;
         let (segment, descriptor) = Segment::create(settings, &allocator.list)?;
         let name = pid.as_raw_nonzero().to_string();
-        let create = |names: &mut Names| names.create(&process.executable, &name);
+        let create = |names: &mut Names| names.create(&process.called.name, &name);
         let (path, file) = self.names.as_mut().map(create).transpose()?.unzip();
-        let failed = Arc::new(AtomicBool::new(false));
+        let (failed, title) = (Arc::new(AtomicBool::new(false)), Title::of(&process));
         let (queue, inbox) = queue();
         let samplers = Samplers::of(&settings);
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let path = path.unwrap_or_default();
-        let seat = self.progress.enter(pid, &path);
+        let seat = self.progress.enter(pid, process.parent, process.called.clone(), &path);
         let heap = self.heap.as_ref().map(|heap| heap.enter(&info));
         let assignment = Assignment {
             file,
@@ -146,7 +157,7 @@ impl Admission {
             failed: Arc::clone(&failed),
         };
         threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, seat))?;
-        let mut session = Session::new(image, handle, segment, queue, failed);
+        let mut session = Session::new(image, title, handle, segment, queue, failed);
         if self.heap.is_none() {
             session.gather();
         }

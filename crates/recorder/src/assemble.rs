@@ -74,6 +74,8 @@ pub(crate) struct Counts {
     pub(crate) samples: u64,
     /// Of all samples together.
     pub(crate) hits: u64,
+    /// Bytes that these stand for.
+    pub(crate) allocated: u64,
     pub(crate) events: u64,
 }
 
@@ -242,6 +244,17 @@ impl Assembler {
         self.fact(self.last_time, &told)
     }
 
+    /// Says what the process calls itself.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn tell_title(&mut self, title: Arc<str>) -> io::Result<()> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        process.title = title;
+        let told = Fact::Process(process.clone());
+        self.fact(self.last_time, &told)
+    }
+
     /// Whose a block is; the trace is told of a kind before its first block.
     fn sampler_of(
         &mut self,
@@ -356,6 +369,8 @@ impl Assembler {
         }
         self.counts.samples += 1;
         self.counts.hits = self.counts.hits.saturating_add(block.samples);
+        let allocated = block.samples as f64 * self.samplers.bytes_of_hit(block.source);
+        self.counts.allocated = self.counts.allocated.saturating_add(allocated as u64);
         self.counts.events += 1;
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use crate::latecomers::Latecomers;
 use crate::observe::ObserverHandle;
 use crate::ocaml::SourceChoice;
 use crate::outcome::{Figures, Outcome};
-use crate::output::{Names, Output, OutputError, Template};
+use crate::output::{Names, Output, OutputError};
 use crate::plan::{Introduction, Plan};
 use crate::progress::Progress;
 use crate::rate::Rates;
@@ -29,6 +28,7 @@ use crate::schedule::Schedule;
 use crate::socket::Socket;
 use crate::switch::Switch;
 use crate::symbolizer::Symbolizer;
+use crate::template::Template;
 use crate::threads;
 use crate::usage::Usage;
 use crate::wakeup::Wakeup;
@@ -69,6 +69,9 @@ pub struct CollectorOptions {
     pub max_size: Option<u64>,
     /// How often the processes' memory is noted; `None` for never.
     pub counters: Option<Duration>,
+    /// Whether traces are kept in which nothing was sampled, but the command's, which always is, and those
+    /// of which there is more to tell.
+    pub keep_empty: bool,
     /// Keys and values for each trace to tell.
     pub labels: Vec<(String, String)>,
     /// What each trace begins with, where the program has something to say.
@@ -87,12 +90,12 @@ pub struct Collector {
 }
 
 impl CollectorOptions {
-    /// Checks the template, if there is one, and whether a trace of `executable` could be written.
+    /// Checks the template, if there is one, and whether a trace of `program` could be written.
     ///
     /// # Errors
     /// [`OutputError`].
-    pub fn check(&self, executable: &Path) -> Result<(), OutputError> {
-        self.names()?.map_or(Ok(()), |names| names.check(executable))
+    pub fn check(&self, program: &str) -> Result<(), OutputError> {
+        self.names()?.map_or(Ok(()), |names| names.check(program))
     }
 
     /// None if there are to be no files.
@@ -101,7 +104,7 @@ impl CollectorOptions {
         Ok(template.map(|template| Names::new(template, self.overwrite)))
     }
 
-    fn plan(&self, anchor: Anchor) -> Plan {
+    fn plan(&self, anchor: Anchor, command: Option<Pid>) -> Plan {
         let delay = Some(self.schedule.delay).filter(|delay| !delay.is_zero());
         let sampling_from = delay.map(|delay| anchor.wall(after(monotonic_now(), delay)));
         let labels = self
@@ -112,6 +115,9 @@ impl CollectorOptions {
             sampling_from,
             max_size: self.max_size,
             format: self.format,
+            keeps_empty: self.keep_empty,
+            follows: self.follow_children,
+            command,
             labels: labels.collect(),
             introduction: self.introduction.clone(),
         }
@@ -157,11 +163,12 @@ impl Collector {
         only: Option<Pid>,
     ) -> Result<Collector, CollectorError> {
         let anchor = Anchor::now();
-        let progress = Arc::new(Progress::new(options.plan(anchor)));
+        let progress = Arc::new(Progress::new(options.plan(anchor, only)));
         let stop = Arc::new(Wakeup::new()?);
         let switch = Arc::new(Switch::default());
         switch.set_paused(!options.schedule.delay.is_zero());
-        let observer = ObserverHandle::start(options.counters)?;
+        let seen = options.follow_children.then(|| Arc::clone(&progress));
+        let observer = ObserverHandle::start(options.counters, seen)?;
         let (receiver, handle) = Receiver::new(Arc::clone(&stop), Arc::clone(&switch), observer)?;
         let mut admission = Admission {
             sources: options.sources,

@@ -24,7 +24,7 @@ use crate::recording::{CommandEnd, StartError};
 #[derive(Debug)]
 pub struct MemtraceRun {
     pid: Pid,
-    executable: PathBuf,
+    called: String,
     names: Names,
     control: MemtraceControl,
 }
@@ -51,13 +51,14 @@ impl MemtraceRun {
             return Err(LaunchError::Untraceable { path, reason }.into());
         }
         let names = options.names()?.ok_or(OutputError::NoFile)?;
-        names.check(&program.image)?;
+        let called = program.called(command);
+        names.check(&called)?;
         let additions = Additions::Memtrace { trace, rate: options.rates.ocaml.per_word() };
         let pid = spawn(&program, command, &additions)?;
         let process = pidfd_open(pid, PidfdFlags::empty());
         let process = process.map_err(|error| StartError::System(error.into()))?;
         let control = MemtraceControl(Arc::new(process));
-        Ok(MemtraceRun { pid, executable: program.image, names, control })
+        Ok(MemtraceRun { pid, called, names, control })
     }
 
     /// The process.
@@ -70,7 +71,7 @@ impl MemtraceRun {
     /// # Errors
     /// If there is one that must not be overwritten, or it cannot be made.
     pub fn create_trace(&mut self) -> Result<(PathBuf, File), OutputError> {
-        self.names.create(&self.executable, &self.pid().to_string())
+        self.names.create(&self.called, &self.pid().to_string())
     }
 
     /// A handle for other threads.

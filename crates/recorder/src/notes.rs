@@ -25,6 +25,7 @@ struct State {
     waiting: Vec<Note>,
     peak: Option<Peak>,
     most_anonymous: Option<Bytes>,
+    title: Option<Arc<str>>,
 }
 
 /// The most memory that a process is known to have had.
@@ -72,6 +73,16 @@ impl Notes {
     /// The most that was [noted](Self::note_anonymous).
     pub(crate) fn most_anonymous(&self) -> Option<Bytes> {
         self.state().most_anonymous
+    }
+
+    /// The process calls itself this from now on.
+    pub(crate) fn note_title(&self, title: Arc<str>) {
+        self.state().title = Some(title);
+    }
+
+    /// The last title, once.
+    pub(crate) fn take_title(&self) -> Option<Arc<str>> {
+        self.state().title.take()
     }
 
     /// Takes all.

@@ -72,8 +72,8 @@ impl Unread {
     }
 }
 
-/// Why a program that a traced one has executed is not traced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a program that a traced one has executed or started is not traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Untraced {
     /// The agent or its recorder is not in its environment.
     Environment,
@@ -114,6 +114,21 @@ impl Notice {
         Notice::HiddenOCaml,
         Notice::NoOCaml,
     ];
+
+    /// Whether there was something that could not be heard.
+    pub(crate) fn is_of_unheard(&self) -> bool {
+        use Notice::*;
+        matches!(
+            self,
+            OwnAllocator
+                | UnheardMemory
+                | UnknownOCaml
+                | HiddenOCaml
+                | Bytecode
+                | Memtrace
+                | OwnMemprof
+        )
+    }
 
     /// As traces have it: what it is, and behind a colon what it is about.
     pub fn code(&self) -> Cow<'static, str> {

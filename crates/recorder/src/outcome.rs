@@ -2,10 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use lifetrace_trace::ids::Timestamp;
 use lifetrace_transport::segment::LostReason;
 
-use crate::notice::Notice;
+use crate::notice::{Notice, Untraced};
 
 /// All that happened.
 #[derive(Debug, Default)]
@@ -15,6 +17,14 @@ pub struct Outcome {
     pub sessions: Vec<SessionReport>,
     /// The traces that are not in `sessions`.
     pub others: Others,
+    /// Processes whose traces were not kept, since nothing was sampled in them.
+    pub empty: u64,
+    /// Programs that traced processes have started and that were not traced themselves, as far as they were
+    /// seen.
+    pub untraced: Vec<UntracedProgram>,
+    /// The most resident memory, in bytes, of what the command has started, if that was none of the traced
+    /// processes'.
+    pub resident_untraced: Option<u64>,
     /// Processes that asked to be traced and were not; at most a few thousand.
     pub refusals: Vec<Refusal>,
     /// Processes that asked to be traced and had ended when their turn came.
@@ -40,6 +50,17 @@ impl Others {
     }
 }
 
+/// A program of which there is no trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntracedProgram {
+    /// Its path, or what the kernel calls it.
+    pub program: Arc<str>,
+    /// Why there is none.
+    pub why: Untraced,
+    /// How many processes were seen to run it.
+    pub processes: u64,
+}
+
 /// One trace.
 #[derive(Debug)]
 pub struct SessionReport {
@@ -49,12 +70,20 @@ pub struct SessionReport {
     pub pid: u32,
     /// The process's parent when the session began.
     pub parent: u32,
-    /// The program.
+    /// What it was run as.
+    pub program: String,
+    /// The program's file.
     pub executable: PathBuf,
     /// Its arguments, quoted as for a shell.
     pub command_line: String,
+    /// What the process has called itself last, for `ps`; empty if it did not.
+    pub title: Arc<str>,
+    /// When the trace begins.
+    pub start: Timestamp,
     /// Allocations sampled; all are in the trace unless there is an `error`.
     pub samples: u64,
+    /// Bytes that they stand for, an estimate of all that was allocated.
+    pub allocated: u64,
     /// Events of all kinds; likewise.
     pub events: u64,
     /// Length of the trace file, in bytes.
@@ -81,6 +110,16 @@ impl SessionReport {
             || self.error.is_some()
             || self.end == SessionEnd::Damaged
             || !(self.lost.is_empty() && self.notices.is_empty())
+    }
+
+    /// Whether the trace tells nothing that anybody would look for: not even that something is missing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.samples == 0
+            && !self.is_full
+            && self.error.is_none()
+            && self.end != SessionEnd::Damaged
+            && self.lost.is_empty()
+            && !self.notices.iter().any(Notice::is_of_unheard)
     }
 }
 
@@ -129,8 +168,8 @@ pub enum SessionEnd {
 pub struct Refusal {
     /// Process id.
     pub pid: u32,
-    /// The program.
-    pub executable: PathBuf,
+    /// The program: what it was run as.
+    pub program: String,
     /// Why.
     pub reason: String,
 }

@@ -1,14 +1,13 @@
 //! Where traces go: names from a template, and files that overwrite nothing.
 //!
-//! `%p` is the process id, `%e` the base name of the program, `%%` a percent sign. When a name has
-//! been given to one of this recording's traces already (a process that executes another program
-//! keeps its id; a template may lack `%p`), the next ones get `.2`, `.3`, … before the suffix.
+//! When a name has been given to one of this recording's traces already (a process that executes another
+//! program keeps its id; a [template](Template) may lack `%p`), the next ones get `.2`, `.3`, … before the
+//! suffix.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -16,11 +15,12 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use rustix::fs::{Access, access};
 
 use crate::heap::Heap;
+use crate::template::Template;
 
 /// Where what is recorded goes.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// Into trace files of these names: `%p` is the process id, `%e` the program's base name, `%%` a
+    /// Into trace files of these names: `%p` is the process id, `%e` what the program was run as, `%%` a
     /// percent sign.
     Files(OsString),
     /// Into memory: what is live now can be looked at, and there are no files.
@@ -83,17 +83,6 @@ pub enum OutputError {
     },
 }
 
-/// A checked template.
-#[derive(Clone, Debug)]
-pub(crate) struct Template(Vec<Piece>);
-
-#[derive(Clone, Debug)]
-enum Piece {
-    Text(Vec<u8>),
-    Pid,
-    Program,
-}
-
 /// Hands out the names of one recording.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -102,50 +91,6 @@ pub(crate) struct Names {
     /// Hashes of the names: there may be millions. Where two are the same, a trace gets a number that
     /// it would not have needed.
     given: FxHashSet<u64>,
-}
-
-impl Template {
-    /// # Errors
-    /// [`OutputError::Placeholder`].
-    pub(crate) fn parse(template: &OsStr) -> Result<Template, OutputError> {
-        let mut pieces = Vec::new();
-        let mut rest = template.as_bytes();
-        while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
-            pieces.push(Piece::Text(rest[..at].to_vec()));
-            pieces.push(match rest.get(at + 1) {
-                Some(b'p') => Piece::Pid,
-                Some(b'e') => Piece::Program,
-                Some(b'%') => Piece::Text(b"%".to_vec()),
-                _ => return Err(unknown_placeholder(template, &rest[at + 1..])),
-            });
-            rest = &rest[at + 2..];
-        }
-        pieces.push(Piece::Text(rest.to_vec()));
-        Ok(Template(pieces))
-    }
-
-    fn expand(&self, executable: &Path, pid: &str) -> PathBuf {
-        let program = executable.file_name().unwrap_or(OsStr::new("unknown"));
-        let pieces: Vec<&[u8]> = self
-            .0
-            .iter()
-            .map(|piece| match piece {
-                Piece::Text(text) => text.as_slice(),
-                Piece::Pid => pid.as_bytes(),
-                Piece::Program => program.as_bytes(),
-            })
-            .collect();
-        PathBuf::from(OsString::from_vec(pieces.concat()))
-    }
-
-    fn names_the_process(&self) -> bool {
-        self.0.iter().any(|piece| matches!(piece, Piece::Pid))
-    }
-}
-
-fn unknown_placeholder(template: &OsStr, rest: &[u8]) -> OutputError {
-    let placeholder = String::from_utf8_lossy(rest).chars().take(1).collect();
-    OutputError::Placeholder { template: template.into(), placeholder }
 }
 
 impl Names {
@@ -157,8 +102,8 @@ impl Names {
     ///
     /// # Errors
     /// [`OutputError`] as [`create`](Self::create) would give it.
-    pub(crate) fn check(&self, executable: &Path) -> Result<(), OutputError> {
-        let path = self.template.expand(executable, "0");
+    pub(crate) fn check(&self, program: &str) -> Result<(), OutputError> {
+        let path = self.template.expand(program, "0");
         if !self.template.names_the_process() {
             if self.is_taken(&path) {
                 return Err(OutputError::Exists(path));
@@ -184,10 +129,10 @@ impl Names {
     /// [`OutputError::Exists`] or [`OutputError::Io`].
     pub(crate) fn create(
         &mut self,
-        executable: &Path,
+        program: &str,
         pid: &str,
     ) -> Result<(PathBuf, File), OutputError> {
-        let plain = self.template.expand(executable, pid);
+        let plain = self.template.expand(program, pid);
         let path = self.free_name(&plain);
         if self.is_taken(&path) {
             return Err(OutputError::Exists(path));
@@ -258,33 +203,10 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Format;
 
     fn names(directory: &Path, template: &str, overwrite: bool) -> Names {
         let template = Template::parse(directory.join(template).as_os_str()).unwrap();
         Names::new(template, overwrite)
-    }
-
-    #[test]
-    fn placeholders() {
-        for (template, expected) in [
-            (Format::Lt.default_template(), "lifetrace.sort.7.lt"),
-            ("x", "x"),
-            ("%%%p%%", "%7%"),
-            ("%e%e/%p", "sortsort/7"),
-            ("%%e", "%e"),
-        ] {
-            let template = Template::parse(template.as_ref()).unwrap();
-            assert_eq!(template.expand("/usr/bin/sort".as_ref(), "7"), Path::new(expected));
-        }
-    }
-
-    #[test]
-    fn unknown_placeholders_are_named() {
-        for (template, expected) in [("a%q", "'%q'"), ("a%", "'%'"), ("%%%é", "'%é'")] {
-            let error = Template::parse(template.as_ref()).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
-        }
     }
 
     #[test]
@@ -293,7 +215,7 @@ mod tests {
         let mut names = names(directory.path(), "t.%e.ctf", false);
         std::fs::write(directory.path().join("t.sh.3.ctf"), "old").unwrap();
         let mut next = || {
-            let (path, _) = names.create("/bin/sh".as_ref(), "1").unwrap();
+            let (path, _) = names.create("sh", "1").unwrap();
             path.file_name().unwrap().to_str().unwrap().to_owned()
         };
         assert_eq!([next(), next(), next()], ["t.sh.ctf", "t.sh.2.ctf", "t.sh.4.ctf"]);
@@ -306,12 +228,12 @@ mod tests {
         let path = directory.path().join("t.ctf");
         std::fs::write(&path, "precious").unwrap();
         let mut careful = names(directory.path(), "t.ctf", false);
-        assert!(matches!(careful.check("sh".as_ref()), Err(OutputError::Exists(_))));
-        assert!(matches!(careful.create("sh".as_ref(), "1"), Err(OutputError::Exists(_))));
+        assert!(matches!(careful.check("sh"), Err(OutputError::Exists(_))));
+        assert!(matches!(careful.create("sh", "1"), Err(OutputError::Exists(_))));
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
         let mut bold = names(directory.path(), "t.ctf", true);
-        bold.check("sh".as_ref()).unwrap();
-        bold.create("sh".as_ref(), "1").unwrap();
+        bold.check("sh").unwrap();
+        bold.create("sh", "1").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"");
     }
 
@@ -320,15 +242,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("nowhere", directory.path().join("t")).unwrap();
         let mut careful = names(directory.path(), "t", false);
-        assert!(matches!(careful.create("sh".as_ref(), "1"), Err(OutputError::Exists(_))));
+        assert!(matches!(careful.create("sh", "1"), Err(OutputError::Exists(_))));
     }
 
     #[test]
     fn devices_are_written_to() {
         let mut names = names(Path::new("/dev"), "null", false);
-        names.check("sh".as_ref()).unwrap();
+        names.check("sh").unwrap();
         for _ in 0..2 {
-            let (path, _) = names.create("sh".as_ref(), "1").unwrap();
+            let (path, _) = names.create("sh", "1").unwrap();
             assert_eq!(path, Path::new("/dev/null"));
         }
     }
@@ -337,7 +259,7 @@ mod tests {
     fn a_missing_directory_is_found_before_anything_runs() {
         let directory = tempfile::tempdir().unwrap();
         for template in ["no/t.ctf", "no/t.%p.ctf"] {
-            let error = names(directory.path(), template, false).check("sh".as_ref()).unwrap_err();
+            let error = names(directory.path(), template, false).check("sh").unwrap_err();
             assert!(error.to_string().contains("/no: No such file"), "{error}");
         }
     }
@@ -346,8 +268,8 @@ mod tests {
     fn the_name_of_a_removed_trace_is_free() {
         let directory = tempfile::tempdir().unwrap();
         let mut names = names(directory.path(), "t", false);
-        let (path, _) = names.create("sh".as_ref(), "1").unwrap();
+        let (path, _) = names.create("sh", "1").unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(names.create("sh".as_ref(), "2").unwrap().0, path);
+        assert_eq!(names.create("sh", "2").unwrap().0, path);
     }
 }

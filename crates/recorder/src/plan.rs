@@ -3,8 +3,10 @@
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Label;
 use lifetrace_trace::ids::Timestamp;
+use rustix::process::Pid;
 
 use crate::format::Format;
+use crate::outcome::SessionReport;
 
 /// What a program says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,12 +25,32 @@ pub(crate) struct Plan {
     /// Greatest length of each trace, in bytes.
     pub(crate) max_size: Option<u64>,
     pub(crate) format: Format,
+    /// Whether traces are kept that tell nothing.
+    pub(crate) keeps_empty: bool,
+    /// Whether all are to be traced that the command starts.
+    pub(crate) follows: bool,
+    /// Whose trace is kept anyway.
+    pub(crate) command: Option<Pid>,
     /// Said in each trace.
     pub(crate) labels: Vec<Label>,
     pub(crate) introduction: Introduction,
 }
 
 impl Plan {
+    /// Whether a trace is kept, whoever needs it.
+    pub(crate) fn keeps(&self, report: &SessionReport) -> bool {
+        let is_file = || report.path.symlink_metadata().is_ok_and(|it| it.is_file());
+        self.keeps_empty
+            || self.command_number() == Some(report.pid)
+            || !report.is_empty()
+            || !is_file()
+    }
+
+    /// The command's process id.
+    pub(crate) fn command_number(&self) -> Option<u32> {
+        self.command.map(|command| command.as_raw_nonzero().get() as u32)
+    }
+
     /// Makes a trace begin when sampling does, so that whatever is divided by its duration is right,
     /// and has it say what is special about it.
     pub(crate) fn announce(&self, info: &mut TraceInfo) {

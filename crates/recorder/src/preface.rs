@@ -29,7 +29,7 @@ pub(crate) fn facts(
 fn of_process(process: &ProcessImage, info: &TraceInfo, now: Timestamp) -> Process {
     let start = process.age.map(|age| Timestamp(now.0.saturating_sub(age.as_micros() as u64)));
     Process {
-        arguments: process.arguments.iter().map(|word| Arc::from(&**word)).collect(),
+        arguments: process.called.arguments.iter().map(|word| Arc::from(&**word)).collect(),
         executable: name(&process.executable),
         pid: info.pid,
         parent_pid: process.parent.into(),
@@ -39,6 +39,8 @@ fn of_process(process: &ProcessImage, info: &TraceInfo, now: Timestamp) -> Proce
         runtime_version: "".into(),
         agent_version: env!("CARGO_PKG_VERSION").into(),
         start,
+        name: Arc::from(&*process.called.name),
+        title: "".into(),
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifetrace_trace::ids::Bytes;
-use rustix::process::Pid;
+use rustix::process::{Pid, getpid};
 
+use crate::called;
 use crate::container;
 use crate::linker;
 use crate::observe::kilobytes;
@@ -19,12 +21,13 @@ use crate::stat::Stat;
 pub(crate) struct ProcessImage {
     pub(crate) pid: Pid,
     pub(crate) parent: u32,
-    /// The program; not the dynamic linker, where that was started to run it.
+    pub(crate) called: Called,
+    /// What the kernel tells as its arguments.
+    pub(crate) words: Vec<u8>,
+    /// The program's file; not the dynamic linker's, where that was started to run it.
     pub(crate) executable: PathBuf,
     /// Open for reading even if the path is removed or replaced later.
     pub(crate) executable_file: Option<File>,
-    /// The program's name first.
-    pub(crate) arguments: Vec<String>,
     /// Id of its container.
     pub(crate) container: String,
     /// Memory that is of no file.
@@ -33,31 +36,49 @@ pub(crate) struct ProcessImage {
     pub(crate) age: Option<Duration>,
 }
 
+/// What a process was run as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Called {
+    /// The program's name.
+    pub(crate) name: String,
+    /// The program's name first.
+    pub(crate) arguments: Vec<String>,
+}
+
 impl ProcessImage {
     pub(crate) fn read(pid: Pid) -> ProcessImage {
         let directory = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
+        let told = fs::read(directory.join("cmdline")).unwrap_or_default();
+        let words = words(&told);
+        let executable = executable(&directory);
         let image = ProcessImage {
             pid,
             parent: parent(&directory).unwrap_or(0),
-            executable: executable(&directory),
+            called: Called {
+                name: called::name(&executable, &words, &kernels_name(&directory)),
+                arguments: words.iter().map(|word| text(word)).collect(),
+            },
+            words: told.clone(),
+            executable,
             executable_file: File::open(directory.join("exe")).ok(),
-            arguments: arguments(&directory),
             container: container(&directory),
             anonymous: anonymous(&directory).unwrap_or(Bytes(0)),
             age: Stat::read(pid).and_then(|stat| stat.age()),
         };
-        image.behind_linker(&directory)
+        image.behind_linker(&directory, &words)
     }
 
     /// The program instead of the dynamic linker that was started to run it.
-    fn behind_linker(mut self, directory: &Path) -> ProcessImage {
+    fn behind_linker(mut self, directory: &Path, words: &[&[u8]]) -> ProcessImage {
         if self.executable_file.as_ref().is_some_and(linker::is_linker)
-            && let Some(at) = linker::program(&self.arguments)
-            && let Some((path, file)) = linker::loaded(directory, self.arguments[at].as_bytes())
+            && let Some(at) = linker::program(words)
+            && let Some((path, file)) = linker::loaded(directory, words[at])
         {
+            let Called { name, arguments } = &mut self.called;
+            *name = called::of_word(words[at]).map_or(mem::take(name), text);
+            arguments.drain(..at);
             self.executable = path;
             self.executable_file = Some(file);
-            self.arguments.drain(..at);
         }
         self
     }
@@ -74,9 +95,14 @@ impl ProcessImage {
 
     /// The arguments joined by spaces, quoted where a shell would need it.
     pub(crate) fn command_line(&self) -> String {
-        let quoted: Vec<String> = self.arguments.iter().map(|word| quote(word)).collect();
+        let quoted: Vec<String> = self.called.arguments.iter().map(|word| quote(word)).collect();
         quoted.join(" ")
     }
+}
+
+/// What this process was run as.
+pub fn own_name() -> String {
+    ProcessImage::read(getpid()).called.name
 }
 
 /// Code of a file, where a process has it.
@@ -148,16 +174,19 @@ fn anonymous(directory: &Path) -> Option<Bytes> {
     kilobytes(&fs::read(directory.join("status")).ok()?, "RssAnon:")
 }
 
-fn arguments(directory: &Path) -> Vec<String> {
-    let arguments = fs::read(directory.join("cmdline")).unwrap_or_default();
-    if arguments.is_empty() {
-        return Vec::new();
-    }
-    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
-    arguments
-        .split(|&byte| byte == 0)
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect()
+/// The arguments.
+fn words(told: &[u8]) -> Vec<&[u8]> {
+    let words = told.strip_suffix(b"\0").unwrap_or(told);
+    words.split(|&byte| byte == 0).filter(|_| !told.is_empty()).collect()
+}
+
+fn kernels_name(directory: &Path) -> Vec<u8> {
+    let name = fs::read(directory.join("comm")).unwrap_or_default();
+    name.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(name)
+}
+
+fn text(word: &[u8]) -> String {
+    String::from_utf8_lossy(word).into_owned()
 }
 
 fn container(directory: &Path) -> String {

@@ -1,22 +1,24 @@
 //! Which sessions live, how they go, and what the others came to: the one thing that all threads share.
 
 use std::collections::BTreeMap;
+use std::fs::remove_file;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::Exit;
+use lifetrace_trace::ids::Bytes;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::outcome::{Figures, Others, Outcome, Refusal, SessionReport};
+use crate::highest::Highest;
+use crate::notice::Untraced;
+use crate::outcome::{Figures, Outcome, Refusal, SessionReport};
 use crate::plan::Plan;
+use crate::process::Called;
+use crate::remains::{MOST_REPORTS, Remains};
 use crate::stat::Stat;
 use crate::usage::Usage;
-
-/// A recording of a build or a server may have millions of processes: more reports than these are not
-/// kept whole, nor more refusals.
-const MOST_REPORTS: usize = 4096;
 
 /// A program that has been executed says hello within this time.
 const START: Duration = Duration::from_secs(5);
@@ -37,8 +39,8 @@ struct State {
     live: BTreeMap<u64, Live>,
     /// Of sessions that are over.
     past: Figures,
-    reports: BTreeMap<u64, SessionReport>,
-    others: Others,
+    remains: Remains,
+    highest: Highest,
     refusals: Vec<Refusal>,
     missed: u64,
     stopping: bool,
@@ -50,6 +52,8 @@ struct State {
 #[derive(Debug)]
 struct Live {
     pid: Pid,
+    parent: u32,
+    called: Called,
     trace: PathBuf,
     figures: Figures,
 }
@@ -62,42 +66,40 @@ pub(crate) struct Seat {
 }
 
 impl State {
-    /// Keeps a report; of too many, the half of which there is least to tell is only counted. The
-    /// first is kept, as it may be the command's.
-    fn keep(&mut self, number: u64, report: SessionReport) {
-        self.reports.insert(number, report);
-        if self.reports.len() <= MOST_REPORTS {
-            return;
-        }
-        let rank = |report: &SessionReport| (report.is_remarkable(), report.samples);
-        let mut ranks: Vec<(bool, u64)> = self.reports.values().map(rank).collect();
-        let middle = ranks.len() / 2;
-        let (_, &mut median, _) = ranks.select_nth_unstable(middle);
-        let command = self.reports.values().next().map(|report| report.pid);
-        let others = &mut self.others;
-        self.reports.retain(|_, report| {
-            let stays = rank(report) > median || Some(report.pid) == command;
-            if !stays {
-                others.count(report);
-            }
-            stays
-        });
+    /// See [`Outcome::resident_untraced`]. Nothing is known if processes were not to be traced, or asked in
+    /// vain.
+    fn resident_untraced(&self, follows: bool) -> Option<u64> {
+        let most = self.command_end.and_then(|(_, _, usage)| usage?.most_of_all);
+        let is_sure = follows && self.refusals.is_empty() && self.missed == 0;
+        most.filter(|most| is_sure && self.highest.is_surpassed_by(*most)).map(|most| most.0)
+    }
+
+    /// Whether a live session is of a process that this one has started.
+    fn has_living_child(&self, number: u64, pid: u32) -> bool {
+        self.live.range(number + 1..).any(|(_, live)| live.parent == pid)
     }
 }
 
 impl Progress {
     pub(crate) fn new(plan: Plan) -> Progress {
-        Progress { plan, ..Progress::default() }
+        let state = State { highest: Highest::own(), ..State::default() };
+        Progress { plan, state: Mutex::new(state), ..Progress::default() }
     }
 
-    pub(crate) fn enter(self: &Arc<Self>, pid: Pid, trace: &Path) -> Seat {
+    /// A session of `pid`, which `parent` has started, begins.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        pid: Pid,
+        parent: u32,
+        called: Called,
+        trace: &Path,
+    ) -> Seat {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
         state.expected.retain(|(expected, _)| *expected != pid);
-        state
-            .live
-            .insert(number, Live { pid, trace: trace.to_owned(), figures: Figures::default() });
+        let (trace, figures) = (trace.to_owned(), Figures::default());
+        state.live.insert(number, Live { pid, parent, called, trace, figures });
         Seat { progress: Arc::clone(self), number }
     }
 
@@ -106,6 +108,11 @@ impl Progress {
         if state.refusals.len() < MOST_REPORTS {
             state.refusals.push(refusal);
         }
+    }
+
+    /// A process that a traced one has started runs this program, of which there is no trace.
+    pub(crate) fn note_untraced(&self, pid: Pid, program: Arc<str>, why: Untraced) {
+        self.state().remains.untraced.note(pid, program, why);
     }
 
     /// Counts a process that has ended before anything of it could be traced.
@@ -121,6 +128,12 @@ impl Progress {
     pub(crate) fn trace_of(&self, pid: Pid) -> Option<PathBuf> {
         let state = self.state();
         state.live.values().rev().find(|live| live.pid == pid).map(|live| live.trace.clone())
+    }
+
+    /// What a process was run as.
+    pub(crate) fn called(&self, pid: Pid) -> Option<Called> {
+        let state = self.state();
+        state.live.values().rev().find(|live| live.pid == pid).map(|live| live.called.clone())
     }
 
     /// Notes how the command has ended, before anybody is told who asks the system.
@@ -187,9 +200,15 @@ impl Progress {
 
     pub(crate) fn outcome(&self) -> Outcome {
         let mut state = self.state();
+        state.remains.drop_all_empty(&self.plan).iter().for_each(|path| remove(path));
+        let resident_untraced = state.resident_untraced(self.plan.follows);
+        let Remains { reports, others, empty, untraced } = std::mem::take(&mut state.remains);
         Outcome {
-            sessions: std::mem::take(&mut state.reports).into_values().collect(),
-            others: std::mem::take(&mut state.others),
+            sessions: reports.into_values().collect(),
+            others,
+            empty,
+            untraced: untraced.programs(),
+            resident_untraced,
             refusals: std::mem::take(&mut state.refusals),
             missed: std::mem::take(&mut state.missed),
         }
@@ -243,12 +262,24 @@ impl Seat {
         }
     }
 
-    /// Ends the session with what is to be told about it, if anything is.
-    pub(crate) fn leave(self, report: Option<SessionReport>) {
-        if let Some(report) = report {
-            self.progress.state().keep(self.number, report);
+    /// Ends the session with what is to be told about it, if anything is, and the most resident memory that
+    /// its program has had, if that is known for certain.
+    pub(crate) fn leave(self, report: Option<SessionReport>, most_resident: Option<Bytes>) {
+        let mut state = self.progress.state();
+        state.highest.take(most_resident);
+        let Some(report) = report else { return };
+        let has_living_child = state.has_living_child(self.number, report.pid);
+        let removed = state.remains.settle(self.number, report, has_living_child, self.plan());
+        drop(state);
+        if let Some(path) = removed {
+            remove(&path);
         }
     }
+}
+
+/// What cannot be removed stays.
+fn remove(trace: &Path) {
+    let _ = remove_file(trace);
 }
 
 impl Drop for Seat {
@@ -265,33 +296,17 @@ impl Drop for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::SessionEnd;
-
-    fn report(samples: u64) -> SessionReport {
-        SessionReport {
-            path: "t".into(),
-            pid: samples as u32,
-            parent: 1,
-            executable: "t".into(),
-            command_line: String::new(),
-            samples,
-            events: samples,
-            bytes: 1,
-            peak_resident: None,
-            is_full: samples == 17,
-            lost: Vec::new(),
-            notices: Vec::new(),
-            end: SessionEnd::Died,
-            error: None,
-        }
-    }
+    use crate::outcome::Others;
+    use crate::remains::tests::report;
 
     #[test]
     fn of_a_horde_the_most_remarkable_are_kept() {
         const COUNT: u64 = 100_000;
         let progress = Arc::new(Progress::default());
         for samples in 1..=COUNT {
-            progress.enter(rustix::process::getpid(), Path::new("t")).leave(Some(report(samples)));
+            progress
+                .enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"))
+                .leave(Some(report(samples)), None);
         }
         let outcome = progress.outcome();
         let kept: Vec<u64> = outcome.sessions.iter().map(|session| session.samples).collect();
@@ -303,17 +318,45 @@ mod tests {
         assert_eq!(samples + kept.iter().sum::<u64>(), COUNT * (COUNT + 1) / 2);
     }
 
+    /// Processes 10 to 13, each started by the one before, and 20 and 21; of 12 something was sampled.
+    #[test]
+    fn a_trace_that_tells_nothing_stays_if_it_leads_to_one_that_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |pid: u32| folder.path().join(pid.to_string());
+        let progress = Arc::new(Progress::default());
+        let enter = |pid: u32| {
+            std::fs::write(path(pid), "").unwrap();
+            let raw = Pid::from_raw(pid as i32).unwrap();
+            progress.enter(raw, pid - 1, Called::default(), &path(pid))
+        };
+        let seats = [10, 11, 12, 13, 20, 21].map(|pid| (pid, enter(pid)));
+        let is_there = |pid| path(pid).exists();
+        for (pid, seat) in seats {
+            let (samples, is_full) = (u64::from(pid == 12), false);
+            let report =
+                SessionReport { pid, parent: pid - 1, path: path(pid), is_full, ..report(samples) };
+            seat.leave(Some(report), None);
+            assert_eq!(is_there(pid), !matches!(pid, 13 | 21), "{pid}");
+        }
+        let outcome = progress.outcome();
+        let kept: Vec<u32> = outcome.sessions.iter().map(|session| session.pid).collect();
+        assert_eq!((kept, outcome.empty), (vec![10, 11, 12], 3));
+        assert!(!is_there(20) && is_there(10));
+    }
+
     #[test]
     fn silence_comes_when_the_last_one_leaves() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let (first, second) =
-            (progress.enter(pid, Path::new("t")), progress.enter(pid, Path::new("u")));
+        let (first, second) = (
+            progress.enter(pid, 1, Called::default(), Path::new("t")),
+            progress.enter(pid, 1, Called::default(), Path::new("u")),
+        );
         let soon = || Some(Instant::now() + Duration::from_millis(1));
-        first.leave(None);
+        first.leave(None, None);
         assert!(!progress.wait_for_silence(soon()));
         assert!(!progress.wait_for_end_of(pid, Duration::ZERO));
-        let leaving = std::thread::spawn(move || second.leave(None));
+        let leaving = std::thread::spawn(move || second.leave(None, None));
         assert!(progress.wait_for_silence(None));
         leaving.join().unwrap();
         assert!(!progress.has_session(pid));
@@ -323,11 +366,13 @@ mod tests {
     fn figures_are_of_all_sessions() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let (first, second) =
-            (progress.enter(pid, Path::new("t")), progress.enter(pid, Path::new("u")));
+        let (first, second) = (
+            progress.enter(pid, 1, Called::default(), Path::new("t")),
+            progress.enter(pid, 1, Called::default(), Path::new("u")),
+        );
         first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
         second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
-        first.leave(None);
+        first.leave(None, None);
         let expected = Figures { processes: 1, samples: 12, bytes: 110, resident: 8192, lost: 1 };
         assert_eq!(progress.figures(), expected);
     }
@@ -336,14 +381,14 @@ mod tests {
     fn who_executes_another_program_is_expected_until_that_says_hello() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let seat = progress.enter(pid, Path::new("t"));
+        let seat = progress.enter(pid, 1, Called::default(), Path::new("t"));
         seat.expect(pid);
-        seat.leave(None);
+        seat.leave(None, None);
         assert!(progress.expects_any());
-        let later = progress.enter(pid, Path::new("u"));
+        let later = progress.enter(pid, 1, Called::default(), Path::new("u"));
         assert!(!progress.expects_any());
         // One that has come is not expected, nor one that is gone.
-        let (earlier, last) = (later, progress.enter(pid, Path::new("v")));
+        let (earlier, last) = (later, progress.enter(pid, 1, Called::default(), Path::new("v")));
         earlier.expect(pid);
         last.expect(Pid::from_raw(i32::MAX).unwrap());
         assert!(!progress.expects_any());
@@ -352,7 +397,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let progress = Arc::new(Progress::default());
-        let _seat = progress.enter(rustix::process::getpid(), Path::new("t"));
+        let _seat = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
         progress.stop();
         assert!(progress.wait_for_silence(None));
         assert_eq!(progress.live_count(), 1);
@@ -361,7 +406,7 @@ mod tests {
     #[test]
     fn a_thread_that_panics_leaves_its_seat() {
         let progress = Arc::new(Progress::default());
-        let seat = progress.enter(rustix::process::getpid(), Path::new("t"));
+        let seat = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
         drop(seat);
         progress.wait_for_all();
         assert!(progress.outcome().sessions.is_empty());

@@ -41,6 +41,8 @@ pub(crate) enum Work {
     Events {
         batch: Batch,
         lost: Losses,
+        /// What the process calls itself, if that is new.
+        title: Option<Arc<str>>,
     },
     End(Ending),
 }
@@ -61,6 +63,8 @@ pub(crate) struct Ending {
     pub(crate) memory: Option<EndMemory>,
     /// What the agent has left behind of the collector.
     pub(crate) collector: Option<LastTotals>,
+    /// What it has called itself last, if that is new.
+    pub(crate) title: Option<Arc<str>>,
     /// The most memory of its own that it was seen to have, if it was.
     pub(crate) most_anonymous: Option<Bytes>,
 }
@@ -163,7 +167,11 @@ mod tests {
         let (sender, receiver) = queue_in(&ALONE);
         let mut sent = 0;
         while !sender.is_full() {
-            assert!(sender.send(Work::Events { batch: batch(), lost: Losses::default() }));
+            assert!(sender.send(Work::Events {
+                batch: batch(),
+                lost: Losses::default(),
+                title: None
+            }));
             sent += batch().size();
         }
         assert!(sent >= ROOM / 2 && sent < ROOM / 2 + batch().size());
@@ -191,7 +199,11 @@ mod tests {
         let (sender, receiver) = queue();
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
         drop(receiver);
-        assert!(!sender.send(Work::Events { batch: batch(), lost: Losses::default() }));
+        assert!(!sender.send(Work::Events {
+            batch: batch(),
+            lost: Losses::default(),
+            title: None
+        }));
         let (sender, receiver) = queue();
         drop(sender);
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Disconnected)));

@@ -88,7 +88,7 @@ impl Recording {
     /// [`StartError`]; the command has not run then, or has been killed at its start.
     pub fn start(config: &Config) -> Result<Recording, StartError> {
         let program = Program::of(&config.command, std::env::var_os("PATH").as_deref())?;
-        config.options.check(&program.image)?;
+        config.options.check(&program.called(&config.command))?;
         let preload = preload::unpack(config.preload).map_err(StartError::Preload)?;
         let socket = Socket::bind().map_err(StartError::Socket)?;
         let additions = Additions::Agent { preload, socket: socket.path().to_owned() };

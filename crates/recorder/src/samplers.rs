@@ -43,6 +43,12 @@ impl Samplers {
         Some(f64::from(WORD_BITS / 8) / per_word)
     }
 
+    /// How many bytes a hit stands for.
+    pub(crate) fn bytes_of_hit(&self, source: SourceKind) -> f64 {
+        let rate = if source.is_managed() { self.ocaml } else { self.malloc };
+        f64::from(WORD_BITS / 8) / rate.unwrap_or(1.0)
+    }
+
     /// Whose a block is.
     pub(crate) fn of_source(&self, source: SourceKind) -> SamplerId {
         SamplerId(u8::from(source.is_managed() && self.malloc.is_some()))

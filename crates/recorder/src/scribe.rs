@@ -43,6 +43,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// In a young trace they wait less: for this time, or a quarter of its age.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 
+/// Some processes call themselves by what they are doing, and do something else all the time.
+const BETWEEN_TITLES: Duration = Duration::from_secs(60);
+
 /// Said where a trace ends before its process does.
 const FULL: &str = "the trace has its greatest size";
 
@@ -108,6 +111,10 @@ pub(crate) struct Scribe {
     presumed: Option<Notice>,
     /// The program that has come after this one has not said hello, but is going to.
     expects_successor: bool,
+    /// What the process calls itself, if the trace does not say so yet.
+    title: Option<Arc<str>>,
+    /// When it said so last.
+    titled: Option<Instant>,
     report: SessionReport,
 }
 
@@ -123,11 +130,12 @@ impl Scribe {
             let usage = || of_command.and_then(|it| it.1);
             ending.memory = ending.memory.map(|memory| memory.or_usage(usage));
         }
+        let most_resident = ending.memory.and_then(|memory| memory.most_resident());
         scribe.finish(&ending, pid);
         if scribe.expects_successor {
             seat.expect(pid);
         }
-        seat.leave(scribe.into_report());
+        seat.leave(scribe.into_report(), most_resident);
     }
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
@@ -164,6 +172,8 @@ impl Scribe {
             lost: Losses::default(),
             presumed: notice.clone().filter(|notice| *notice == Notice::NoOCaml),
             expects_successor: false,
+            title: None,
+            titled: None,
             reach: interval.map(|interval| (interval, inherited)),
             report: blank_report(path, &process, &info),
         };
@@ -186,8 +196,9 @@ impl Scribe {
     fn follow(&mut self, inbox: &WorkReceiver, seat: &Seat) -> Ending {
         loop {
             match inbox.receive(self.patience()) {
-                Ok(Work::Events { batch, lost }) => {
+                Ok(Work::Events { batch, lost, title }) => {
                     self.write(&batch);
+                    self.take_title(title);
                     self.tell_losses(lost);
                     seat.tell(self.figures(lost.total()));
                 }
@@ -204,6 +215,7 @@ impl Scribe {
                         peak_resident: None,
                         memory: None,
                         collector: None,
+                        title: None,
                         most_anonymous: None,
                     };
                 }
@@ -233,6 +245,23 @@ impl Scribe {
                 Item::Note(Note { time, fact }) => trace.fact(*time, fact),
             })
         });
+    }
+
+    fn take_title(&mut self, title: Option<Arc<str>>) {
+        if let Some(title) = title {
+            self.report.title = Arc::clone(&title);
+            self.title = Some(title);
+        }
+        if self.titled.is_none_or(|titled| titled.elapsed() >= BETWEEN_TITLES) {
+            self.tell_title();
+        }
+    }
+
+    fn tell_title(&mut self) {
+        if let Some(title) = self.title.take() {
+            self.titled = Some(Instant::now());
+            self.attempt(|trace| trace.tell_title(title));
+        }
     }
 
     fn note_memory(&mut self, fact: &Fact) {
@@ -330,6 +359,8 @@ impl Scribe {
     }
 
     fn finish(&mut self, ending: &Ending, pid: Pid) {
+        self.take_title(ending.title.clone());
+        self.tell_title();
         if let Some(totals) = &ending.collector {
             self.attempt(|trace| trace.take_last_totals(ending.time, totals));
         }
@@ -366,6 +397,7 @@ impl Scribe {
         if let Some(trace) = &self.trace {
             let counts = trace.counts();
             self.report.samples = counts.samples;
+            self.report.allocated = counts.allocated;
             self.report.events = counts.events;
             self.report.notices = trace.notices();
         }
@@ -404,9 +436,13 @@ fn blank_report(path: PathBuf, process: &ProcessImage, info: &TraceInfo) -> Sess
         path,
         pid: process.pid.as_raw_nonzero().get() as u32,
         parent: process.parent,
+        program: process.called.name.clone(),
         executable: process.executable.clone(),
         command_line: info.context.clone().unwrap_or_default(),
+        title: "".into(),
+        start: info.start_time,
         samples: 0,
+        allocated: 0,
         events: 0,
         bytes: 0,
         peak_resident: None,

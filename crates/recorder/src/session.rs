@@ -22,6 +22,7 @@ use crate::outcome::SessionEnd;
 use crate::queue::{Ending, Work, WorkSender};
 use crate::shm::Segment;
 use crate::stat::Stat;
+use crate::title::Title;
 use crate::usage::Usage;
 
 /// A pass takes no more than this from each ring, in bytes, so that a batch is small beside what may
@@ -76,6 +77,8 @@ pub(crate) struct Session {
     /// To be handed over.
     noted: Vec<Note>,
     observer: Option<ObserverHandle>,
+    /// What it called itself when it said hello.
+    title: Title,
     /// While it is full, the rings are left alone.
     queue: WorkSender,
     /// What waited in it when that last changed, and the time.
@@ -106,6 +109,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(
         image: Image,
+        title: Title,
         process: OwnedFd,
         segment: Segment,
         queue: WorkSender,
@@ -120,6 +124,7 @@ impl Session {
             notes: Notes::default(),
             noted: Vec::new(),
             observer: None,
+            title,
             queue,
             taken: (0, Instant::now()),
             failed,
@@ -140,7 +145,7 @@ impl Session {
 
     /// Has the process observed from outside.
     pub(crate) fn have_observed(&mut self, observer: ObserverHandle) {
-        observer.watch(self.image.clone(), self.notes.clone());
+        observer.watch(self.image.clone(), self.title.clone(), self.notes.clone());
         self.observer = Some(observer);
     }
 
@@ -255,6 +260,7 @@ impl Session {
                 peak_resident: self.notes.peak(time),
                 memory: self.end_memory(),
                 collector: self.segment.header().last_words().collector(),
+                title: self.notes.take_title(),
                 most_anonymous: self.notes.most_anonymous(),
             };
             self.send(Work::End(ending));
@@ -279,8 +285,9 @@ impl Session {
         self.last_handover = Instant::now();
         let mut batch = self.reorder.release(before);
         batch.notes = std::mem::take(&mut self.noted);
-        if !batch.is_empty() {
-            self.send(Work::Events { batch, lost: self.lost() });
+        let title = self.notes.take_title();
+        if !batch.is_empty() || title.is_some() {
+            self.send(Work::Events { batch, lost: self.lost(), title });
         }
     }
 

@@ -15,6 +15,7 @@ const FIRST: usize = 3;
 const STATE: usize = 3;
 const START_TIME: usize = 22;
 const MEMORY_SIZE: usize = 23;
+const STACK_START: usize = 28;
 const ENVIRONMENT_END: usize = 51;
 const EXIT_CODE: usize = 52;
 
@@ -52,6 +53,12 @@ impl Stat {
     /// Whether its new program has no environment yet. (The kernel's own threads have no memory either.)
     pub(crate) fn is_in_exec(&self) -> bool {
         self.number(MEMORY_SIZE) != Some(0) && self.number(ENVIRONMENT_END) == Some(0)
+    }
+
+    /// Where its stack begins, which each program that is executed has elsewhere. `None` if we may not know.
+    pub(crate) fn start_of_stack(&self) -> Option<u64> {
+        // 1 stands for what is not told.
+        self.number(STACK_START).filter(|&start| start > 1)
     }
 
     /// Whether it has not given up its memory, as it does when it ends.

@@ -26,18 +26,43 @@ const AT_SECURE: u64 = 23;
 
 /// `None` if the program that `pid` runs now is expected to be traced, or is gone as well.
 pub(crate) fn untraced(pid: Pid) -> Option<Notice> {
-    let mut found = look(pid)?;
+    confirmed(|| {
+        wait_for_start(pid);
+        look(pid)
+    })
+}
+
+/// Likewise of one that is not within `exec`: that may become anything.
+pub(crate) fn untraced_now(pid: Pid) -> Option<Notice> {
+    let has_started = || Stat::read(pid).is_some_and(|stat| !stat.is_in_exec());
+    confirmed(|| has_started().then(|| look(pid)).flatten())
+}
+
+fn confirmed(look: impl Fn() -> Option<Notice>) -> Option<Notice> {
+    let mut found = look()?;
     // Its environment ends early for us if it executes yet another program meanwhile.
     for _ in 1..LOOKS {
         if matches!(found, Notice::Became { why: Untraced::Environment, .. }) {
-            found = look(pid)?;
+            found = look()?;
         }
     }
     Some(found)
 }
 
+/// Looks again if that was at two programs, one after the other.
 fn look(pid: Pid) -> Option<Notice> {
-    wait_for_start(pid);
+    let stack = || Stat::read(pid).and_then(|stat| stat.start_of_stack());
+    for _ in 0..MOST_STARTS {
+        let before = stack();
+        let found = look_once(pid);
+        if found.is_none() || stack() == before {
+            return found;
+        }
+    }
+    None
+}
+
+fn look_once(pid: Pid) -> Option<Notice> {
     let directory = format!("/proc/{}", pid.as_raw_nonzero());
     let directory = Path::new(&directory);
     let why = why(directory)?;

@@ -12,6 +12,9 @@ pub(crate) struct Usage {
     /// The most resident memory that it has had, in whatever programs it has run, and that of whoever made it as far as
     /// they shared it. `None` if it is not our child, or if children of its own count, too.
     pub(crate) most_resident: Option<Bytes>,
+    /// Likewise, or that of a descendant that has been waited for, if that has had more. `None` if it is not our
+    /// child.
+    pub(crate) most_of_all: Option<Bytes>,
     /// Page faults that needed no I/O.
     pub(crate) minor_faults: Option<u64>,
     /// Page faults that needed I/O.
@@ -29,8 +32,10 @@ impl Usage {
         const FAULTS_OF_CHILDREN: usize = 11;
         stat.exit()?;
         let is_alone = stat.number(FAULTS_OF_CHILDREN) == Some(0);
+        let most_of_all = most_resident(pid);
         Some(Usage {
-            most_resident: is_alone.then(|| most_resident(pid)).flatten(),
+            most_resident: most_of_all.filter(|_| is_alone),
+            most_of_all,
             minor_faults: stat.number(10),
             major_faults: stat.number(12),
         })
@@ -84,5 +89,7 @@ mod tests {
         // That of a child that it has waited for may be more.
         let parent = of("x=$(printf %0800000d 0); kill -KILL $$");
         assert_eq!(parent.most_resident, None);
+        let parent = of("(printf -v x %0100000000d 0; :); :");
+        assert!(parent.most_of_all.unwrap().0 > 100_000_000, "{parent:?}");
     }
 }

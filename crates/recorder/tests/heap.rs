@@ -46,6 +46,7 @@ fn options(heap: &Heap) -> CollectorOptions {
         max_size: None,
         counters: None,
         labels: Vec::new(),
+        keep_empty: true,
         introduction: Introduction::default(),
     }
 }

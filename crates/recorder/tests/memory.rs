@@ -60,6 +60,7 @@ fn options() -> CollectorOptions {
         output: Output::Files("/dev/null".into()),
         format: Format::Lt,
         labels: Vec::new(),
+        keep_empty: true,
         introduction: lifetrace_recorder::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -248,6 +248,10 @@ pub struct Process {
     pub agent_version: Arc<str>,
     /// When it began, by the wall clock.
     pub start: Option<Timestamp>,
+    /// What it was run as: of `redis-server`, which is a link to `redis-check-rdb`, the first.
+    pub name: Arc<str>,
+    /// What it has called itself since, for `ps`: `postgres: checkpointer`.
+    pub title: Arc<str>,
 }
 
 /// Where a forked process's blocks were born that have no birth in its own trace.

@@ -29,7 +29,7 @@ pub use memory::{
 };
 pub use socket::{Address, connect, receive, send};
 pub use stack::{is_readable, main_stack, probe, signal_stack, stack_limit, stack_pointer};
-pub use status::{Resident, most_resident_ever, process_id, resident};
+pub use status::{Resident, most_resident_ever, process_id, reset_after_fork, resident};
 pub use thread::{call_at_thread_end, prepare_thread_ends, sleep_micros, thread_os_id, yield_now};
 
 /// Finds out what is found out once, by an agent that was loaded into the program. To be called at the start.

@@ -42,6 +42,11 @@ pub fn resident() -> Option<Resident> {
     })
 }
 
+/// To be called in a forked child: another thread of the parent may have been asking.
+pub fn reset_after_fork() {
+    LOCK.reset();
+}
+
 /// The most resident memory, in bytes, of whatever this process has been so far: also of programs before this one,
 /// and of the process that has started it, if their memory was the same (`vfork`).
 pub fn most_resident_ever() -> Option<u64> {
@@ -93,5 +98,10 @@ mod tests {
         assert!(resident().unwrap().most >= BYTES as u64);
         assert!(most_resident_ever().unwrap() >= BYTES as u64);
         assert_eq!(process_id(), std::process::id());
+        // Whoever asks is not there in a forked child.
+        core::mem::forget(LOCK.acquire(Patience::None));
+        assert_eq!(resident(), None);
+        reset_after_fork();
+        assert!(resident().is_some());
     }
 }

@@ -35,6 +35,8 @@ pub struct Life<'a> {
 #[derive(Clone, Debug)]
 pub struct LifeFilter {
     verdicts: Vec<Verdict>,
+    /// Lives begin when a block comes to be in an old heap.
+    is_in_old_heap: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +52,7 @@ enum Test {
     Died(Window),
     Alive(Window),
     Promoted(Window),
+    InOldHeap,
     Size(Window),
     Lifetime(LifetimeTest),
     Thread(ThreadClaim),
@@ -66,7 +69,8 @@ struct LifetimeTest {
 
 impl LifeFilter {
     pub(super) fn new(terms: &[Term], bounds: &Bounds<'_>) -> Result<Self, Unknown> {
-        let mut filter = Self { verdicts: Vec::new() };
+        let is_in_old_heap = are_in_old_heap(terms);
+        let mut filter = Self { verdicts: Vec::new(), is_in_old_heap };
         terms.iter().try_for_each(|term| filter.add(term, bounds))?;
         Ok(filter)
     }
@@ -90,7 +94,21 @@ impl LifeFilter {
 
     /// Whether all that it says holds for this block.
     pub fn matches(&self, life: &Life<'_>) -> bool {
+        let life = if self.is_in_old_heap { &life.since_promotion() } else { life };
         self.verdicts.iter().all(|verdict| verdict.test.holds(life) != verdict.negated)
+    }
+}
+
+/// Whether they say that blocks are in an old heap.
+pub(super) fn are_in_old_heap(terms: &[Term]) -> bool {
+    terms.iter().any(|term| !term.negated && term.claim == Claim::InOldHeap)
+}
+
+impl Life<'_> {
+    /// As if it had begun with the promotion, if there is one, unless it is born in an old heap.
+    fn since_promotion(&self) -> Self {
+        let promoted = self.promoted.filter(|_| self.source != Source::Major);
+        Self { born: promoted.unwrap_or(self.born), ..*self }
     }
 }
 
@@ -107,6 +125,7 @@ impl Test {
             Claim::Freed(when) => Self::Died(any_time(when)?),
             Claim::Alive(when) => Self::Alive(when.window(bounds)?),
             Claim::Promoted(when) => Self::Promoted(any_time(when)?),
+            Claim::InOldHeap => Self::InOldHeap,
             Claim::Size(limits) => Self::Size(limits.window(|size| size.0.0.into())),
             Claim::Lifetime(limits) => Self::Lifetime(LifetimeTest::new(limits, bounds)?),
             Claim::Thread(thread) => Self::Thread(thread.clone()),
@@ -125,6 +144,7 @@ impl Test {
             Self::Died(window) => happened(*window, life.died),
             Self::Alive(window) => is_alive(*window, life),
             Self::Promoted(window) => happened(*window, life.promoted),
+            Self::InOldHeap => life.promoted.is_some() || life.source == Source::Major,
             Self::Size(window) => window.contains(life.bytes.0),
             Self::Lifetime(test) => test.holds(life),
             Self::Thread(thread) => thread.matches(life),

@@ -115,6 +115,11 @@ impl Filter {
         &self.terms
     }
 
+    /// Whether it is about blocks in an old heap: then their lives begin when they come to be there.
+    pub fn is_in_old_heap(&self) -> bool {
+        life::are_in_old_heap(&self.terms)
+    }
+
     /// The frames that it names, wanted or not.
     pub fn frame_patterns(&self) -> impl Iterator<Item = &FramePattern> {
         self.terms.iter().filter_map(|term| match &term.claim {
@@ -196,7 +201,7 @@ impl Needs {
         match claim {
             Claim::Preset(preset) => preset.terms().iter().for_each(|term| self.add(&term.claim)),
             Claim::Freed(_) | Claim::Alive(_) => self.death = true,
-            Claim::Promoted(_) => self.promotion = true,
+            Claim::Promoted(_) | Claim::InOldHeap => self.promotion = true,
             Claim::Lifetime(limits) => {
                 self.death = true;
                 self.end |= limits.needs_end();

@@ -12,11 +12,12 @@ use super::{MAX_TERMS, moment};
 
 const A_FRAME_TERM: &str = "fn, file or module";
 
-const TERMS: [&str; 15] = [
+const TERMS: [&str; 16] = [
     "allocated",
     "freed",
     "alive",
     "promoted",
+    "in",
     "size",
     "lifetime",
     "fn",
@@ -30,7 +31,7 @@ const TERMS: [&str; 15] = [
     "never",
 ];
 const ALL_TERMS: &str = "\
-terms are allocated, freed, alive, promoted, size, lifetime, fn, file, module, thread, source, label;
+terms are allocated, freed, alive, promoted, in old heap, size, lifetime, fn, file, module, thread, source, label;
   presets are leaks, temporary, long-lived, churn, premature, peak, deserialised";
 
 const NO_BRACKETS: &str = "all terms must hold, and there are no brackets";
@@ -135,6 +136,7 @@ impl<'t> Parser<'t> {
             "freed" => Claim::Freed(self.optional_when()?),
             "never-freed" => return Ok((true, Claim::Freed(None))),
             "promoted" => Claim::Promoted(self.optional_when()?),
+            "in" => self.in_old_heap()?,
             "size" => return Ok(self.sizes()?.map_second(Claim::Size)),
             "lifetime" => return Ok(self.spans()?.map_second(Claim::Lifetime)),
             "thread" => return Ok(self.thread()?.map_second(Claim::Thread)),
@@ -149,6 +151,16 @@ impl<'t> Parser<'t> {
         };
         self.after_bare_name = false;
         Ok((false, claim))
+    }
+
+    fn in_old_heap(&mut self) -> Result<Claim, Mistake> {
+        self.scanner.skip_space();
+        let is_old = self.scanner.eat_word("old") || self.scanner.eat_word("major");
+        self.scanner.skip_space();
+        if is_old && self.scanner.eat_word("heap") {
+            return Ok(Claim::InOldHeap);
+        }
+        Err(Mistake::Expected("`old heap`"))
     }
 
     fn innermost(&mut self) -> Result<(bool, Claim), Mistake> {

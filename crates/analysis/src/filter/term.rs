@@ -33,6 +33,8 @@ pub enum Claim {
     Alive(When),
     /// It is promoted then, or at any time.
     Promoted(Option<When>),
+    /// It comes to be in an old heap: is born there, or promoted. Then its life begins with that.
+    InOldHeap,
     /// How large it is.
     Size(Limits<ByteSize>),
     /// How long it lives.
@@ -182,6 +184,7 @@ impl fmt::Display for Claim {
             Self::Freed(when) => event(f, "freed", when),
             Self::Alive(when) => write!(f, "alive{when}"),
             Self::Promoted(when) => event(f, "promoted", when),
+            Self::InOldHeap => f.write_str("in old heap"),
             Self::Size(limits) => write!(f, "size{limits}"),
             Self::Lifetime(limits) => write!(f, "lifetime{limits}"),
             Self::Thread(thread) => write!(f, "thread{thread}"),

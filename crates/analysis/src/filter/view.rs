@@ -26,6 +26,8 @@ pub struct View {
     pub collapse_recursion: bool,
     /// Only what is within this path, from its first frame on.
     pub focus: Option<Focus>,
+    /// Whether lines at other columns are other lines.
+    pub by_column: bool,
     /// Which frames are no callsites.
     pub machinery: Machinery,
 }

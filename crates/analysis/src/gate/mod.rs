@@ -154,6 +154,12 @@ impl Gate {
             Limit::Rate { bytes, per } => bytes.0.0 as f64 * per.in_an_hour(),
         }
     }
+
+    /// Whether it would be true of this number, if it asks for much: one that asks for little is no
+    /// budget.
+    pub fn is_exceeded_by(&self, number: f64) -> bool {
+        self.op.is_upwards() && self.op.is_true(number, self.limit())
+    }
 }
 
 impl ChangeGate {

@@ -209,6 +209,9 @@ pub(super) const PREFIXES: &[&str] = &[
     "caml_string_",
     "camlCamlinternal",
     "camlStdlib",
+    "Camlinternal",
+    "Stdlib.",
+    "Stdlib__",
     // jemalloc, tcmalloc, mimalloc, rpmalloc
     "_rjem_",
     "je_",

@@ -225,6 +225,7 @@ mod tests {
             ("Lwt.bind", "src/core/lwt.ml"),
             ("Base__List.map", "src/list.ml"),
             ("camlStdlib__Bytes__make_123", ""),
+            ("Stdlib__Bytes.make", "/usr/bin/program"),
         ] {
             assert!(is_at(function, file), "{function}");
         }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde::Serialize;
 
-use crate::report::to_json;
+use crate::json_text;
 use crate::terminal;
 
 mod counted;
@@ -56,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         document.traces.push(verdict);
     }
     if args.json {
-        terminal::print(&to_json(&document)?)?;
+        terminal::print(&json_text::pretty(&document)?)?;
     }
     let all_ok = document.traces.iter().all(Verdict::is_ok);
     Ok(if all_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })

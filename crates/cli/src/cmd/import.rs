@@ -96,11 +96,11 @@ fn tell(imported: &Imported, input: &str, output: &str, quiet: bool) {
     if quiet {
         return;
     }
-    let (profiler, births, deaths) =
-        (&imported.profiler, count(imported.births), count(imported.deaths));
+    let (births, deaths) = (count(imported.births), count(imported.deaths));
+    let profiler = human::printable(&imported.profiler);
     terminal::complain(format_args!("{output}: {births} blocks, {deaths} freed, from {profiler}"));
     for remark in &imported.remarks {
-        terminal::complain(format_args!("note: {remark}"));
+        terminal::complain(format_args!("note: {}", human::printable(remark)));
     }
     if output != "<stdout>" {
         terminal::complain(format_args!("next: lifetrace report {output}"));

@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::damages::Damages;
 use crate::glance::{Glance, Look};
 use crate::open::Backtraces;
-use crate::report::{Flaws, Known, Subject, to_json};
-use crate::{summary, terminal};
+use crate::report::{Flaws, Known, Subject};
+use crate::{json_text, summary, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -50,8 +50,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn tell(known: Known<'_>, damages: &Damages, as_json: bool) -> anyhow::Result<ExitCode> {
     let subject = Subject::new(known);
     let text = match as_json {
-        true => to_json(&Document { trace: subject, flaws: Flaws::new(damages) })?,
-        false => subject.facts().join("\n") + "\n",
+        true => json_text::pretty(&Document { trace: subject, flaws: Flaws::new(damages) })?,
+        false => subject.facts(terminal::width()),
     };
     terminal::print(&text)?;
     Ok(super::conclude(damages))

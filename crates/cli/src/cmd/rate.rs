@@ -9,8 +9,9 @@ use lifetrace_analysis::rate::{Blocks, Confidence};
 use serde::Serialize;
 
 use super::record::quantity;
-use crate::report::{number, to_json};
-use crate::terminal::{FAINT, styled};
+use crate::json_text;
+use crate::report::{Page, number};
+use crate::terminal::Width;
 use crate::{human, terminal};
 
 /// What may be typed.
@@ -95,7 +96,7 @@ struct Answer {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let answer = args.answer().unwrap_or_else(|misuse| misuse.exit());
-    let text = if args.json { to_json(&answer)? } else { answer.text() };
+    let text = if args.json { json_text::pretty(&answer)? } else { answer.text(terminal::width()) };
     terminal::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -157,17 +158,16 @@ impl Answer {
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, width: Width) -> String {
         let facts = [
             ("record with", format!("--interval {}", self.interval_bytes)),
             ("precision", self.precision()),
             ("report", self.report()),
             ("cost", self.cost()),
         ];
-        let line = |(name, fact): (&str, String)| {
-            format!("{} {fact}\n", styled(FAINT, format_args!("{name:<11}")))
-        };
-        facts.into_iter().map(line).collect()
+        let mut page = Page::new(width);
+        facts.iter().for_each(|(name, fact)| page.fact(name, fact));
+        page.text
     }
 
     fn precision(&self) -> String {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn text(line: &str) -> String {
-        let text = answer(line).unwrap().text();
+        let text = answer(line).unwrap().text(Width::ENDLESS);
         anstream::adapter::strip_str(&text).to_string()
     }
 
@@ -303,7 +303,7 @@ mod tests {
             ("--leak 0 --within 10%", "must be above 0"),
             ("--leak 10MB --within 10% --block-size 11MB", "less than one block of 11MB"),
         ] {
-            let error = answer(line).map(|answer| answer.text()).unwrap_err();
+            let error = answer(line).map(|answer| answer.text(Width::ENDLESS)).unwrap_err();
             assert!(error.to_string().contains(expected), "{line}: {error}");
             assert_eq!(error.exit_code(), 2, "{line}");
         }

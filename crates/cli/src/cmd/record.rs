@@ -7,6 +7,7 @@ pub(super) mod quantity;
 mod sampling;
 mod signals;
 mod telling;
+mod untraced;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ use signals::{Attended, Signals};
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// Trace file; %p is the process id, %e the program, %% a percent sign. Where a name is needed
+    /// Trace file; %p is the process id, %e what the program was run as, %% a percent sign. Where a name is needed
     /// twice, .2, .3 and so on is put before its suffix [default: lifetrace.%e.%p.lt]
     #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
@@ -88,11 +89,14 @@ pub struct Args {
     /// Do not trace processes that the command starts
     #[arg(long)]
     no_children: bool,
+    /// Keep the traces of processes in which nothing was sampled, too; the command's is always kept
+    #[arg(long)]
+    keep_empty: bool,
     /// Have the Memtrace that an OCaml program has linked in record it, instead of recording it from
     /// outside; the program alone, not what it starts. Of the other options, -o, --format, -f, --rate,
     /// --interval, --report and -q count
     #[arg(long, conflicts_with_all = ["sources", "labels", "seed", "delay", "duration", "max_size",
-        "counters", "progress", "no_children", "stack_limit"])]
+        "counters", "progress", "no_children", "keep_empty", "stack_limit"])]
     memtrace: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -195,6 +199,7 @@ impl Args {
         }
         let density = Density { interval: self.interval, rate: self.rate };
         let options = CollectorOptions {
+            keep_empty: self.keep_empty,
             output: self.output.unwrap_or_else(|| format.default_template().into()).into(),
             format,
             labels: self.labels,

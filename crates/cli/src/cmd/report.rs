@@ -15,13 +15,13 @@ use crate::accounts::Accounts;
 use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
-use crate::gates::{self, Judged};
+use crate::gates::{self, Beside, Judged};
 use crate::import::Lack;
 use crate::origin::Origin;
-use crate::report::{OF_SEVERAL, Report, Several, Sum, ViewName};
+use crate::report::{OF_SEVERAL, Report, Resident, Several, Sum, ViewName};
 use crate::sought::Sought;
 use crate::study::Study;
-use crate::terminal;
+use crate::terminal::{self, Width};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -41,7 +41,7 @@ pub struct Args {
     /// What it is about, where the view does not say: what callsites have most of comes first
     #[arg(long, visible_alias = "sort", value_enum)]
     metric: Option<MetricName>,
-    /// Of --view tree: from the callsites to their callers
+    /// Of --view tree: from the callsites to their callers; with --focus from the last function of it
     #[arg(long)]
     inverted: bool,
     /// Of --view leaks: how much memory there is to fill
@@ -182,7 +182,9 @@ impl Gates {
             None
         };
         let origin = study.reading.origin();
-        Ok(self.judge_totals(&profile.summary(), growth.as_ref(), &origin))
+        let judged = self.judge_totals(&profile.summary(), growth.as_ref(), &origin);
+        let judged = self.gates.iter().zip(judged);
+        Ok(judged.map(|(gate, judged)| judged.compared(gate, beside(study, gate))).collect())
     }
 
     fn judge_totals(
@@ -195,6 +197,21 @@ impl Gates {
         let judge = |gate| Judged::of_trace(gate, tells_sampling, summary, growth, self.is_strict);
         self.gates.iter().map(judge).collect()
     }
+}
+
+/// The memory that a condition on what lives is silent about.
+fn beside(study: &Study, gate: &Gate) -> Option<Beside> {
+    let resident = match gate.measure() {
+        Measure::Peak => Resident::at_peak(study),
+        Measure::Live | Measure::Leaked | Measure::Growth => Resident::of(study),
+        Measure::Allocated | Measure::Objects => None,
+    }?;
+    let sentence = resident.unexplained()?;
+    let value = match gate.measure() {
+        Measure::Growth => study.reading.resident.growth()?.per_hour,
+        _ => resident.moment().resident as f64,
+    };
+    Some(Beside { value, sentence })
 }
 
 /// Writes the report of a trace to stdout. Gives back the first thing that was wrong with the trace.
@@ -222,8 +239,9 @@ fn write(
     origin.refuse_gates(path, &gates.gates)?;
     sought.look(&study.reading);
     let judged = gates.judge(&study)?;
-    let report = Report::new(&study, options)?;
-    let text = if options.json { report.json(&judged)? } else { report.text(terminal::width()) };
+    let width = if options.json { Width::ENDLESS } else { terminal::width() };
+    let report = Report::new(&study, options, width)?;
+    let text = if options.json { report.json(&judged)? } else { report.text() };
     terminal::print(&text)?;
     drop(report);
     Ok((study.reading.damages, judged))
@@ -244,6 +262,9 @@ fn write_sum(
     };
     let several = Several::of(paths, choice, options.metric, accept, sought)?;
     let judged = gates.judge_totals(&several.summary(), None, &several.origin());
+    let judged = gates.gates.iter().zip(judged);
+    let judged = judged.map(|(gate, it)| it.compared(gate, several.beside(gate.measure())));
+    let judged: Vec<_> = judged.collect();
     let sum = Sum::new(&several, options, is_per_process)?;
     let text = if options.json { sum.json(&judged)? } else { sum.text(terminal::width()) };
     terminal::print(&text)?;

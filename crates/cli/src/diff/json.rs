@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use super::{By, Diff, Rows, Side};
 use crate::gates::Judged;
+use crate::json_text;
 use crate::origin::{self, Origin};
-use crate::report::{Flaws, metric_name, number, to_json};
+use crate::report::{Flaws, metric_name, number};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -91,7 +92,7 @@ impl Diff {
             }
             Rows::Tree(rows) => (rows.len(), rows.iter().map(|row| self.branch(row)).collect()),
         };
-        to_json(&Document {
+        json_text::pretty(&Document {
             before: runs(&self.before, before),
             after: runs(&self.after, after),
             metric: metric_name(self.options.metric),

@@ -7,16 +7,15 @@ use lifetrace_analysis::{Estimate, Metric};
 use super::{By, Diff, Rows, Side};
 use crate::human;
 use crate::import::Lack;
-use crate::report::{Page, measure, measured};
-use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
+use crate::report::{Branching, Cell, Column, Page, Table, Tail, measure, measured};
+use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, Width};
 
-/// Columns of a change in the tree.
-const AMOUNT: usize = 26;
-const DEEPEST: usize = 30;
+/// Before what belongs to a callsite.
+const INDENT: &str = "      ";
 
 impl Diff {
-    /// The page, for a terminal of so many columns.
-    pub fn text(&self, width: usize) -> String {
+    /// The page, for lines of so many columns.
+    pub fn text(&self, width: Width) -> String {
         let mut page = Page::new(width);
         self.side(&mut page, "before", &self.before);
         self.side(&mut page, "after", &self.after);
@@ -43,27 +42,32 @@ impl Diff {
                 false => format!("{samples} samples in {duration}"),
             };
             let text = format!("{name:<6}  {}, {counted}", path.display());
-            page.prose("", PLAIN, &human::printable(&text));
+            page.prose("", PLAIN, &text);
             origin.note().iter().for_each(|note| page.prose("        ", PLAIN, note));
         }
     }
 
     fn totals(&self, page: &mut Page) {
-        let rows: Vec<_> = self
-            .totals
-            .iter()
-            .map(|(metric, difference)| {
-                vec![
-                    short_name(*metric).to_owned(),
-                    value(*metric, difference.before),
-                    value(*metric, difference.after),
-                    change(*metric, difference),
-                    relative(difference),
-                    self.judgement(difference, difference.p_value()).to_owned(),
-                ]
-            })
-            .collect();
-        page.grid(&["", "before", "after", "change", "", ""], &[1, 2, 4], &rows);
+        let mut table = Table::new([
+            Column::left("").label(),
+            Column::right("before").goes(2),
+            Column::right("after").goes(1),
+            Column::left("change"),
+            Column::share("change").continues(),
+            Column::left("change").continues(),
+        ]);
+        for (metric, difference) in &self.totals {
+            let cells = [
+                short_name(*metric).to_owned(),
+                value(*metric, difference.before),
+                value(*metric, difference.after),
+                change(*metric, difference),
+                relative(difference),
+                self.judgement(difference, difference.p_value()).to_owned(),
+            ];
+            table.row(cells.map(Cell::from), Tail::None);
+        }
+        page.table(&table);
     }
 
     fn places(&self, page: &mut Page, changes: &[Change]) {
@@ -98,42 +102,51 @@ impl Diff {
     fn change_of_place(&self, page: &mut Page, it: &Change) {
         let metric = self.options.metric;
         let difference = &it.difference;
-        page.line(format_args!(
-            "  {}  {}{}",
-            styled(SHARE, change(metric, difference)),
+        let parts = [
             relative(difference),
-            if self.is_significant(it.p_value) { "" } else { "  (may be noise)" },
-        ));
-        page.wrapped("      ", NAME, &human::printable(&it.function));
+            if self.is_significant(it.p_value) {
+                String::new()
+            } else {
+                "(may be noise)".to_owned()
+            },
+        ];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let head = format!("  {}", change(metric, difference));
+        page.entry(SHARE, &head, INDENT, &parts.join("  "));
+        page.wrapped(INDENT, NAME, &it.function);
         let source = match (it.file.as_str(), it.line) {
             ("", _) => None,
             (file, 0) => Some(file.to_owned()),
             (file, line) => Some(format!("{file}:{line}")),
         };
         if let Some(source) = source {
-            page.wrapped("      ", FAINT, &human::printable(&source));
+            page.wrapped(INDENT, FAINT, &source);
         }
         let text = format!(
             "{} before, {} after",
             value(metric, difference.before),
             value(metric, difference.after)
         );
-        page.prose("      ", PLAIN, &text);
+        page.prose(INDENT, PLAIN, &text);
     }
 
     fn tree(&self, page: &mut Page, changes: &[TreeChange]) {
         let what = measure(self.options.metric);
         page.prose("", STRONG, &format!("Call tree by the change of {what}"));
         page.line("");
-        for it in changes {
-            let amount = change(self.options.metric, &it.difference);
-            let is_sure = self.is_significant(it.p_value);
-            let style = if is_sure { SHARE } else { FAINT };
-            let indent = 2 * it.depth.min(DEEPEST);
-            let name = human::printable(&it.function);
-            let head = styled(style, format_args!("{amount:<AMOUNT$}"));
-            let name = styled(if is_sure { PLAIN } else { FAINT }, name);
-            page.line(format_args!("{head}{:indent$}{name}", ""));
+        let rows: Vec<_> = changes.iter().map(|it| self.branching(it)).collect();
+        page.branches(&rows);
+    }
+
+    fn branching(&self, it: &TreeChange) -> Branching {
+        let is_sure = self.is_significant(it.p_value);
+        Branching {
+            amount: change(self.options.metric, &it.difference),
+            amount_style: if is_sure { SHARE } else { FAINT },
+            level: it.depth,
+            name: it.function.clone(),
+            source: String::new(),
+            style: if is_sure { PLAIN } else { FAINT },
         }
     }
 

@@ -1,5 +1,7 @@
 //! What every export says of where its numbers come from.
 
+use std::borrow::Cow;
+
 use lifetrace_analysis::{Amount, Estimate, Metric};
 use lifetrace_trace::fact::Sampler;
 
@@ -29,9 +31,8 @@ pub fn notes(study: &Study) -> Vec<String> {
     ];
     let totals = totals.into_iter().filter(|(metric, ..)| origin.tells(*metric));
     notes.extend(totals.map(|(_, what, amount)| total(what, amount)));
-    let chosen = study.choice.sentences();
-    notes.extend(chosen.iter().map(|sentence| human::printable(sentence).into_owned()));
-    notes
+    notes.extend(study.choice.sentences());
+    notes.iter().map(|note| human::printable(note).into_owned()).collect()
 }
 
 /// The command on one line, and in brackets what its numbers rest on, unless they are exact, what was
@@ -57,9 +58,9 @@ fn command(reading: &Reading) -> String {
 }
 
 /// The program's name.
-pub fn program(reading: &Reading) -> &str {
+pub fn program(reading: &Reading) -> Cow<'_, str> {
     let path = &reading.trace.info().executable_name;
-    path.rsplit('/').next().unwrap_or(path)
+    human::printable(path.rsplit('/').next().unwrap_or(path))
 }
 
 /// What the numbers rest on.

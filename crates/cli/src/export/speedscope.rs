@@ -14,6 +14,7 @@ use super::metric::Unit;
 use super::notes::{program, trust};
 use super::stacks::{Line, LineId, Sameness, Stacks};
 use super::{Metric, Options};
+use crate::json_text;
 use crate::origin::of_export_metric;
 use crate::study::Study;
 
@@ -92,7 +93,7 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
         profiles,
     };
     let mut output = BufWriter::new(output);
-    serde_json::to_writer(&mut output, &file).map_err(io::Error::from)?;
+    json_text::compact(&mut output, &file).map_err(io::Error::from)?;
     Ok(output.flush()?)
 }
 

@@ -39,6 +39,7 @@ pub fn of_view(view: ViewName) -> &'static [Lack] {
         ViewName::Summary
         | ViewName::Hot
         | ViewName::Tree
+        | ViewName::Calls
         | ViewName::Paths
         | ViewName::Functions => &[],
         // Nobody but us tells of young heaps and collections.
@@ -74,7 +75,7 @@ fn of_term(term: &Term) -> Vec<Lack> {
         Claim::Allocated(when) | Claim::Alive(when) => vec![of_time(when)],
         Claim::Freed(None) => vec![Lack::Live],
         Claim::Freed(Some(when)) => vec![of_time(when), Lack::Live],
-        Claim::Promoted(_) => vec![Lack::Times],
+        Claim::Promoted(_) | Claim::InOldHeap => vec![Lack::Times],
         Claim::Size(_) => vec![Lack::Sizes, Lack::Objects],
         Claim::Lifetime(_) => vec![Lack::Lifetimes],
         Claim::Thread(_) => vec![Lack::Threads],

@@ -9,6 +9,7 @@ use super::{Report, Subject};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::Judged;
+use crate::json_text;
 use crate::origin::Origin;
 
 #[derive(Serialize)]
@@ -85,8 +86,11 @@ impl Report<'_> {
         let (reading, filter) = (&self.study.reading, &self.study.choice.filter);
         let origin = reading.origin();
         let mut view_fields = self.view.json()?;
+        if let Some(resident) = self.resident() {
+            view_fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
+        }
         origin.silence_fields(&mut view_fields);
-        to_json(&Document {
+        json_text::pretty(&Document {
             trace: Subject::new(reading.known()),
             view: self.options.view.name(),
             metric: self.options.view.metric(self.options.metric).map(metric_name),
@@ -176,11 +180,6 @@ pub fn metric_name(metric: Metric) -> &'static str {
         Metric::Objects => "objects",
         Metric::ByteSeconds => "byte-seconds",
     }
-}
-
-/// Indented JSON that ends with a line feed.
-pub fn to_json(document: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(document).map(|text| text + "\n")
 }
 
 /// A number to three decimal places; whole ones are written as such: `64`, not `64.0`.

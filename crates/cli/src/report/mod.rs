@@ -10,7 +10,10 @@
 
 mod amounts;
 mod backtrace;
+mod branching;
+mod breaking;
 mod chart;
+mod columns;
 mod heap;
 mod json;
 mod page;
@@ -19,6 +22,7 @@ mod resident;
 mod several;
 mod shorten;
 mod subject;
+mod table;
 mod text;
 mod told;
 mod views;
@@ -26,13 +30,18 @@ mod young;
 
 use crate::cmd::report::Options;
 use crate::study::Study;
+use crate::terminal::Width;
 
 pub use amounts::measured;
-pub use json::{Flaws, metric_name, number, to_json};
+pub use branching::Branching;
+pub use json::{Flaws, metric_name, number};
 pub use page::Page;
 pub use place::{file, function};
+pub use resident::Resident;
 pub use several::{Several, Sum};
+pub use shorten::shorten_function;
 pub use subject::{Counts, Known, Subject};
+pub use table::{Cell, Column, Table, Tail};
 pub use told::{Coverage, Told, unit_name};
 pub use views::leaks::shape_name;
 pub use views::{OF_SEVERAL, ViewName, measure};
@@ -43,13 +52,16 @@ use views::View;
 pub struct Report<'a> {
     study: &'a Study,
     options: &'a Options,
+    width: Width,
     view: Box<dyn View + 'a>,
 }
 
 impl<'a> Report<'a> {
+    /// For lines of so many columns.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
-    pub fn new(study: &'a Study, options: &'a Options) -> anyhow::Result<Self> {
-        Ok(Self { study, options, view: views::make(study, options)? })
+    pub fn new(study: &'a Study, options: &'a Options, width: Width) -> anyhow::Result<Self> {
+        Ok(Self { study, options, width, view: views::make(study, options, width)? })
     }
 }

@@ -1,33 +1,37 @@
-//! Text that keeps within a number of columns.
+//! Text that keeps within a number of columns, and in which names are shown as
+//! [`printable`](human::printable) text.
 
 use std::fmt::{Display, Write};
 
 use anstyle::Style;
 
-use crate::terminal::{FAINT, PLAIN, styled};
+use super::breaking;
+use super::columns::columns;
+use super::table::Table;
+use crate::human;
+use crate::terminal::{FAINT, PLAIN, Width, styled};
 
-/// Columns between those of a table.
-const GUTTER: usize = 3;
-
-/// Texts at the ends of rows are worth no less, in columns.
-const TAIL: usize = 30;
-
-/// Below its row a text begins here, in columns.
-const BELOW: usize = 9;
+/// Columns before facts.
+const MARGIN: usize = 12;
 
 /// A page in the making.
 pub struct Page {
     pub text: String,
-    /// Columns there are; what must not be broken may take more.
-    pub width: usize,
+    width: Width,
 }
 
 impl Page {
-    pub fn new(width: usize) -> Self {
+    /// Nothing yet.
+    pub fn new(width: Width) -> Self {
         Self { text: String::new(), width }
     }
 
-    /// A line as it is.
+    /// Columns for lines that are no sentences, beside so many that are taken; nothing if there is no end.
+    pub fn room(&self, taken: usize) -> Option<usize> {
+        self.width.lines.map(|width| width.saturating_sub(taken))
+    }
+
+    /// A line as it is: names in it are to be [printable](human::printable) already.
     pub fn line(&mut self, line: impl Display) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{line}");
@@ -35,165 +39,78 @@ impl Page {
 
     /// All of `text`, broken into lines between words.
     pub fn prose(&mut self, indent: &str, style: Style, text: &str) {
-        let mut line = String::new();
-        for word in text.split(' ') {
-            if !line.is_empty() && indent.len() + columns(&line) + 1 + columns(word) > self.width {
-                self.line(format_args!("{indent}{}", styled(style, &line)));
-                line.clear();
-            }
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
-        self.line(format_args!("{indent}{}", styled(style, line)));
-    }
-
-    /// Columns as wide as they need to be; the last one moves below its row where it does not fit.
-    pub fn table(&mut self, head: [String; 4], rows: &[[String; 4]]) {
-        let width = |column: usize| {
-            rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0) + GUTTER
-        };
-        let [first, second, third] = [width(0), width(1), width(2)];
-        let line = |[name, bytes, objects, _]: &[String; 4]| {
-            format!("{name:<first$}{bytes:<second$}{objects:<third$}")
-        };
-        self.line(styled(FAINT, line(&head).trim_end()));
-        for row in rows {
-            let (start, note) = (line(row), &row[3]);
-            let fits = columns(&start) + columns(note) <= self.width;
-            let separator = if fits { String::new() } else { format!("\n{:first$}", "") };
-            let start = if fits { &start } else { start.trim_end() };
-            match note.as_str() {
-                "" => self.line(start.trim_end()),
-                note => self.line(format_args!("{start}{separator}{}", styled(FAINT, note))),
-            }
+        let room = self.width.prose.saturating_sub(indent.len());
+        for line in breaking::sentence(&human::printable(text), room) {
+            self.line(format_args!("{indent}{}", styled(style, line)));
         }
     }
 
-    /// Columns as wide as they need to be, numbers to the right; what does not fit is cut off at the
-    /// end of the line.
-    pub fn grid(&mut self, head: &[&str], right: &[usize], rows: &[Vec<String>]) {
-        let lines = aligned(head, right, rows);
-        for (number, line) in lines.iter().enumerate() {
-            self.cut(if number == 0 { FAINT } else { PLAIN }, line);
+    /// What a list's entry is called, in `style`, and what is to be said of it: beside it, or below.
+    pub fn entry(&mut self, style: Style, name: &str, below: &str, text: &str) {
+        if text.is_empty() {
+            self.line(styled(style, name));
+        } else if self.fits(columns(name) + 2 + columns(text)) {
+            self.line(format_args!("{}  {text}", styled(style, name)));
+        } else {
+            self.line(styled(style, name));
+            self.prose(below, PLAIN, text);
         }
     }
 
-    /// Whether nothing of such a [`grid`](Self::grid) is cut off.
-    pub fn has_room(&self, head: &[&str], right: &[usize], rows: &[Vec<String>]) -> bool {
-        aligned(head, right, rows).iter().all(|line| columns(line.trim_end()) <= self.width)
+    /// Whether a line of so many columns does.
+    pub fn fits(&self, columns: usize) -> bool {
+        self.width.lines.is_none_or(|width| columns <= width)
     }
 
-    /// The same with a text at the end of each row (the first is a heading). All of them go below
-    /// their rows where there is no room for [`TAIL`] columns of them.
-    pub fn grid_with_tails(
-        &mut self,
-        head: &[&str],
-        right: &[usize],
-        rows: &[Vec<String>],
-        tails: &[String],
-    ) {
-        let lines = aligned(head, right, rows);
-        let start = lines.first().map_or(0, |line| columns(line) + GUTTER);
-        let is_beside = start + TAIL <= self.width;
-        for (number, (line, tail)) in lines.iter().zip(tails).enumerate() {
-            let style = if number == 0 { FAINT } else { PLAIN };
-            if is_beside {
-                self.cut(style, &format!("{line}{:GUTTER$}{tail}", ""));
-            } else {
-                self.cut(style, line);
-                self.cut(style, &format!("{:BELOW$}{tail}", ""));
-            }
+    /// A name in the margin and a fact beside it, in one line if lines have no end.
+    pub fn fact(&mut self, name: &str, fact: &str) {
+        let room = self.room(MARGIN).unwrap_or(usize::MAX);
+        let lines = breaking::sentence(&human::printable(fact), room);
+        let pieces = lines.iter().flat_map(|line| match line.as_str() {
+            "" => vec![""],
+            line => breaking::name(line, room),
+        });
+        for (number, piece) in pieces.enumerate() {
+            let name = if number == 0 { name } else { "" };
+            let name = styled(FAINT, format_args!("{name:<width$}", width = MARGIN - 1));
+            self.line(format_args!("{name} {piece}"));
         }
     }
 
-    /// What of `text` has room on one line.
-    fn cut(&mut self, style: Style, text: &str) {
-        let line: String = text.chars().take(self.width).collect();
-        self.line(styled(style, line.trim_end()));
+    /// A table, and below it the names of the columns that there is no room for.
+    pub fn table(&mut self, table: &Table) {
+        let (lines, left_out) = table.fitted(self.width.lines);
+        lines.iter().for_each(|line| self.line(line));
+        if !left_out.is_empty() {
+            let names = left_out.join(", ");
+            let text = format!("Left out: {names}. A wider terminal shows all.");
+            self.prose("", FAINT, &text);
+        }
     }
 
-    /// All of `text`, broken into lines wherever they are full.
+    /// All of a name, broken into lines where they are full.
     pub fn wrapped(&mut self, indent: &str, style: Style, text: &str) {
-        let characters: Vec<char> = text.chars().collect();
-        for piece in characters.chunks(self.width - indent.len()) {
-            let piece: String = piece.iter().collect();
+        let room = self.room(indent.len()).unwrap_or(usize::MAX);
+        for piece in breaking::name(&human::printable(text), room) {
             self.line(format_args!("{indent}{}", styled(style, piece)));
         }
     }
-}
-
-/// The lines of a grid, the head first, all of one width.
-fn aligned(head: &[&str], right: &[usize], rows: &[Vec<String>]) -> Vec<String> {
-    let head: Vec<_> = head.iter().map(|&cell| cell.to_owned()).collect();
-    let all = || [&head].into_iter().chain(rows);
-    let width = |column: usize| all().map(|row| columns(&row[column])).max().unwrap_or(0);
-    let widths: Vec<_> = (0..head.len()).map(width).collect();
-    let line = |cells: &Vec<String>| {
-        let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if right.contains(&column) {
-                format!("{cell:>width$}")
-            } else {
-                format!("{cell:<width$}")
-            }
-        });
-        padded.collect::<Vec<_>>().join(&" ".repeat(GUTTER))
-    };
-    all().map(line).collect()
-}
-
-/// How many columns `text` takes.
-pub fn columns(text: &str) -> usize {
-    text.chars().count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(width: usize, write: impl Fn(&mut Page), expected: &[&str]) {
-        let mut page = Page::new(width);
-        write(&mut page);
-        let plain = anstream::adapter::strip_str(&page.text).to_string();
-        assert_eq!(plain.lines().collect::<Vec<_>>(), expected);
-    }
-
     #[test]
-    fn prose_is_broken_between_words() {
-        check(10, |page| page.prose("", PLAIN, "one two three"), &["one two", "three"]);
-        check(10, |page| page.prose("", PLAIN, "unbreakable words"), &["unbreakable", "words"]);
-        check(10, |page| page.prose("", PLAIN, ""), &[""]);
-        check(5, |page| page.prose("  ", PLAIN, "a b c"), &["  a b", "  c"]);
-    }
-
-    #[test]
-    fn names_are_broken_anywhere() {
-        check(7, |page| page.wrapped("  ", FAINT, "operator+"), &["  opera", "  tor+"]);
-    }
-
-    #[test]
-    fn tails_go_where_there_is_room() {
-        let rows = [["7".to_owned(), "8 KiB".to_owned()].to_vec()];
-        let tails = ["what it is".to_owned(), "x".repeat(40)];
-        let grid = |page: &mut Page| page.grid_with_tails(&["n", "size"], &[0], &rows, &tails);
-        let long = "x".repeat(28);
-        check(42, grid, &["n   size    what it is", &format!("7   8 KiB   {long}xx")]);
-        check(
-            37,
-            grid,
-            &["n   size", "         what it is", "7   8 KiB", &format!("         {long}")],
-        );
-    }
-
-    #[test]
-    fn notes_go_where_there_is_room() {
-        let cells = |cells: [&str; 4]| cells.map(str::to_owned);
-        let rows = [cells(["peak", "10 B", "1", "at noon"]), cells(["live", "200 B", "3", ""])];
-        let table = |page: &mut Page| page.table(cells(["", "bytes", "n", ""]), &rows);
-        check(40, table, &["       bytes   n", "peak   10 B    1   at noon", "live   200 B   3"]);
-        check(
-            20,
-            table,
-            &["       bytes   n", "peak   10 B    1", "       at noon", "live   200 B   3"],
-        );
+    fn sentences_are_broken_in_files_too_and_names_are_not() {
+        let text = |width| {
+            let mut page = Page::new(width);
+            page.prose("  ", PLAIN, &"word ".repeat(30));
+            page.wrapped("  ", FAINT, &"x".repeat(150));
+            let plain = anstream::adapter::strip_str(&page.text).to_string();
+            plain.lines().map(columns).max()
+        };
+        assert_eq!(text(Width::ENDLESS), Some(152));
+        assert_eq!(text(Width::of(60)), Some(60));
     }
 }

@@ -20,6 +20,16 @@ pub fn source(place: &Place<'_>) -> Option<String> {
     source_with(place, |path| path, |path| path)
 }
 
+/// [`source`], with the columns: `file:line:first-last`.
+pub fn exact_source(place: &Place<'_>) -> Option<String> {
+    let source = source(place)?;
+    Some(match place.columns() {
+        Some((first, last)) if last > first => format!("{source}:{first}-{last}"),
+        Some((first, _)) => format!("{source}:{first}"),
+        None => source,
+    })
+}
+
 /// The end of [`source`], which is enough for somebody who knows the program.
 pub fn brief_source(place: &Place<'_>) -> Option<String> {
     source_with(place, last_components, base_name)
@@ -81,7 +91,7 @@ mod tests {
         check("libz.so.1+0x12", "/lib/libz.so.1", 0, ("libz.so.1+0x12", None));
         check("perl_run", "/usr/bin/perl", 0, ("perl_run", Some("/usr/bin/perl")));
         check("", "", 0, ("(unnamed function)", None));
-        check("f\n", "a\x1b", 1, ("f\u{fffd}", Some("a\u{fffd}:1")));
+        check("f\n", "a\x1b", 1, ("f\\u{a}", Some("a\\u{1b}:1")));
         assert_eq!(function(&Place::Unknown(LocationCode(255))), "(unknown frame 0xff)");
         assert_eq!(source(&Place::NoBacktrace), None);
     }

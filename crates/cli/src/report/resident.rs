@@ -10,6 +10,7 @@ use super::json::number;
 use crate::accounts::Accounts;
 use crate::human;
 use crate::study::Study;
+use crate::summary::Reading;
 
 /// So much memory that is no block a program may have without a word about it, in bytes; and as long as this
 /// part of its memory is explained.
@@ -22,10 +23,15 @@ const LEAST: u64 = 1 << 20;
 /// Causes that hold for every process.
 const ALWAYS: &str = "what the program maps itself, stacks, code and data of files";
 
-/// A process's memory.
+const AT_END: &str = "at the end";
+const AT_PEAK: &str = "at the peak";
+
+/// A process's memory at a moment.
 pub struct Resident<'a> {
-    study: &'a Study,
-    last: Moment,
+    reading: &'a Reading,
+    moment: Moment,
+    /// When that was.
+    when: &'static str,
     growth: Option<Growth>,
 }
 
@@ -50,12 +56,31 @@ struct GrowthFields {
 }
 
 impl<'a> Resident<'a> {
-    /// `None` where the trace does not tell, or not all blocks are looked at.
+    /// At the end. `None` where the trace does not tell, or not all blocks are looked at.
     pub fn of(study: &'a Study) -> Option<Self> {
-        let resident = &study.reading.resident;
         let is_told = study.choice.filter.is_empty() && study.origin().tells(Metric::Live);
-        let last = resident.last().filter(|it| is_told && it.resident > 0);
-        Some(Self { study, last: *last?, growth: resident.growth() })
+        is_told.then(|| Self::of_all(&study.reading)).flatten()
+    }
+
+    /// The same of a trace of which all blocks are looked at.
+    pub fn of_all(reading: &'a Reading) -> Option<Self> {
+        let moment = *reading.resident.last().filter(|it| it.resident > 0)?;
+        Some(Self { reading, moment, when: AT_END, growth: reading.resident.growth() })
+    }
+
+    /// When most lived: as the system counted it the last time before, and all of the peak.
+    pub fn at_peak(study: &'a Study) -> Option<Self> {
+        let is_told = study.origin().tells(Metric::Peak);
+        let end = Self::of(study).filter(|_| is_told)?;
+        let peak = study.reading.profile.summary().peak;
+        let before = *study.reading.resident.at(peak.time).filter(|it| it.resident > 0)?;
+        let moment = Moment { live: peak.amount.bytes, ..before };
+        Some(Self { moment, when: AT_PEAK, ..end })
+    }
+
+    /// What was counted at that moment.
+    pub fn moment(&self) -> &Moment {
+        &self.moment
     }
 
     /// Whether there is more and more memory beside what lives.
@@ -77,20 +102,27 @@ impl<'a> Resident<'a> {
 
     /// How much of the memory lives, and what the rest may be if it is much.
     pub fn explained(&self) -> String {
-        let Moment { resident, live, .. } = self.last;
+        let Moment { resident, live, .. } = self.moment;
         let resident = resident as f64;
         let first = format!(
-            "Resident at the end: {}, of which {} ({}) lives.",
+            "Resident {}: {}, of which {} ({}) {}.",
+            self.when,
             human::bytes(resident),
             human::estimate(&live),
             human::percent(self.share()),
+            if self.when == AT_PEAK { "lived" } else { "lives" },
         );
-        let is_much = self.last.rest() > USUAL && self.share() < EXPLAINED;
-        if is_much && !self.grows() {
+        if is_much(&self.moment) && !self.grows() {
             format!("{first} The rest may be {}.", self.causes())
         } else {
             first
         }
+    }
+
+    /// The sentence that a page needs which is about what lives: where there is more and more memory
+    /// beside, or little of it is explained.
+    pub fn unexplained(&self) -> Option<String> {
+        self.growing().or_else(|| is_much(&self.moment).then(|| self.explained()))
     }
 
     /// For programs.
@@ -101,25 +133,25 @@ impl<'a> Resident<'a> {
             bytes_per_hour: it.per_hour,
         };
         Fields {
-            bytes: self.last.resident,
-            time_us: self.last.time.as_micros() as u64,
-            live_bytes: self.last.live.value,
+            bytes: self.moment.resident,
+            time_us: self.moment.time.as_micros() as u64,
+            live_bytes: self.moment.live.value,
             live_share: self.share(),
             growth_beside: self.growth.map(growth),
         }
     }
 
     fn share(&self) -> f64 {
-        self.last.live.value / self.last.resident as f64
+        share(&self.moment)
     }
 
     /// What memory may be that is no block of those that were sampled, the likeliest first.
-    fn causes(&self) -> String {
-        let samplers = || self.study.reading.facts.samplers.values();
+    pub fn causes(&self) -> String {
+        let samplers = || self.reading.facts.samplers.values();
         let hears_malloc = samplers().any(|it| &*it.name == "malloc");
-        let live = self.last.live.value as u64;
-        let free_heap = self.last.heap.filter(|heap| *heap >= live.saturating_add(LEAST));
-        let free = self.last.allocator.map(|(held, in_use)| held.saturating_sub(in_use));
+        let live = self.moment.live.value as u64;
+        let free_heap = self.moment.heap.filter(|heap| *heap >= live.saturating_add(LEAST));
+        let free = self.moment.allocator.map(|(held, in_use)| held.saturating_sub(in_use));
         let bytes = |bytes: u64| human::bytes(bytes as f64);
         let causes = [
             (!hears_malloc && samplers().next().is_some()).then(|| {
@@ -139,4 +171,14 @@ impl<'a> Resident<'a> {
         ];
         causes.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
+}
+
+/// The part of the memory that lives.
+pub fn share(moment: &Moment) -> f64 {
+    moment.live.value / moment.resident as f64
+}
+
+/// Whether so much memory is no block that a reader should know.
+pub fn is_much(moment: &Moment) -> bool {
+    moment.rest() > USUAL && share(moment) < EXPLAINED
 }

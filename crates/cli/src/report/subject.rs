@@ -10,11 +10,12 @@ use lifetrace_trace::lt::{Index, Summary};
 use serde::Serialize;
 
 use super::json::number;
+use super::page::Page;
 use super::told::Told;
 use crate::import::Lack;
 use crate::open::{Format, Oddities};
 use crate::origin::{self, Origin};
-use crate::terminal::{FAINT, styled};
+use crate::terminal::Width;
 use crate::{calendar, human};
 
 /// What is known of a trace, however it was read.
@@ -55,6 +56,8 @@ pub struct Subject<'a> {
     format_minor_version: Option<u64>,
     complete: Option<bool>,
     command: Option<String>,
+    program: &'a str,
+    title: Option<&'a str>,
     executable: &'a str,
     pid: u64,
     host: &'a str,
@@ -119,6 +122,11 @@ impl<'a> Subject<'a> {
             format_minor_version: format.minor,
             complete: known.is_complete,
             command: context.or_else(|| facts.as_ref()?.command()),
+            program: facts
+                .as_ref()
+                .and_then(Told::name)
+                .unwrap_or_else(|| base_name(&info.executable_name)),
+            title: facts.as_ref().and_then(Told::title),
             executable: &info.executable_name,
             pid: info.pid,
             host: &info.host_name,
@@ -155,16 +163,39 @@ impl<'a> Subject<'a> {
         self.command.as_deref().unwrap_or(self.executable)
     }
 
+    /// What the program was run as.
+    pub fn program(&self) -> &str {
+        self.program
+    }
+
+    /// What the process has called itself last.
+    pub fn title(&self) -> Option<&str> {
+        self.title
+    }
+
     /// The few lines that a report begins with, after the command.
     pub fn brief(&self) -> Vec<String> {
-        let lines = [self.run(), self.sampling(), self.samples()];
+        let title =
+            self.title.map(|title| format!("which calls itself {}", human::printable(title)));
+        let lines = [title.unwrap_or_default(), self.run(), self.sampling(), self.samples()];
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 
     /// Everything, a fact a line.
-    pub fn facts(&self) -> Vec<String> {
+    pub fn facts(&self, width: Width) -> String {
+        let mut page = Page::new(width);
+        for (name, fact) in self.all() {
+            page.fact(name, &fact);
+        }
+        page.text
+    }
+
+    fn all(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("file", self.file()), ("format", self.format())];
         facts.extend(self.command.clone().map(|command| ("command", command)));
+        let is_link = self.program != base_name(self.executable);
+        facts.extend(is_link.then(|| ("program", self.program.to_owned())));
+        facts.extend(self.title.map(|title| ("title", title.to_owned())));
         facts.extend([("executable", self.executable.to_owned()), ("process", self.process())]);
         facts.extend(self.facts.iter().flat_map(Told::of_the_process));
         facts.extend([
@@ -179,10 +210,7 @@ impl<'a> Subject<'a> {
         facts.extend(self.runtime().map(|runtime| ("runtime", runtime)));
         facts.extend(self.facts.iter().flat_map(Told::of_the_trace));
         facts.extend(self.oddities().map(|oddity| ("note", oddity)));
-        let line = |(name, fact): (&str, String)| {
-            format!("{} {}", styled(FAINT, format_args!("{name:<11}")), human::printable(&fact))
-        };
-        facts.into_iter().map(line).collect()
+        facts
     }
 
     /// What a reader should know before trusting the numbers.
@@ -307,6 +335,10 @@ impl Contents {
             count(self.packets)
         )
     }
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Four significant digits, and no more zeros than needed.

@@ -1,20 +1,23 @@
 //! The report as a page of text.
 
+use lifetrace_analysis::Metric;
+
 use super::page::Page;
-use super::{Report, Subject};
+use super::resident::Resident;
+use super::{Report, Subject, ViewName};
 use crate::damages::Damages;
 use crate::human;
-use crate::terminal::{FAINT, PLAIN, STRONG, styled};
+use crate::terminal::{FAINT, PLAIN, STRONG};
 
 impl Report<'_> {
-    /// The page, for a terminal of so many columns.
-    pub fn text(&self, width: usize) -> String {
-        let mut page = Page::new(width);
+    /// The page.
+    pub fn text(&self) -> String {
+        let mut page = Page::new(self.width);
         let reading = &self.study.reading;
         let subject = Subject::new(reading.known());
-        page.wrapped("", STRONG, &human::printable(subject.command()));
+        page.wrapped("", STRONG, subject.command());
         subject.brief().iter().for_each(|line| page.prose("", PLAIN, line));
-        for note in notes(&subject, &reading.damages) {
+        for note in notes(&subject, &reading.damages).into_iter().chain(self.unexplained()) {
             page.prose("", PLAIN, &format!("Note: {note}"));
         }
         self.chosen().iter().for_each(|line| page.prose("", STRONG, line));
@@ -22,9 +25,34 @@ impl Report<'_> {
         self.view.text(&mut page);
         if !reading.profile.summary().sampling.is_exact() {
             page.line("");
-            page.line(styled(FAINT, "±, (from–to) and < give 95 % confidence intervals"));
+            page.prose("", FAINT, "±, (from–to) and < give 95 % confidence intervals");
         }
         page.text
+    }
+
+    /// How little of the memory a page about what lives explains, where the view does not say.
+    fn unexplained(&self) -> Option<String> {
+        let resident = self.resident()?;
+        let is_told = !self.study.reading.profile.summary().sampling.hears_all();
+        let sentence = resident.unexplained().filter(|_| !is_told)?;
+        Some(human::uncapitalized(&sentence))
+    }
+
+    /// What lives beside what is resident, of views that are about that and do not say it themselves.
+    pub(super) fn resident(&self) -> Option<Resident<'_>> {
+        let metric = self.options.metric;
+        match self.options.view {
+            ViewName::Peak => Resident::at_peak(self.study),
+            ViewName::Sizes | ViewName::Threads | ViewName::Timeline => Resident::of(self.study),
+            ViewName::Hot | ViewName::Tree | ViewName::Paths | ViewName::Functions => {
+                match metric {
+                    Metric::Peak => Resident::at_peak(self.study),
+                    Metric::Live => Resident::of(self.study),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// What is left out, if anything is.

@@ -45,6 +45,10 @@ pub struct Told<'a> {
     notices: Vec<&'a str>,
     truncated_backtraces: u64,
     #[serde(skip)]
+    name: Option<&'a str>,
+    #[serde(skip)]
+    title: Option<&'a str>,
+    #[serde(skip)]
     coverage: Coverage,
     #[serde(skip)]
     origin: Origin,
@@ -117,6 +121,8 @@ impl<'a> Told<'a> {
         Self {
             complete: coverage == Coverage::All,
             arguments: arguments.iter().map(|argument| &**argument).collect(),
+            name: text(|process| &process.name),
+            title: text(|process| &process.title),
             parent_pid: process.map(|process| process.parent_pid).filter(|pid| *pid > 0),
             container: text(|process| &process.container),
             runtime: text(|process| &process.runtime),
@@ -156,6 +162,16 @@ impl<'a> Told<'a> {
     pub fn runtime(&self) -> Option<String> {
         let version = self.runtime_version.map(|version| format!(" {version}"));
         self.runtime.map(|runtime| runtime.to_owned() + &version.unwrap_or_default())
+    }
+
+    /// What the program was run as.
+    pub fn name(&self) -> Option<&'a str> {
+        self.name
+    }
+
+    /// What the process has called itself last.
+    pub fn title(&self) -> Option<&'a str> {
+        self.title
     }
 
     /// The process's parent.

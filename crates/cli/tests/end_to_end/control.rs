@@ -137,6 +137,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             counters: Some(Duration::from_millis(10)),
             format: Format::Lt,
             labels: Vec::new(),
+            keep_empty: true,
             introduction: lifetrace_recorder::Introduction::default(),
         },
     })

@@ -6,6 +6,7 @@
 
 mod allocators;
 mod bad_traces;
+mod called;
 mod control;
 mod debuggers;
 mod emulated;
@@ -16,6 +17,7 @@ mod facts;
 #[cfg(target_arch = "x86_64")]
 mod fast_path;
 mod hazards;
+mod helpers;
 #[cfg(target_arch = "x86_64")]
 mod imports;
 #[cfg(target_arch = "x86_64")]

@@ -157,7 +157,7 @@ fn stripped() {
     check(&ocaml::stripped("plain"), &[], 1);
 }
 
-/// A function has the name of its symbol then.
+/// Of a function that only allocates the linker's symbol is all there is.
 #[test]
 fn without_debug_information() {
     let target = Target::new(&[&ocaml::without_debug_information("plain")]);
@@ -165,10 +165,26 @@ fn without_debug_information() {
     assert_eq!(exact.outcome, bare);
     let births = births::of(&exact.traces()[0]);
     let plain = |function: Option<&str>| {
-        function.is_some_and(|name| name.starts_with("camlPlain__hazard_plain_"))
+        function.is_some_and(|name| name.starts_with("Plain.hazard_plain"))
     };
     let found = births.iter().filter(|birth| plain(birth.functions().last()));
     assert_eq!(found.count(), 21_000);
+}
+
+/// The runtime has names for calls alone; a function has the name of its calls.
+#[test]
+fn one_function_has_one_name_without_debug_information() {
+    let target = Target::new(&[&ocaml::without_debug_information("recursive")]);
+    let births = births::of(&target.record(EXACT).traces()[0]);
+    let in_build =
+        births.iter().filter(|birth| birth.functions().any(|it| it == "Recursive.Inner.build"));
+    let mut own = 0;
+    for birth in in_build {
+        assert_eq!(birth.functions().find(|name| name.starts_with("camlRec")), None);
+        own += usize::from(birth.functions().last() == Some("Recursive.Inner.build"));
+    }
+    // A pair, a number and a cell of the list each.
+    assert_eq!(own, 150_000);
 }
 
 #[test]

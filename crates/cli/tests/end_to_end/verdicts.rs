@@ -83,6 +83,25 @@ fn memory_that_grows_beside_what_is_sampled() {
     assert!(text.contains("memory from malloc, which was not sampled"), "{text}");
 }
 
+/// What the allocator keeps of what was freed, since a block above it lives, is said as soon as the recording
+/// is over; of a program whose memory is explained nothing is.
+#[test]
+fn memory_that_is_not_explained_is_told_after_a_recording() {
+    let told = |script: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let target = Target::new(&["/usr/bin/perl"]).arguments(&["-e", script]);
+        let target = target.folder(folder.path());
+        target.record_as(&["-o", "x.lt", "--interval", "64KiB"]).stderr_text()
+    };
+    let waste = "@a = map { 'x' x 1000 } 1..100000; @b = map { 'y' x 100 } 1..1000; undef @a; \
+                 select(undef, undef, undef, 0.5)";
+    let text = told(waste);
+    assert!(text.contains("\n  Resident at the end: "), "{text}");
+    assert!(text.contains("The rest may be memory that the allocator keeps free"), "{text}");
+    let text = told("@a = map { 'x' x 1000 } 1..100000; select(undef, undef, undef, 0.5)");
+    assert!(text.contains("live at the end") && !text.contains("Resident at the end"), "{text}");
+}
+
 /// Most of the peak is dead, though nobody knows yet.
 #[test]
 fn garbage_in_the_young_heap_is_no_peak() {
@@ -97,4 +116,8 @@ fn garbage_in_the_young_heap_is_no_peak() {
         // 46.5 of 47.5 MiB.
         assert!((95.0..99.9).contains(&share), "{share} % {rest}");
     }
+    let old = page(&recording.traces()[0], &["--filter", "in old heap"]);
+    let peak = old["totals"]["peak"]["bytes"].as_f64().unwrap();
+    // Twice its interval.
+    assert!((0.5e6..1.5e6).contains(&peak), "{}", old["totals"]);
 }

@@ -199,6 +199,30 @@ fn a_flame_graph_says_what_it_is_of() {
     assert!(svg.contains("estimated from 1676 sampled allocations"));
 }
 
+/// In the drawing, and in its script when it draws for another size.
+#[test]
+fn names_in_flame_graphs_lose_their_middle() {
+    let svg = text(&export("svg", "server-1e-5.ctf", &[]));
+    assert!(!svg.contains("..</text>"), "{svg}");
+    let shown = svg.split("</text>").filter_map(|it| it.rsplit('>').next());
+    let shown: Vec<_> = shown.filter(|it| it.contains('…')).collect();
+    assert!(shown.iter().any(|it| it.ends_with("….f_elt")), "{shown:?}");
+    let script = include_str!("../../src/export/svg/names.js");
+    assert!(svg.contains(script));
+    let browser = "var cut = {textContent: 'alloc::collections..'},
+    title = {textContent: 'alloc::collections::btree::map::insert (7 bytes, 1%)'};
+function find_child(e, name) { return e[name]; }
+function update_text_for_elements(elements) {}
+";
+    let call = "update_text_for_elements([{text: cut, title: title}]);
+console.log(cut.textContent, without_middle('a_function_of_c_with_a_long_name', 15));
+console.log(without_middle('core::iter::Map::next::{{closure}}', 24), without_middle('f()', 2));";
+    let mut node = Command::new("node");
+    let output = node.args(["-e", &format!("{browser}{script}{call}")]).output().unwrap();
+    let expected = "alloc::coll…::insert a_funct…ng_name\ncore…::next::{{closure}} f…\n";
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+}
+
 #[test]
 fn flame_graphs_are_xml() {
     // The sample's command line has two hyphens, which a comment must not have.

@@ -26,6 +26,16 @@ fn tree() {
     );
 }
 
+/// Of any, not only of callsites.
+#[test]
+fn callers_of_a_function() {
+    let tree = ["json-1e-5.ctf", "--view", "tree", "--inverted", "--top", "2"];
+    let calls = ["json-1e-5.ctf", "--view", "calls", "--top", "4"];
+    let focus = ["--focus", "Stdlib__Format.pp_print_list"];
+    check("tree-callers", &[&tree[..], &focus].concat());
+    check("calls", &[&calls[..], &focus].concat());
+}
+
 #[test]
 fn paths() {
     check("paths", &["server-1e-5.ctf", "--view", "paths", "--top", "4"]);

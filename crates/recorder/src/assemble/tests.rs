@@ -206,7 +206,7 @@ fn lives_are_joined_by_ids() {
         scene.say(3, Body::Promotion { id: SampleId(id) });
     }
     scene.say(1, Body::Exiting);
-    assert_eq!(scene.assembler.counts(), Counts { samples: 2, hits: 2, events: 4 });
+    assert_eq!(scene.assembler.counts(), Counts { samples: 2, hits: 2, allocated: 32, events: 4 });
     let trace = scene.trace();
     let mut reader = Reader::open(&trace[..]).unwrap();
     let mut events = Vec::new();

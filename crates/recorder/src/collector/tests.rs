@@ -1,7 +1,7 @@
 //! Agents that are played by this process, or by a child of it, against a real collector.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lifetrace_trace::event::Event;
@@ -40,6 +40,7 @@ pub(super) fn defaults() -> CollectorOptions {
         max_size: None,
         counters: None,
         labels: Vec::new(),
+        keep_empty: true,
         introduction: crate::plan::Introduction::default(),
     }
 }

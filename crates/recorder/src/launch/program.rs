@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::elf::{self, Image};
 use super::{LaunchError, Untraceable};
+use crate::called;
 use crate::linker;
 use crate::ocaml::{mentions, mentions_runtime};
 use crate::process::open_regular;
@@ -57,6 +58,16 @@ impl Program {
         let path = locate(name, search.unwrap_or(OsStr::new(DEFAULT_PATH)))?;
         let image = image_of(&path, SCRIPT_DEPTH)?;
         Ok(Program { path, image })
+    }
+
+    /// What it is called when it is run by this command.
+    pub(crate) fn called(&self, command: &[OsString]) -> String {
+        let words: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+        let path = self.path.file_name().unwrap_or_default().as_bytes();
+        match self.image == self.path {
+            true => called::name(&self.path, &words, path),
+            false => called::name(&self.image, &[b""; 0], b""),
+        }
     }
 }
 

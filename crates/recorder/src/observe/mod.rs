@@ -1,4 +1,5 @@
-//! What the kernel knows of the traced processes: their memory, page faults and threads' names.
+//! What the kernel knows of the traced processes: their memory, page faults, threads' names, titles, and
+//! children that are not traced.
 //!
 //! ```text
 //! receiver ── a process, its threads ──> observer thread ── notes, with their times ──> receiver
@@ -10,6 +11,7 @@
 //! whenever it ends; one at which a look takes long, so rarely that looking takes less than a
 //! hundredth of the time. A process leaves the list when its session lets go of its [`Notes`].
 
+mod children;
 mod counters;
 mod names;
 
@@ -26,9 +28,12 @@ use rustix::process::Pid;
 use crate::clock::monotonic_now;
 use crate::image::Image;
 use crate::notes::{Note, Notes, UNSEEN};
+use crate::progress::Progress;
 use crate::threads;
+use crate::title::Title;
 pub(crate) use counters::kilobytes;
 
+use children::Children;
 use counters::ProcessFigures;
 use names::ThreadNames;
 
@@ -41,6 +46,12 @@ const YOUNG: u32 = 2 * UNSEEN;
 
 /// A look may take this part of the time until the next.
 const BUDGET: u32 = 100;
+
+/// So soon a process is looked at again when it has begun: most have got their title by then.
+const FIRST: Duration = Duration::from_millis(20);
+
+/// A process in which nothing seems to happen may have got another title or a child all the same.
+const ASIDE: Duration = Duration::from_secs(1);
 
 /// How often threads are looked at when nobody wants counters.
 const NAMES_ONLY: Duration = Duration::from_millis(500);
@@ -58,18 +69,21 @@ pub(crate) struct ObserverHandle {
 
 #[derive(Debug)]
 enum Errand {
-    Watch(Image, Notes),
+    Watch(Image, Title, Notes),
     ThreadStarted { pid: Pid, thread: ThreadId, os_id: u32 },
     ThreadEnded { pid: Pid, thread: ThreadId },
 }
 
 impl ObserverHandle {
-    /// Starts an observer that reads counters every `interval`, if any are wanted. It ends with its
-    /// last handle.
+    /// Starts an observer that reads counters every `interval`, if any are wanted, and tells `progress`, if
+    /// there is one, of children that are not traced. It ends with its last handle.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(crate) fn start(interval: Option<Duration>) -> io::Result<ObserverHandle> {
+    pub(crate) fn start(
+        interval: Option<Duration>,
+        progress: Option<Arc<Progress>>,
+    ) -> io::Result<ObserverHandle> {
         let (errands, inbox) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let observer = Observer {
@@ -77,6 +91,7 @@ impl ObserverHandle {
             interval: interval.unwrap_or(NAMES_ONLY),
             waiting: Arc::clone(&waiting),
             watched: Vec::new(),
+            progress,
         };
         threads::spawn("observer", move || observer.run(&inbox))?;
         Ok(ObserverHandle { errands, waiting, wants_counters: interval.is_some() })
@@ -88,8 +103,8 @@ impl ObserverHandle {
     }
 
     /// Begins to look at a process, as long as it runs this program.
-    pub(crate) fn watch(&self, image: Image, notes: Notes) {
-        self.send(Errand::Watch(image, notes));
+    pub(crate) fn watch(&self, image: Image, title: Title, notes: Notes) {
+        self.send(Errand::Watch(image, title, notes));
     }
 
     /// A thread was heard for the first time.
@@ -120,6 +135,7 @@ struct Observer {
     interval: Duration,
     waiting: Arc<AtomicUsize>,
     watched: Vec<Watched>,
+    progress: Option<Arc<Progress>>,
 }
 
 /// A process under observation.
@@ -128,6 +144,12 @@ struct Watched {
     notes: Notes,
     figures: Option<ProcessFigures>,
     names: ThreadNames,
+    title: Title,
+    children: Children,
+    /// Whether it has not been looked at yet.
+    is_new: bool,
+    /// When to look at these though nothing seems to happen.
+    aside: Instant,
     since: Instant,
     due: Instant,
     /// The time to the next look, in intervals.
@@ -156,7 +178,7 @@ impl Observer {
 
     fn take(&mut self, errand: Errand) {
         match errand {
-            Errand::Watch(image, notes) => {
+            Errand::Watch(image, title, notes) => {
                 let pid = image.pid();
                 let figures = self.wants_counters.then(|| ProcessFigures::open(pid)).flatten();
                 let names = ThreadNames::new(pid);
@@ -166,6 +188,10 @@ impl Observer {
                     notes,
                     figures,
                     names,
+                    title,
+                    children: Children::of(pid),
+                    is_new: true,
+                    aside: since,
                     since,
                     due: since,
                     step: 1,
@@ -201,22 +227,30 @@ impl Observer {
         let interval = self.interval;
         let soon = Instant::now() + interval / 4;
         for watched in self.watched.iter_mut().filter(|watched| watched.due <= soon) {
-            watched.look(interval);
+            watched.look(interval, self.progress.as_deref());
         }
     }
 }
 
 impl Watched {
-    fn look(&mut self, interval: Duration) {
+    fn look(&mut self, interval: Duration, progress: Option<&Progress>) {
         let begun = Instant::now();
         let moved = self.look_at_figures();
+        if moved || begun >= self.aside || self.children.are_unsettled() {
+            self.look_aside(progress);
+            self.aside = begun + ASIDE;
+        }
         if moved {
             let name = self.names.look_again();
             self.note(name.map(Fact::ThreadName));
         }
         self.step = if moved { 1 } else { (self.step * 2).min(SLEEPIEST) };
         let cost = begun.elapsed();
-        self.due = begun + rest(interval, self.step, begun - self.since).max(cost * BUDGET);
+        let rest = match std::mem::take(&mut self.is_new) {
+            true => interval.min(FIRST),
+            false => rest(interval, self.step, begun - self.since),
+        };
+        self.due = begun + rest.max(cost * BUDGET);
     }
 
     /// Whether anything has changed since the last time, as far as can be told.
@@ -235,6 +269,18 @@ impl Watched {
         }
         self.note(Some(Fact::Counters(counters)));
         moved
+    }
+
+    /// At what is not in the figures.
+    fn look_aside(&mut self, progress: Option<&Progress>) {
+        if let Some(progress) = progress {
+            self.children.look(progress);
+        }
+        if let Some(title) = self.title.look_again()
+            && !self.image.is_gone()
+        {
+            self.notes.note_title(title);
+        }
     }
 
     fn note(&self, fact: Option<Fact>) {

@@ -1,6 +1,7 @@
 //! The observer, at work on this very process.
 
 use super::*;
+use crate::process::ProcessImage;
 
 fn wait_for(notes: &Notes, wanted: impl Fn(&Fact) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -10,11 +11,15 @@ fn wait_for(notes: &Notes, wanted: impl Fn(&Fact) -> bool) {
     }
 }
 
+fn title(pid: Pid) -> Title {
+    Title::of(&ProcessImage::read(pid))
+}
+
 #[test]
 fn counters_and_names_come_by_themselves() {
-    let observer = ObserverHandle::start(Some(Duration::from_millis(5))).unwrap();
+    let observer = ObserverHandle::start(Some(Duration::from_millis(5)), None).unwrap();
     let (pid, notes) = (rustix::process::getpid(), Notes::default());
-    observer.watch(Image::of(pid), notes.clone());
+    observer.watch(Image::of(pid), title(pid), notes.clone());
     wait_for(&notes, |fact| matches!(fact, Fact::Counters(it) if it.resident.is_some()));
     wait_for(&notes, |_| notes.peak(monotonic_now()).is_some_and(|peak| peak.0 > 0));
     let os_id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
@@ -24,9 +29,9 @@ fn counters_and_names_come_by_themselves() {
 
 #[test]
 fn names_without_counters() {
-    let observer = ObserverHandle::start(None).unwrap();
+    let observer = ObserverHandle::start(None, None).unwrap();
     let (pid, notes) = (rustix::process::getpid(), Notes::default());
-    observer.watch(Image::of(pid), notes.clone());
+    observer.watch(Image::of(pid), title(pid), notes.clone());
     let os_id = rustix::thread::gettid().as_raw_nonzero().get() as u32;
     observer.thread_started(pid, ThreadId(3), os_id);
     wait_for(&notes, |fact| !matches!(fact, Fact::Counters(_)));

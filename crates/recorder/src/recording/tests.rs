@@ -11,6 +11,7 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         output: directory.path().join("t.ctf").into_os_string().into(),
         format: Format::Lt,
         labels: Vec::new(),
+        keep_empty: true,
         introduction: crate::plan::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -14,6 +14,7 @@ mod forms;
 mod mini;
 mod names;
 mod object_file;
+mod ocaml;
 mod on_disk;
 mod resolver;
 mod thorough;

@@ -68,6 +68,11 @@ impl ObjectFile {
         self.debug_file.clone().into_iter().chain(own)
     }
 
+    /// What is loaded, held open.
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
     fn mini(&self) -> Option<&File> {
         self.mini.get_or_init(|| mini::symbols(self.file.as_ref()?)).as_ref()
     }

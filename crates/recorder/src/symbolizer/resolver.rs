@@ -16,7 +16,7 @@ use lifetrace_trace::event::Location;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::thorough::Thorough;
-use super::{ObjectFile, Request, names};
+use super::{ObjectFile, Request, names, ocaml};
 use crate::modules::FileAddress;
 
 const MAX_FILES: usize = 256;
@@ -46,30 +46,34 @@ fn serve_the_busy(first: Request, requests: &Receiver<Request>) {
     }
 }
 
+/// Of files with OCaml code, by their numbers.
+type OcamlNames = FxHashMap<u64, ocaml::Names>;
+
 /// What has been read.
 #[derive(Default)]
 struct Tables {
     fast: Symbolizer,
     thorough: FxHashMap<u64, Thorough>,
+    ocaml: OcamlNames,
     /// The numbers of all files.
     read: FxHashSet<u64>,
 }
 
 impl Tables {
     fn resolve(&mut self, object: &ObjectFile, address: FileAddress) -> Vec<Location> {
-        let Tables { fast, thorough, .. } = self;
+        let Tables { fast, thorough, ocaml, .. } = self;
         let thorough = thorough.entry(object.number());
         let thorough = thorough.or_insert_with(|| Thorough::open(object));
-        let by_fast = |debug_symbols| look_up_all(fast, object, debug_symbols, address);
-        let of_symbols = || by_fast(false).ok().flatten();
+        let mut by_fast =
+            |debug_symbols| look_up_all((fast, ocaml), object, debug_symbols, address);
         let found = if thorough.is_needed() {
-            let symbol = of_symbols();
+            let symbol = by_fast(false).ok().flatten();
             let name = symbol.as_ref().and_then(|symbol| symbol.first()).map(|it| &*it.defname);
             thorough.find(object, address, name).or(symbol)
         } else {
             let found = by_fast(true).inspect_err(|Unreadable| thorough.complain(object));
             // Damaged debug information does not spoil the symbol table.
-            found.unwrap_or_else(|Unreadable| of_symbols())
+            found.unwrap_or_else(|Unreadable| by_fast(false).ok().flatten())
         };
         found.unwrap_or_else(|| vec![names::unresolved(object, address)])
     }
@@ -81,14 +85,14 @@ struct Unreadable;
 /// What the first of a module's files has that has anything; each by its debug information, and by its
 /// symbol table alone.
 fn look_up_all(
-    tables: &Symbolizer,
+    (tables, ocaml): (&Symbolizer, &mut OcamlNames),
     object: &ObjectFile,
     debug_symbols: bool,
     address: FileAddress,
 ) -> Result<Option<Vec<Location>>, Unreadable> {
     let mut found = Ok(None);
     for path in object.sources() {
-        match look_up(tables, object, &path, debug_symbols, address) {
+        match look_up((tables, &mut *ocaml), object, &path, debug_symbols, address) {
             Ok(Some(locations)) => return Ok(Some(locations)),
             Ok(None) => {}
             Err(error) => found = Err(error),
@@ -98,7 +102,7 @@ fn look_up_all(
 }
 
 fn look_up(
-    tables: &Symbolizer,
+    (tables, ocaml): (&Symbolizer, &mut OcamlNames),
     object: &ObjectFile,
     path: &Path,
     debug_symbols: bool,
@@ -108,7 +112,13 @@ fn look_up(
     elf.debug_syms = debug_symbols;
     match tables.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address.0)) {
         Ok(Symbolized::Sym(symbol)) if covers(&symbol) => {
-            Ok(Some(names::resolved(object, &symbol)))
+            let mut locations = names::resolved(object, &symbol);
+            if let Some(location) = locations.first_mut().filter(|_| ocaml::is_ocaml(&symbol.name))
+            {
+                let names = ocaml.entry(object.number());
+                names.or_insert_with(|| ocaml::Names::read(object)).rename(&symbol, location);
+            }
+            Ok(Some(locations))
         }
         Ok(_) => Ok(None),
         Err(_) => Err(Unreadable),

@@ -263,6 +263,11 @@ fn string(plain: &mut Plain<'_>) -> Result<Arc<str>, Fault> {
     Ok(plain.string()?.into())
 }
 
+/// Empty where an earlier version has none.
+fn string_if_any(plain: &mut Plain<'_>) -> Result<Arc<str>, Fault> {
+    if plain.0.is_empty() { Ok("".into()) } else { string(plain) }
+}
+
 fn put_size(size: Size, out: &mut Vec<u8>) {
     let (unit, count) = match size {
         Size::Words(words) => (0, words.0),
@@ -322,6 +327,10 @@ fn put_process(process: &Process, out: &mut Vec<u8>) {
     ] {
         put_string(name, out);
     }
+    if !(process.name.is_empty() && process.title.is_empty()) {
+        put_string(&process.name, out);
+        put_string(&process.title, out);
+    }
 }
 
 fn process(plain: &mut Plain<'_>) -> Result<Process, Fault> {
@@ -337,6 +346,8 @@ fn process(plain: &mut Plain<'_>) -> Result<Process, Fault> {
         runtime: string(plain)?,
         runtime_version: string(plain)?,
         agent_version: string(plain)?,
+        name: string_if_any(plain)?,
+        title: string_if_any(plain)?,
     })
 }
 

@@ -168,6 +168,8 @@ impl Strip {
             runtime_version: process.runtime_version.clone(),
             agent_version: process.agent_version.clone(),
             start: process.start,
+            name: self.modules.of_path(&process.name),
+            title: self.contexts.of(&process.title),
         }
     }
 

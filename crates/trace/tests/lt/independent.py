@@ -682,7 +682,9 @@ class Facts:
         if tag == 10:
             arguments = [string() for _ in range(varint())]
             numbers = [varint() for _ in range(3)]
-            return ["process", len(arguments), *arguments, *numbers, *(string() for _ in range(6))]
+            names = [string() for _ in range(6)]
+            names += [string() if plain.at < len(plain.data) else "" for _ in range(2)]
+            return ["process", len(arguments), *arguments, *numbers, *names]
         if tag == 11:
             return ["parent", varint(), string()]
         if tag == 12:

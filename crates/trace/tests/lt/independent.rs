@@ -162,7 +162,8 @@ fn fact_fields(fact: &Fact) -> String {
             let runtime = [&it.runtime, &it.runtime_version, &it.agent_version];
             let arguments = joined(&it.arguments);
             let numbers = joined([it.pid, it.parent_pid, start]);
-            let names = joined(names.into_iter().chain(runtime));
+            let called = [&it.name, &it.title];
+            let names = joined(names.into_iter().chain(runtime).chain(called));
             format!("process\t{}{arguments}{numbers}{names}", it.arguments.len())
         }
         Fact::Parent(it) => format!("parent\t{}\t{}", it.pid, it.trace),

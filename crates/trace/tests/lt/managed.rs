@@ -2,7 +2,7 @@
 //! that are left out, the heap's figures, collections that pass over numbers, and notices.
 
 use lifetrace_trace::event::{DESERIALISED_NAME, LEFT_OUT_NAME, Source, remark};
-use lifetrace_trace::fact::{Collector, Counters, Cycle, Fact, Generation};
+use lifetrace_trace::fact::{Collector, Counters, Cycle, Fact, Generation, Process};
 use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, SamplerId, Size, Timestamp, Words};
 use lifetrace_trace::lt::{Item, NewBirth, Reader, Writer};
@@ -31,7 +31,7 @@ fn facts(number: u64) -> Vec<Fact> {
     let cycle = |generation, number| Fact::Cycle(Cycle { generation, number, begins: false });
     let mut facts = vec![Fact::Collector(collector(number)), cycle(Generation::Minor, number)];
     match number {
-        0 => facts.push(Fact::Notice("ocaml-domains-misreported".into())),
+        0 => facts.extend([process(), Fact::Notice("ocaml-domains-misreported".into())]),
         120 => facts.push(Fact::Counters(Counters {
             most_resident: Some(Bytes(5 << 20)),
             ..Counters::default()
@@ -40,6 +40,17 @@ fn facts(number: u64) -> Vec<Fact> {
         _ => {}
     }
     facts
+}
+
+/// It is run by a link, and calls itself something else.
+fn process() -> Fact {
+    Fact::Process(Process {
+        arguments: vec!["top".into()],
+        executable: "/bin/toplevel".into(),
+        name: "top".into(),
+        title: "top: größer".into(),
+        ..Process::default()
+    })
 }
 
 fn frame(code: LocationCode) -> Frame {

@@ -130,6 +130,7 @@ pub fn facts_of_a_start(time: u64) -> Vec<Told> {
             runtime_version: "4.14.1".into(),
             agent_version: "0.1.0".into(),
             start: Some(Timestamp(time - 1000)),
+            ..Process::default()
         }),
         Fact::Parent(Parent { pid: 1, trace: "lifetrace.init.1.lt".into() }),
         Fact::Label(Label { key: "build".into(), value: "größer".into() }),

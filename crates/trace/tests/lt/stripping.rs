@@ -71,7 +71,7 @@ impl Parts {
             match &**fact {
                 Fact::Process(process) => {
                     process.arguments.iter().for_each(|it| add(it));
-                    [&process.executable, &process.host, &process.container]
+                    [&process.executable, &process.host, &process.container, &process.title]
                         .into_iter()
                         .for_each(|it| add(it));
                 }

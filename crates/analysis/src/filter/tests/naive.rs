@@ -147,6 +147,7 @@ fn claim_holds(trace: &Trace<'_>, claim: &Claim, life: &OwnedLife) -> bool {
                 && life.died.is_none_or(|died| moment < i128::from(died));
             is_alive && is_then(trace, when, moment)
         }),
+        Claim::InOldHeap => life.promoted.is_some() || life.source == Source::Major,
         Claim::Size(limits) => is_within(limits, life.bytes.into(), |size| i128::from(size.0.0)),
         Claim::Lifetime(limits) => lasts(trace, limits, life),
         Claim::Thread(ThreadClaim::Number(number)) => life.thread == Some(number.0),
@@ -204,8 +205,13 @@ proptest! {
             clock: &clock,
         };
         let resolved = filter.resolve(&bounds).unwrap();
+        let (whole, mut life) = (life.clone(), life);
+        let in_old_heap = |term: &Term| term.claim == Claim::InOldHeap && !term.negated;
+        if filter.terms().iter().any(in_old_heap) && life.source != Source::Major {
+            life.born = life.promoted.unwrap_or(life.born);
+        }
         let expected = filter.terms().iter().all(|term| holds(&trace, term, &life));
-        prop_assert_eq!(resolved.matches(&life.life()), expected, "{}", filter);
+        prop_assert_eq!(resolved.matches(&whole.life()), expected, "{}", filter);
     }
 
     /// What a filter does not need may be anything.

@@ -166,6 +166,7 @@ fn life_claim() -> impl Strategy<Value = Claim> {
         option::of(when()).prop_map(Claim::Freed),
         when().prop_map(Claim::Alive),
         option::of(when()).prop_map(Claim::Promoted),
+        Just(Claim::InOldHeap),
         sizes().prop_map(Claim::Size),
         lifetimes().prop_map(Claim::Lifetime),
         thread().prop_map(Claim::Thread),

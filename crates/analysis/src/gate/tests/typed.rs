@@ -28,6 +28,19 @@ fn conditions_on_a_trace() {
 }
 
 #[test]
+fn budgets_are_exceeded() {
+    let check = |text: &str, number, expected| {
+        assert_eq!(text.parse::<Gate>().unwrap().is_exceeded_by(number), expected, "{text}");
+    };
+    check("live > 100MB", 1.1e8, true);
+    check("live > 100MB", 1e8, false);
+    check("peak >= 100MB", 1e8, true);
+    check("growth > 1KB/s", 3.7e6, true);
+    check("live < 100MB", 1.0, false);
+    check("live <= 100MB", 1.0, false);
+}
+
+#[test]
 fn conditions_on_a_change() {
     let check = |text: &str, expected: &str, limit: f64| {
         let gate: ChangeGate = text.parse().unwrap_or_else(|error| panic!("{error}"));

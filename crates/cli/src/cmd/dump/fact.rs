@@ -140,8 +140,15 @@ fn of_process(process: &Process) -> Line {
         .text("container", &process.container)
         .text("runtime", &process.runtime)
         .text("runtime_version", &process.runtime_version)
-        .text("agent_version", &process.agent_version);
+        .text("agent_version", &process.agent_version)
+        .maybe("name", said(&process.name))
+        .maybe("title", said(&process.title));
     arguments.fold(line, |line, argument| line.text("argument", argument))
+}
+
+/// Nothing if it is empty.
+fn said(text: &str) -> Option<impl Display> {
+    (!text.is_empty()).then(|| human::printable(text))
 }
 
 fn of_exit(exit: Exit) -> Line {

@@ -54,8 +54,8 @@ impl ProgressLine {
             while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = INTERVAL;
                 if forced || terminal_is_ours() {
-                    let text = text(begun.elapsed(), &control.figures());
-                    write(&format!("{ERASE}{}", fitting(&text)));
+                    let parts = parts(begun.elapsed(), &control.figures());
+                    write(&format!("{ERASE}{}", fitting(&parts, columns())));
                     drawn.store(true, Ordering::Relaxed);
                 }
             }
@@ -116,26 +116,38 @@ fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// `text`, which is ASCII, in one line of the terminal.
-fn fitting(text: &str) -> &str {
+fn columns() -> usize {
     let size = terminal_size::terminal_size_of(io::stderr());
-    let width = size.map_or(WIDTH_ELSEWHERE, |(width, _)| usize::from(width.0));
-    &text[..text.len().min(width.saturating_sub(1))]
+    size.map_or(WIDTH_ELSEWHERE, |(width, _)| usize::from(width.0))
 }
 
-fn text(elapsed: Duration, figures: &Figures) -> String {
+/// As many of the parts, the first ones, as one line of the terminal has room for.
+fn fitting(parts: &[String], columns: usize) -> String {
+    let mut line = "lifetrace: ".to_owned();
+    for (number, part) in parts.iter().enumerate() {
+        let separator = if number == 0 { "" } else { ", " };
+        // What is in the last column makes some terminals begin a new line. The parts are ASCII.
+        if line.len() + separator.len() + part.len() >= columns {
+            break;
+        }
+        line += &format!("{separator}{part}");
+    }
+    if line.len() < columns { line } else { String::new() }
+}
+
+fn parts(elapsed: Duration, figures: &Figures) -> [String; 6] {
     let processes = match figures.processes {
         1 => "1 process".to_owned(),
         count => format!("{count} processes"),
     };
-    format!(
-        "lifetrace: {}, {processes}, {} samples, {}, RSS {}, {} lost",
+    [
         clock(elapsed.as_secs()),
-        human::count(figures.samples as f64),
+        processes,
+        format!("{} samples", human::count(figures.samples as f64)),
         human::bytes(figures.bytes as f64),
-        human::bytes(figures.resident as f64),
-        human::count(figures.lost as f64)
-    )
+        format!("RSS {}", human::bytes(figures.resident as f64)),
+        format!("{} lost", human::count(figures.lost as f64)),
+    ]
 }
 
 /// `0:07`, `12:34`, `1:02:03`.
@@ -155,16 +167,26 @@ mod tests {
     fn a_line() {
         let figures =
             Figures { processes: 2, samples: 12_345, bytes: 80_000, resident: 3 << 20, lost: 0 };
-        assert_eq!(
-            text(Duration::from_millis(3_723_900), &figures),
-            "lifetrace: 1:02:03, 2 processes, 12,345 samples, 78.1 KiB, RSS 3 MiB, 0 lost"
-        );
+        let parts = parts(Duration::from_millis(3_723_900), &figures);
+        let line = "lifetrace: 1:02:03, 2 processes, 12,345 samples, 78.1 KiB, RSS 3 MiB, 0 lost";
+        assert_eq!(fitting(&parts, 100), line);
+        assert!(fitting(&parts, 100).is_ascii());
         assert_eq!((clock(7), clock(754)), ("0:07".to_owned(), "12:34".to_owned()));
-        assert!(text(Duration::ZERO, &Figures::default()).is_ascii());
     }
 
+    /// Where there is no room for all of a number, there is none of it.
     #[test]
-    fn a_line_is_never_two() {
-        assert!(fitting(&"x".repeat(100_000)).len() < 10_000);
+    fn a_line_is_never_two_and_no_number_is_cut() {
+        let parts = parts(Duration::ZERO, &Figures::default());
+        let whole = fitting(&parts, 100);
+        for columns in 0..100 {
+            let line = fitting(&parts, columns);
+            assert!(line.len() < columns.max(1) && whole.starts_with(&line), "{columns}: {line}");
+            let rest = &whole[line.len()..];
+            assert!(
+                line.len() < 12 || rest.is_empty() || rest.starts_with(','),
+                "{columns}: {line}"
+            );
+        }
     }
 }

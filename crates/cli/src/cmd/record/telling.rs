@@ -1,13 +1,18 @@
 //! What is said on stderr when a recording is over: what there is, what is missing, what to type
 //! next.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
 
+use super::untraced;
 use crate::cmd::report::{self, Options};
+use crate::open::Backtraces;
+use crate::report::Resident;
 use crate::{human, notices, summary, terminal};
 
 /// Traces of children that are described; the others are only counted.
@@ -26,7 +31,11 @@ traced";
 /// Whether something went wrong on our side: a trace could not be written to its end, or at all.
 pub(super) fn has_failed(outcome: &Outcome) -> bool {
     let incomplete = |session: &SessionReport| session.error.is_some();
-    outcome.sessions.is_empty() || outcome.sessions.iter().any(incomplete)
+    has_nothing(outcome) || outcome.sessions.iter().any(incomplete)
+}
+
+fn has_nothing(outcome: &Outcome) -> bool {
+    outcome.sessions.is_empty() && outcome.empty == 0
 }
 
 /// Tells about the traces, `command`'s own first; what is missing is told even if `quiet`.
@@ -47,7 +56,7 @@ pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
 pub(super) fn tell_one(trace: &Path, quiet: bool, with_report: bool) {
     if !quiet {
         let path = quoted(trace.as_os_str());
-        terminal::complain(format_args!("{}: written by Memtrace", trace.display()));
+        terminal::complain(format_args!("{}: written by Memtrace", shown(trace)));
         terminal::complain(format_args!("next: lifetrace report {path}"));
     }
     if with_report {
@@ -79,43 +88,71 @@ fn main_session(outcome: &Outcome, command: u32) -> Option<&SessionReport> {
 }
 
 fn tell_traces(outcome: &Outcome, command: u32) {
-    let Some(main) = main_session(outcome, command) else { return };
-    let is_other = |session: &&SessionReport| !std::ptr::eq(*session, main);
-    let mut others: Vec<_> = outcome.sessions.iter().filter(is_other).collect();
-    others.sort_by_key(|session| std::cmp::Reverse(session.samples));
-    let with_samples = others.iter().filter(|other| other.samples > 0).count();
-    let (shown, more) = others.split_at(with_samples.min(SHOWN));
-    let described: Vec<_> = [main].into_iter().chain(shown.iter().copied()).collect();
+    let described = described(outcome, command);
+    let mut is_unremarked = true;
     for session in &described {
-        terminal::complain(description(session));
+        let (text, memory) = description(session, &described);
+        // One of them is enough to make people look.
+        let memory = memory.filter(|_| std::mem::take(&mut is_unremarked));
+        terminal::complain(memory.map_or(text.clone(), |memory| format!("{text}\n  {memory}")));
     }
-    let traces = more.len() as u64 + outcome.others.traces;
-    if traces > 0 {
-        let samples: u64 = more.iter().map(|session| session.samples).sum();
-        terminal::complain(format_args!(
-            "and {} more traces with {} samples",
-            human::count(traces as f64),
-            human::count((samples + outcome.others.samples) as f64)
-        ));
-    }
-    let is_vain = |session: &&SessionReport| {
-        session.samples == 0 && session.error.is_none() && !has_become_another(session)
-    };
+    let remarks = [more(outcome, &described), empty(outcome.empty), untraced::told(outcome)];
+    let is_explained = remarks[2].is_some();
+    remarks.into_iter().flatten().for_each(terminal::complain);
+    let is_vain = |session: &&SessionReport| session.samples == 0 && session.error.is_none();
     let hears_all = described.iter().all(|session| session.notices.iter().all(hears_all));
-    if described.iter().all(is_vain) && hears_all {
+    if !described.is_empty() && described.iter().all(is_vain) && hears_all && !is_explained {
         terminal::complain(
             "nothing was sampled; a smaller --interval or a greater --rate sees more",
         );
     }
     let next = worth_reporting(&described);
-    if next.iter().all(|session| session.path.is_file()) {
+    if !next.is_empty() && next.iter().all(|session| session.path.is_file()) {
         terminal::complain(format_args!("next: {}", next_step(&next)));
     }
 }
 
-/// Such a trace has nothing because another program has done the work, however it is sampled.
-fn has_become_another(session: &SessionReport) -> bool {
-    session.notices.iter().any(|notice| matches!(notice, Notice::Became { .. }))
+/// The main trace, and of the others those of which most was sampled.
+fn described(outcome: &Outcome, command: u32) -> Vec<&SessionReport> {
+    let Some(main) = main_session(outcome, command) else { return Vec::new() };
+    let is_other = |session: &&SessionReport| !std::ptr::eq(*session, main) && session.samples > 0;
+    let mut others: Vec<_> = outcome.sessions.iter().filter(is_other).collect();
+    others.sort_by_key(|session| std::cmp::Reverse(session.allocated));
+    others.truncate(SHOWN);
+    [main].into_iter().chain(others).collect()
+}
+
+/// The traces that are not described.
+fn more(outcome: &Outcome, described: &[&SessionReport]) -> Option<String> {
+    let samples = |sessions: &mut dyn Iterator<Item = &SessionReport>| {
+        sessions.map(|session| session.samples).sum::<u64>()
+    };
+    let all = outcome.sessions.len() as u64 + outcome.others.traces;
+    let all_samples = samples(&mut outcome.sessions.iter()) + outcome.others.samples;
+    let traces = all - described.len() as u64;
+    (traces > 0).then(|| {
+        let rest = all_samples - samples(&mut described.iter().copied());
+        let (count, rest) = (human::count(traces as f64), human::count(rest as f64));
+        match traces {
+            1 => format!("and 1 more trace with {rest} samples"),
+            _ => format!("and {count} more traces with {rest} samples"),
+        }
+    })
+}
+
+/// Those that were not kept.
+fn empty(processes: u64) -> Option<String> {
+    match processes {
+        0 => None,
+        1 => Some(
+            "nothing was sampled in 1 process more, whose trace is not kept (--keep-empty keeps it)"
+                .to_owned(),
+        ),
+        _ => Some(format!(
+            "nothing was sampled in {} processes more, whose traces are not kept (--keep-empty keeps them)",
+            human::count(processes as f64)
+        )),
+    }
 }
 
 /// Whether denser sampling would see more.
@@ -123,12 +160,12 @@ fn hears_all(notice: &Notice) -> bool {
     !matches!(notice, Notice::OwnAllocator | Notice::UnheardMemory)
 }
 
-/// The main trace, which is the first one, unless another has more samples: then all that have any.
+/// The main trace, which is the first one, unless more was sampled in another: then all that have any.
 fn worth_reporting<'s>(described: &[&'s SessionReport]) -> Vec<&'s SessionReport> {
     let sampled: Vec<_> = described.iter().copied().filter(|session| session.samples > 0).collect();
-    let most = sampled.iter().map(|session| session.samples).max().unwrap_or(0);
+    let most = sampled.iter().map(|session| session.allocated).max().unwrap_or(0);
     match described.first() {
-        Some(main) if main.samples >= most => vec![main],
+        Some(main) if main.allocated >= most => vec![main],
         _ => sampled,
     }
 }
@@ -139,16 +176,17 @@ fn next_step(sessions: &[&SessionReport]) -> String {
     format!("lifetrace report {option}{}", paths.join(" "))
 }
 
-fn description(session: &SessionReport) -> String {
+/// One of several. Also how little of its memory that explains, if it is little and no notice has said it.
+fn description(session: &SessionReport, described: &[&SessionReport]) -> (String, Option<String>) {
     let samples = match session.error {
         Some(_) => "cut short".to_owned(),
         None => format!("{} samples", human::count(session.samples as f64)),
     };
     let mut text = format!(
         "{} (process {}, {}): {}, {samples}",
-        session.path.display(),
+        shown(&session.path),
         session.pid,
-        program(&session.executable),
+        called(session, described),
         human::bytes(session.bytes as f64)
     );
     if let Some(peak) = session.peak_resident {
@@ -159,15 +197,19 @@ fn description(session: &SessionReport) -> String {
     {
         let _ = write!(text, "\n  the program {words}");
     }
+    let mut memory = None;
     if session.path.is_file()
-        && let Ok(summary) = summary::summarize(&session.path)
+        && let Ok(reading) = summary::read(&session.path, Backtraces::Skip)
     {
+        let summary = reading.profile.summary();
         let allocated = human::amount(&summary.allocated, &summary.sampling);
         let _ = write!(text, "\n  allocated {allocated}");
         let live = human::amount(&summary.live, &summary.sampling);
         let _ = write!(text, "\n  live at the end {live}");
+        let resident = Resident::of_all(&reading).filter(|_| summary.sampling.hears_all());
+        memory = resident.and_then(|resident| resident.unexplained());
     }
-    text
+    (text, memory)
 }
 
 /// Everything that a user may expect in the traces and that is not there.
@@ -182,14 +224,14 @@ fn shortcomings(outcome: &Outcome) -> Vec<String> {
     };
     let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));
     let refusals = outcome.refusals.iter().map(|refusal| {
-        let program = program(&refusal.executable);
+        let program = human::printable(&refusal.program);
         format!("process {} ({program}) is not traced: {}", refusal.pid, refusal.reason)
     });
     let others = (outcome.others.incomplete > 0).then(|| {
         let count = human::count(outcome.others.incomplete as f64);
         format!("{count} more traces are incomplete")
     });
-    let is_empty = outcome.sessions.is_empty() && outcome.refusals.is_empty();
+    let is_empty = has_nothing(outcome) && outcome.refusals.is_empty();
     let nothing = if outcome.missed == 0 { NOTHING } else { TOO_SHORT };
     let became = executions(&outcome.sessions);
     of_sessions
@@ -223,17 +265,17 @@ fn executions(sessions: &[SessionReport]) -> Vec<String> {
 
 fn said(session: &SessionReport, notice: &Notice) -> Option<String> {
     let words = notices::of_program(&notice.code())?;
-    Some(format!("{}: {} {words}", session.path.display(), program(&session.executable)))
+    Some(format!("{}: {} {words}", shown(&session.path), program(session)))
 }
 
 fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -> Vec<String> {
-    let path = session.path.display();
+    let path = shown(&session.path);
     let saved = human::bytes(session.bytes as f64);
     let error = session.error.as_ref().map(|error| {
         format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
     });
     let full = session.is_full.then(|| {
-        let program = program(&session.executable);
+        let program = program(session);
         format!("{path}: the trace ended at {saved}, by --max-size; {program} went on without us")
     });
     let damage = (session.end == SessionEnd::Damaged).then(|| {
@@ -255,14 +297,38 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
     error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
 }
 
-fn program(executable: &Path) -> String {
-    let name = executable.file_name().unwrap_or(OsStr::new("unknown program"));
-    human::printable(&name.to_string_lossy()).into_owned()
+fn program(session: &SessionReport) -> Cow<'_, str> {
+    human::printable(&session.program)
+}
+
+/// The program, and what tells the process from others of the same program.
+fn called(session: &SessionReport, others: &[&SessionReport]) -> String {
+    let (program, title) = (program(session), human::printable(&session.title));
+    let mut called = match title.is_empty() {
+        true => program.into_owned(),
+        false if title.starts_with(&*program) => title.into_owned(),
+        false => format!("{program}, which calls itself {title}"),
+    };
+    let first = others.iter().map(|session| session.start).min().unwrap_or(session.start);
+    let after = Duration::from_micros(session.start.0.saturating_sub(first.0));
+    let is_alike = |other: &&&SessionReport| other.program == session.program;
+    if others.iter().filter(is_alike).count() > 1 && !after.is_zero() {
+        let _ = write!(called, ", started after {}", human::duration(after));
+    }
+    called
+}
+
+/// The name of a trace, which may have a program's name in it, that of a file on the disk.
+fn shown(path: &Path) -> String {
+    human::printable(&path.to_string_lossy()).into_owned()
 }
 
 /// As a shell has to be told.
 fn quoted(path: &OsStr) -> String {
     let text = path.to_string_lossy();
+    if text.contains(human::is_unsafe) {
+        return format!("$'{}'", text.chars().map(ansi_c).collect::<String>());
+    }
     let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%".contains(c);
     if text.chars().all(plain) && !text.starts_with('-') {
         text.into_owned()
@@ -271,19 +337,33 @@ fn quoted(path: &OsStr) -> String {
     }
 }
 
+/// A character within `$'...'`.
+fn ansi_c(character: char) -> String {
+    match character {
+        '\'' | '\\' => format!("\\{character}"),
+        _ if human::is_unsafe(character) => format!("\\u{:04x}", u32::from(character)),
+        _ => character.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use lifetrace_recorder::{LostReason, Refusal, Untraced};
+    use lifetrace_trace::ids::Timestamp;
 
     fn session(pid: u32, path: &str) -> SessionReport {
         SessionReport {
             path: path.into(),
             pid,
             parent: 1,
+            program: "perl".into(),
             executable: "/usr/bin/perl".into(),
             command_line: "perl".into(),
+            title: "".into(),
+            start: Timestamp(1_000_000 * u64::from(pid)),
             samples: 1234,
+            allocated: 1234,
             events: 2000,
             bytes: 2048,
             peak_resident: None,
@@ -321,7 +401,7 @@ mod tests {
         cut.is_full = true;
         cut.lost = vec![(LostReason::RingFull, 12)];
         cut.notices = vec![Notice::OwnAllocator];
-        let refusal = Refusal { pid: 9, executable: "/bin/ls".into(), reason: "no room".into() };
+        let refusal = Refusal { pid: 9, program: "ls".into(), reason: "no room".into() };
         let outcome =
             Outcome { sessions: vec![cut], refusals: vec![refusal], ..Outcome::default() };
         let told = shortcomings(&outcome);
@@ -369,9 +449,33 @@ mod tests {
     fn a_trace_that_is_no_file_has_no_totals() {
         let mut device = session(7, "/dev/null");
         let text = "/dev/null (process 7, perl): 2 KiB, 1,234 samples";
-        assert_eq!(description(&device), text);
+        assert_eq!(description(&device, &[]), (text.to_owned(), None));
         device.peak_resident = Some(3 << 20);
-        assert_eq!(description(&device), format!("{text}, up to 3 MiB resident"));
+        assert_eq!(description(&device, &[]).0, format!("{text}, up to 3 MiB resident"));
+    }
+
+    #[test]
+    fn what_was_not_kept_is_no_failure() {
+        let outcome = Outcome { empty: 1500, ..Outcome::default() };
+        assert!(!has_failed(&outcome) && shortcomings(&outcome).is_empty());
+        let told = empty(outcome.empty).unwrap();
+        assert!(told.starts_with("nothing was sampled in 1,500 processes more"), "{told}");
+        assert_eq!(empty(0), None);
+    }
+
+    #[test]
+    fn processes_of_one_program_are_told_apart() {
+        let titled = |pid, title: &str| SessionReport { title: title.into(), ..session(pid, "x") };
+        let sessions = [titled(7, "perl: writer"), titled(9, "cleaner"), titled(10, "")];
+        let others: Vec<_> = sessions.iter().collect();
+        let told: Vec<_> = others.iter().map(|session| called(session, &others)).collect();
+        let expected = [
+            "perl: writer",
+            "perl, which calls itself cleaner, started after 2.00 s",
+            "perl, started after 3.00 s",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(called(others[2], &others[2..]), "perl");
     }
 
     #[test]
@@ -379,6 +483,7 @@ mod tests {
         let check = |samples: &[u64], expected: &str| {
             let named = samples.iter().enumerate().map(|(number, samples)| SessionReport {
                 samples: *samples,
+                allocated: *samples,
                 ..session(7, &format!("{number}.lt"))
             });
             let sessions: Vec<_> = named.collect();
@@ -395,9 +500,13 @@ mod tests {
 
     #[test]
     fn paths_can_be_pasted() {
-        for (path, expected) in
-            [("a.ctf", "a.ctf"), ("a b.ctf", "'a b.ctf'"), ("it's", r"'it'\''s'"), ("-o", "'-o'")]
-        {
+        for (path, expected) in [
+            ("a.ctf", "a.ctf"),
+            ("a b.ctf", "'a b.ctf'"),
+            ("it's", r"'it'\''s'"),
+            ("-o", "'-o'"),
+            ("a\u{202e}\x1b'", r"$'a\u202e\u001b\''"),
+        ] {
             assert_eq!(quoted(OsStr::new(path)), expected);
         }
     }

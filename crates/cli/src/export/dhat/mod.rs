@@ -21,6 +21,7 @@ use serde::{Serialize, Serializer};
 
 use super::notes::annotated_command;
 use crate::import;
+use crate::json_text;
 use crate::study::Study;
 use crate::summary::Reading;
 use frames::{Frames, PointId};
@@ -97,7 +98,7 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
         ftbl: &frames.texts,
     };
     let mut output = BufWriter::new(output);
-    serde_json::to_writer(&mut output, &file).map_err(io::Error::from)?;
+    json_text::compact(&mut output, &file).map_err(io::Error::from)?;
     writeln!(output)?;
     Ok(output.flush()?)
 }

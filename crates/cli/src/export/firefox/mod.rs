@@ -19,6 +19,7 @@ use std::time::Duration;
 use fxprof_processed_profile::{Profile, ReferenceTimestamp, SamplingInterval, Timestamp};
 
 use super::notes::{notes, program, trust};
+use crate::json_text;
 use crate::study::Study;
 use marker::note;
 use record::Recording;
@@ -38,9 +39,9 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let began = Timestamp::from_nanos_since_reference(0);
     // Numbers of processes are smaller on every system; a trace may say anything.
     let pid = u32::try_from(info.pid).unwrap_or_default();
-    let process = profile.add_process(program(reading), pid, began);
+    let process = profile.add_process(&program(reading), pid, began);
     let thread = profile.add_thread(process, pid, began, true);
-    profile.set_thread_name(thread, program(reading));
+    profile.set_thread_name(thread, &program(reading));
     for line in notes(study).into_iter().chain(thinning.remark()) {
         note(&mut profile, thread, began, "lifetrace", &line);
     }
@@ -52,6 +53,6 @@ pub fn write(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     profile.set_process_end_time(process, end);
     profile.set_thread_end_time(thread, end);
     let mut output = BufWriter::new(output);
-    serde_json::to_writer(&mut output, &profile).map_err(io::Error::from)?;
+    json_text::compact(&mut output, &profile).map_err(io::Error::from)?;
     Ok(output.flush()?)
 }

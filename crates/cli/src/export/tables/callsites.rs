@@ -1,6 +1,6 @@
 //! A line or an object for each callsite, all of them, by what the metric says.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use anyhow::bail;
 use lifetrace_analysis::callsites::Callsite;
@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::csv::Csv;
 use crate::export::{Metric, Options};
+use crate::json_text;
 use crate::report::{file, function, number};
 use crate::study::Study;
 
@@ -67,8 +68,7 @@ pub fn write_csv(study: &Study, options: &Options, output: &mut dyn Write) -> an
 
 pub fn write_json(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
-    serde_json::to_writer_pretty(&mut output, &rows(study, options)?).map_err(io::Error::from)?;
-    writeln!(output)?;
+    output.write_all(json_text::pretty(&rows(study, options)?)?.as_bytes())?;
     Ok(output.flush()?)
 }
 

@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use super::super::length;
 use super::csv::Csv;
+use crate::json_text;
 use crate::report::{file, function};
 use crate::study::Study;
 
@@ -88,7 +89,7 @@ pub fn write_json(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
     let in_json = |line: &Line| serde_json::to_string(line).map_or(0, |text| text.len() as u64 + 1);
     each(study, in_json, |row, backtrace| {
-        serde_json::to_writer(&mut output, &Object { row: *row, backtrace })?;
+        json_text::compact(&mut output, &Object { row: *row, backtrace })?;
         writeln!(output)
     })?;
     Ok(output.flush()?)

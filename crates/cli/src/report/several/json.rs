@@ -3,9 +3,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::super::json::{Totals, metric_name, to_json};
+use super::super::json::{Totals, metric_name};
 use super::{Flaws, Process, Several, Sum};
 use crate::gates::Judged;
+use crate::json_text;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -42,7 +43,7 @@ impl Sum<'_> {
         origin.silence_fields(&mut view_fields);
         let parent = |index: usize| family.iter().find(|it| it.index == index)?.parent;
         let trace = |(index, process)| self.trace(process, parent(index));
-        to_json(&Document {
+        json_text::pretty(&Document {
             traces: processes.iter().enumerate().map(trace).collect::<Result<_, _>>()?,
             view: self.options.view.name(),
             metric: metric_name(self.options.metric),

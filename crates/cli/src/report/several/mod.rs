@@ -5,6 +5,7 @@
 //! since the start of each process.
 
 mod json;
+mod memory;
 mod text;
 
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ use lifetrace_trace::fact::Exit;
 use lifetrace_trace::ids::Timestamp;
 use serde_json::Value;
 
+use super::resident::Resident;
 use super::text::notes;
 use super::views::{View, make_sum};
 use super::{Flaws, Subject};
@@ -32,6 +34,7 @@ use crate::origin::Origin;
 use crate::sought::Sought;
 use crate::study::Study;
 use crate::summary::Reading;
+use memory::Memory;
 
 /// What several traces amount to.
 pub struct Several {
@@ -50,8 +53,10 @@ struct Process {
     member: Member,
     /// The command line, or the program.
     command: String,
-    /// Where the program is.
-    executable: String,
+    /// What the program was run as.
+    program: String,
+    /// What the process has called itself last.
+    title: Option<String>,
     end: Timestamp,
     /// As in `--json`.
     subject: Value,
@@ -63,6 +68,8 @@ struct Process {
     /// Births, those that the filter left out included.
     births: u64,
     damages: Damages,
+    /// Its memory at its end, where that can be compared with what lives.
+    memory: Option<Memory>,
 }
 
 /// A report of several traces, not yet in words.
@@ -95,7 +102,7 @@ impl Several {
             accept(path, &study.reading.origin())?;
             origin = origin.and(study.reading.origin());
             sought.look(&study.reading);
-            let process = Process::new(&study.reading, metric)?;
+            let process = Process::new(&study, metric)?;
             merged.add(study.tree(), study.names(), study.balances(), &process.summary);
             processes.push(Process { damages: study.reading.damages, ..process });
         }
@@ -115,15 +122,17 @@ impl Several {
 }
 
 impl Process {
-    fn new(reading: &Reading, metric: Metric) -> anyhow::Result<Self> {
+    fn new(study: &Study, metric: Metric) -> anyhow::Result<Self> {
+        let reading = &study.reading;
         let subject = Subject::new(reading.known());
-        let (info, summary) = (reading.trace.info(), reading.profile.summary());
+        let summary = reading.profile.summary();
         let mut value = Estimate::default();
         reading.profile.balances().for_each(|(_, balance)| value += metric.of(&balance));
         Ok(Self {
             member: member(reading),
             command: subject.command().to_owned(),
-            executable: info.executable_name.clone(),
+            program: subject.program().to_owned(),
+            title: subject.title().map(str::to_owned),
             end: reading.profile.replay().end(),
             origin: reading.origin(),
             notes: notes(&subject, &reading.damages),
@@ -132,6 +141,11 @@ impl Process {
             value,
             births: reading.profile.replay().births(),
             damages: Damages::default(),
+            memory: Resident::of(study).map(|resident| Memory {
+                moment: *resident.moment(),
+                causes: resident.causes(),
+                growth: reading.resident.growth().map(|growth| growth.per_hour),
+            }),
         })
     }
 

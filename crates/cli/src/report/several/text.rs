@@ -1,32 +1,37 @@
 //! Several traces as a page of text.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use lifetrace_analysis::gate::Measure;
 use lifetrace_analysis::{Metric, Summary};
 use lifetrace_trace::ids::Timestamp;
 
+use super::super::ViewName;
 use super::super::amounts::bytes_or_none;
 use super::super::page::Page;
+use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
-use super::{Process, Several, Sum};
+use super::{Process, Several, Sum, memory};
+use crate::gates::Beside;
 use crate::import::Lack;
-use crate::terminal::{FAINT, PLAIN, STRONG, styled};
+use crate::terminal::{FAINT, PLAIN, STRONG, Width};
 use crate::{calendar, human};
 
 /// So many programs are named, and so many notes told; others are counted.
 const PROGRAMS: usize = 6;
 const NOTES: usize = 5;
-/// Ancestors that a process is shown to have.
 const DEEPEST: usize = 12;
 
 impl Sum<'_> {
-    /// The page, for a terminal of so many columns.
-    pub fn text(&self, width: usize) -> String {
+    /// The page, for lines of so many columns.
+    pub fn text(&self, width: Width) -> String {
         let mut page = Page::new(width);
         let several = self.several;
-        page.prose("", STRONG, &human::printable(&several.headline()));
+        page.prose("", STRONG, &several.headline());
         several.about().iter().for_each(|line| page.prose("", PLAIN, line));
-        several.notes().iter().for_each(|note| page.prose("", PLAIN, &human::printable(note)));
+        several.notes().iter().for_each(|note| page.prose("", PLAIN, note));
+        self.unexplained().iter().for_each(|note| page.prose("", PLAIN, &format!("Note: {note}")));
         several.chosen().iter().for_each(|line| page.prose("", STRONG, line));
         page.line("");
         if self.is_per_process {
@@ -36,9 +41,17 @@ impl Sum<'_> {
         self.view.text(&mut page);
         if !several.summary.sampling.is_exact() {
             page.line("");
-            page.line(styled(FAINT, "±, (from–to) and < give 95 % confidence intervals"));
+            page.prose("", FAINT, "±, (from–to) and < give 95 % confidence intervals");
         }
         page.text
+    }
+
+    /// How little of the memory a page about what lives explains.
+    fn unexplained(&self) -> Option<String> {
+        let is_about_it = self.options.view == ViewName::Summary
+            || matches!(self.options.metric, Metric::Live | Metric::Peak);
+        let sentence = is_about_it.then(|| self.several.unexplained()).flatten()?;
+        Some(human::uncapitalized(&sentence))
     }
 
     /// Those that have most, and their ancestors.
@@ -59,18 +72,42 @@ impl Sum<'_> {
         let family = several.family.iter().filter(|relative| shown[relative.index]);
         let family: Vec<_> =
             family.map(|relative| (&several.processes[relative.index], relative.depth)).collect();
-        let rows: Vec<_> = family.iter().map(|(process, _)| several.row(process)).collect();
-        let digits = |process: &Process| process.member.pid.to_string().len();
-        let digits = family.iter().map(|(process, _)| digits(process)).max().unwrap_or(0).max(3);
-        let tails = family.iter().map(|(process, depth)| process.tail(*depth, digits));
-        let tails: Vec<_> =
-            [format!("{:>digits$}   process", "pid")].into_iter().chain(tails).collect();
-        let head = ["share", "allocated", "its peak", "live at end"];
-        page.grid_with_tails(&head, &[0], &rows, &tails);
+        // Of processes that run the same program also how long after the first of all each was started.
+        let first = several.start().filter(|_| are_alike(&family));
+        let metric = self.options.metric;
+        let goes = |of: Metric, goes: u8| if of == metric { 0 } else { goes };
+        let mut columns = vec![
+            Column::share("share"),
+            Column::left("allocated").goes(goes(Metric::Allocated, 1)),
+            Column::left("its peak").goes(goes(Metric::Peak, 3)),
+            Column::left("live at end").goes(goes(Metric::Live, 2)),
+            Column::right("pid"),
+        ];
+        columns.extend(first.map(|_| Column::right("after")));
+        let mut table = Table::new(columns).with_tails("process");
+        for (process, depth) in family {
+            let after = first.map(|first| Cell::from(after(first, process.member.start)));
+            table.row(several.row(process).into_iter().chain(after), process.tail(depth));
+        }
+        page.table(&table);
     }
 }
 
 impl Several {
+    /// Where little of the memory is explained by what lives, or it grows beside.
+    fn unexplained(&self) -> Option<String> {
+        let hears_all = self.summary.sampling.hears_all();
+        hears_all.then(|| memory::unexplained(&self.processes)).flatten()
+    }
+
+    /// The memory that a condition on what lives is silent about.
+    pub fn beside(&self, measure: Measure) -> Option<Beside> {
+        let is_about_it = matches!(measure, Measure::Live | Measure::Leaked);
+        let sentence = is_about_it.then(|| self.unexplained()).flatten()?;
+        let value = memory::total(&self.processes).resident as f64;
+        Some(Beside { value, sentence })
+    }
+
     /// `7 traces added up: make, sh (3), cc1 (3)`.
     fn headline(&self) -> String {
         let mut programs: Vec<(&str, usize)> = Vec::new();
@@ -127,13 +164,16 @@ impl Several {
 
     /// From the first start to the last end, if traces tell the time.
     fn times(&self) -> Option<String> {
-        let start = self.processes.iter().map(|process| process.member.start).min()?;
+        let start = self.start()?;
         let end = self.processes.iter().map(|process| process.end).max()?;
         let duration = Duration::from_micros(end.0.saturating_sub(start.0));
-        let is_told = start > Timestamp(0);
-        is_told.then(|| {
-            format!("from {}, for {}", calendar::readable(start), human::duration(duration))
-        })
+        Some(format!("from {}, for {}", calendar::readable(start), human::duration(duration)))
+    }
+
+    /// Of the first process, if all traces tell theirs.
+    fn start(&self) -> Option<Timestamp> {
+        let start = self.processes.iter().map(|process| process.member.start).min()?;
+        Some(start).filter(|&start| start > Timestamp(0))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -181,30 +221,43 @@ impl Several {
         shown
     }
 
-    fn row(&self, process: &Process) -> Vec<String> {
+    fn row(&self, process: &Process) -> [Cell; 5] {
         let Summary { sampling, allocated, peak, live, .. } = &process.summary;
         let bytes = |metric, amount| match process.origin.tells(metric) {
             true => bytes_or_none(amount, sampling),
             false => "not told".to_owned(),
         };
-        vec![
+        [
             human::percent(self.share(process)),
             bytes(Metric::Allocated, allocated),
             bytes(Metric::Peak, &peak.amount),
             bytes(Metric::Live, live),
+            process.member.pid.to_string(),
         ]
+        .map(Cell::from)
     }
 }
 
+/// From the first start to another one.
+fn after(first: Timestamp, start: Timestamp) -> String {
+    human::duration(Duration::from_micros(start.0.saturating_sub(first.0)))
+}
+
+/// Whether two run the same program.
+fn are_alike(family: &[(&Process, usize)]) -> bool {
+    let programs: BTreeSet<_> = family.iter().map(|(process, _)| &process.program).collect();
+    programs.len() < family.len()
+}
+
 impl Process {
-    /// Number and command, below those of its parents.
-    fn tail(&self, depth: usize, digits: usize) -> String {
-        let indent = "  ".repeat(depth.min(DEEPEST));
-        format!("{:>digits$}   {indent}{}", self.member.pid, human::printable(self.brief()))
+    /// Its title or command, to the right of its parents'.
+    fn tail(&self, depth: usize) -> Tail {
+        let text = self.title.as_deref().unwrap_or_else(|| self.brief());
+        Tail::Text { indent: 2 * depth.min(DEEPEST), text: text.to_owned() }
     }
 
     fn program(&self) -> &str {
-        self.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?")
+        if self.program.is_empty() { "?" } else { &self.program }
     }
 
     /// The command without the folder of the program.

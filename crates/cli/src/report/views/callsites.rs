@@ -5,11 +5,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::super::amounts::{Quantity, bytes_or_none, objects};
-use super::super::backtrace::{self, shorten};
+use super::super::backtrace;
 use super::super::json::{self, PlaceFields, number};
-use super::super::page::{Page, columns};
+use super::super::page::Page;
 use super::super::place::{brief_source, function, source};
-use super::super::shorten::{shorten_function, shorten_path};
+use super::super::shorten;
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
@@ -21,9 +21,6 @@ use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 /// Before the lines of a callsite, and before those of its backtrace.
 pub const INDENT: &str = "      ";
 const DEEPER: &str = "        ";
-
-/// A function keeps at least so many columns, whatever its path takes.
-const MIN_FUNCTION: usize = 20;
 
 /// Callsites in the order of a metric.
 pub struct Ranking<'a> {
@@ -76,12 +73,7 @@ impl Ranking<'_> {
     fn callsite(&self, page: &mut Page, rank: usize, callsite: &Callsite<'_>) {
         let (first, others) = self.amounts(callsite);
         let head = format!("{rank:>3}. {:>7}", human::percent(callsite.share));
-        if columns(&head) + 2 + columns(&first) <= page.width {
-            page.line(format_args!("{}  {first}", styled(SHARE, head)));
-        } else {
-            page.line(styled(SHARE, head));
-            page.prose(INDENT, PLAIN, &first);
-        }
+        page.entry(SHARE, &head, INDENT, &first);
         place(page, &callsite.place);
         if !others.is_empty() {
             page.prose(INDENT, PLAIN, &others);
@@ -189,7 +181,7 @@ pub fn place(page: &mut Page, place: &Place<'_>) {
 pub fn hottest(page: &mut Page, callsites: &Callsites<'_>, callsite: &Callsite<'_>) {
     page.prose(INDENT, FAINT, &provenance(callsite));
     let frames: Vec<_> = callsites.frames(callsite.hottest.backtrace).collect();
-    shorten(&frames).iter().for_each(|line| backtrace_line(page, line));
+    backtrace::shorten(&frames).iter().for_each(|line| backtrace_line(page, line));
 }
 
 fn provenance(callsite: &Callsite<'_>) -> String {
@@ -218,12 +210,9 @@ pub fn backtrace_line(page: &mut Page, line: &backtrace::Line<'_>) {
 
 pub fn frame_line(page: &mut Page, frame: &Frame<'_>) {
     let inlined = if frame.inlined { " (inlined)" } else { "" };
-    let room = page.width - DEEPER.len() - inlined.len() - 2;
-    let name = function(&frame.place);
-    let for_name = columns(&name).clamp(MIN_FUNCTION, MIN_FUNCTION.max(room / 2));
+    let room = page.room(DEEPER.len() + inlined.len());
     let source = brief_source(&frame.place).unwrap_or_default();
-    let source = shorten_path(&source, room.saturating_sub(for_name));
-    let name = shorten_function(&name, room - columns(&source));
+    let (name, source) = shorten::place(&function(&frame.place), &source, room);
     let separator = if source.is_empty() { "" } else { "  " };
     let name_style = if frame.is_machinery { FAINT } else { PLAIN };
     let rest = styled(FAINT, format_args!("{separator}{source}{inlined}"));

@@ -13,11 +13,8 @@ use crate::report::amounts::{Number, measured};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{file, function};
-use crate::report::shorten::{shorten_function, shorten_path};
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::terminal::STRONG;
-
-const NAME_COLUMNS: usize = 50;
-const FILE_COLUMNS: usize = 30;
 
 /// All functions.
 pub struct Functions<'a> {
@@ -39,8 +36,8 @@ impl<'a> Functions<'a> {
         if self.total > 0.0 { part.value / self.total } else { 0.0 }
     }
 
-    fn row(&self, function_: &Function<'_>) -> Vec<String> {
-        let Function { place, own, total } = function_;
+    fn row(&self, function: &Function<'_>) -> [Cell; 4] {
+        let Function { own, total, .. } = function;
         let amount = |estimate: &Estimate| match estimate.value {
             0.0 => String::new(),
             _ => measured(self.metric, estimate),
@@ -49,14 +46,7 @@ impl<'a> Functions<'a> {
             0.0 => String::new(),
             _ => human::percent(self.share(estimate)),
         };
-        vec![
-            share(*total),
-            amount(total),
-            share(*own),
-            amount(own),
-            shorten_function(&function(place), NAME_COLUMNS),
-            file(place).map(|file| shorten_path(&file, FILE_COLUMNS)).unwrap_or_default(),
-        ]
+        [share(*total), amount(total), share(*own), amount(own)].map(Cell::from)
     }
 }
 
@@ -69,8 +59,21 @@ impl<'a> View for Functions<'a> {
             format!("{} of {all} functions by {what}, what they call included", shown.len());
         page.prose("", STRONG, &heading);
         page.line("");
-        let rows: Vec<_> = shown.iter().map(|function| self.row(function)).collect();
-        page.grid(&["total", "", "self", "", "function", "file"], &[0, 2], &rows);
+        let mut table = Table::new([
+            Column::share("total"),
+            Column::left("total").continues(),
+            Column::share("self"),
+            Column::left("self").continues(),
+        ]);
+        table = table.with_tails("function");
+        for it in shown {
+            let tail = Tail::Place {
+                name: function(&it.place),
+                source: file(&it.place).unwrap_or_default(),
+            };
+            table.row(self.row(it), tail);
+        }
+        page.table(&table);
     }
 
     fn json(&self) -> serde_json::Result<Map<String, Value>> {

@@ -11,20 +11,23 @@ use lifetrace_trace::ids::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::timeline::bins;
 use super::{View, fields};
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Number, Quantity, bytes_or_none};
 use crate::report::chart;
+use crate::report::columns::columns;
 use crate::report::heap::exact_totals;
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{function, source};
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
-use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
+use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, Width, styled};
 
-/// Columns of a line over time.
-const BINS: usize = 72;
+/// Before a line over time.
+const MARGIN: usize = 11;
 /// Before the lines of a callsite.
 const INDENT: &str = "      ";
 
@@ -46,7 +49,7 @@ pub struct Gc<'a> {
 impl<'a> Gc<'a> {
     /// # Errors
     /// If the trace cannot be read any more.
-    pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
+    pub fn new(study: &'a Study, options: &Options, width: Width) -> anyhow::Result<Self> {
         let reading = &study.reading;
         let mut observed = Survivals::default();
         study.replay(&mut observed)?;
@@ -58,8 +61,9 @@ impl<'a> Gc<'a> {
         let replay = reading.profile.replay();
         let series = GENERATIONS.into_iter().zip(observed.series());
         let told = series.filter(|(_, series)| !series.times.is_empty());
+        let bins = bins(width, MARGIN);
         let pace = |(generation, series): (_, &Series)| {
-            (generation, Pace::new(series, replay.start(), replay.end(), BINS))
+            (generation, Pace::new(series, replay.start(), replay.end(), bins))
         };
         let total = observed.total();
         Ok(Self {
@@ -94,16 +98,26 @@ impl<'a> Gc<'a> {
         }
         page.prose("", STRONG, "Collections");
         page.line("");
-        let head =
-            ["", "number", "from one to the next", "longest", "each took", "longest", "in all"];
-        let rows: Vec<_> = self.cycles.iter().map(|(name, pace)| row(*name, pace)).collect();
-        page.grid(&head, &[1], &rows);
+        let mut table = Table::new([
+            Column::left(""),
+            Column::right("number"),
+            Column::left("from one to the next").goes(3),
+            Column::left("longest").called("the longest time from one to the next").goes(5),
+            Column::left("each took").goes(2),
+            Column::left("longest").called("the longest").goes(4),
+            Column::left("in all").goes(1),
+        ]);
+        for (name, pace) in &self.cycles {
+            table.row(row(*name, pace), Tail::None);
+        }
+        page.table(&table);
         page.line("");
         for (generation, pace) in &self.cycles {
             let most = pace.over_time.iter().copied().max().unwrap_or(0).max(1) as f64;
             let shares: Vec<_> = pace.over_time.iter().map(|&count| count as f64 / most).collect();
             let line = chart::sparkline(&shares);
-            page.line(format_args!("{:<10} {line}", name(*generation)));
+            let margin = MARGIN - 1;
+            page.line(format_args!("{:<margin$} {line}", name(*generation)));
         }
     }
 
@@ -114,9 +128,16 @@ impl<'a> Gc<'a> {
         page.line("");
         page.prose("", STRONG, "Exact figures of the whole process, the agent in it included");
         page.line("");
-        let rows: Vec<_> =
-            self.counters.iter().map(|figure| figure_row(figure, self.word_bytes)).collect();
-        page.grid(&["", "first", "highest", "last"], &[1, 2, 3], &rows);
+        let mut table = Table::new([
+            Column::left("").label(),
+            Column::right("first").goes(1),
+            Column::right("highest"),
+            Column::right("last"),
+        ]);
+        for figure in &self.counters {
+            table.row(figure_row(figure, self.word_bytes), Tail::None);
+        }
+        page.table(&table);
         self.provisos.iter().for_each(|text| page.prose("", FAINT, text));
     }
 
@@ -144,8 +165,14 @@ impl<'a> Gc<'a> {
 
     fn callsite(&self, page: &mut Page, rank: usize, place: &Place<'_>, sums: &Sums) {
         let share = human::percent(self.share(sums));
-        let head = styled(SHARE, format_args!("{rank:>3}. {share:>7}"));
-        page.line(format_args!("{head}  {}", styled(NAME, function(place))));
+        let head = format!("{rank:>3}. {share:>7}");
+        let name = function(place);
+        if page.fits(columns(&head) + 2 + columns(&name)) {
+            page.line(format_args!("{}  {}", styled(SHARE, head), styled(NAME, name)));
+        } else {
+            page.line(styled(SHARE, head));
+            page.wrapped(INDENT, NAME, &name);
+        }
         if let Some(source) = source(place) {
             page.wrapped(INDENT, FAINT, &source);
         }
@@ -202,12 +229,12 @@ impl<'a> Gc<'a> {
     }
 }
 
-fn row(generation: Generation, pace: &Pace) -> Vec<String> {
+fn row(generation: Generation, pace: &Pace) -> [Cell; 7] {
     let time = |micros: u64| human::duration(Duration::from_micros(micros));
     let spread = |spread: Option<Spread>, of: fn(&Spread) -> u64| {
         spread.as_ref().map(|spread| time(of(spread))).unwrap_or_default()
     };
-    vec![
+    [
         name(generation).to_owned(),
         human::count(pace.count as f64),
         spread(pace.gaps, |it| it.median),
@@ -216,6 +243,7 @@ fn row(generation: Generation, pace: &Pace) -> Vec<String> {
         spread(pace.durations, |it| it.longest),
         spread(pace.durations, |it| it.total),
     ]
+    .map(Cell::from)
 }
 
 fn name(generation: Generation) -> &'static str {
@@ -276,7 +304,7 @@ fn figure_name(figure: Figure) -> &'static str {
 }
 
 /// For people, with its numbers.
-fn figure_row((figure, range): &(Figure, Range), word_bytes: u64) -> Vec<String> {
+fn figure_row((figure, range): &(Figure, Range), word_bytes: u64) -> [Cell; 4] {
     let (name, number): (_, fn(f64) -> String) = match figure {
         Figure::Resident => ("resident memory", human::bytes),
         Figure::Proportional => ("of it, without what is shared", human::bytes),
@@ -294,9 +322,9 @@ fn figure_row((figure, range): &(Figure, Range), word_bytes: u64) -> Vec<String>
         Figure::TopHeapWords => ("the most that it was", human::bytes),
     };
     let scale = if figure.is_in_words() { word_bytes } else { 1 };
-    let numbers = [range.first, range.highest, range.last]
-        .map(|value| number(value.saturating_mul(scale) as f64));
-    std::iter::once(name.to_owned()).chain(numbers).collect()
+    let [first, highest, last] = [range.first, range.highest, range.last]
+        .map(|value| Cell::from(number(value.saturating_mul(scale) as f64)));
+    [name.to_owned().into(), first, highest, last]
 }
 
 impl<'a> View for Gc<'a> {

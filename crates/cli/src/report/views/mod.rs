@@ -1,5 +1,6 @@
 //! The questions that a report answers, a module each.
 
+mod calls;
 mod callsites;
 mod functions;
 mod gc;
@@ -23,6 +24,7 @@ use super::page::Page;
 use super::several::Several;
 use crate::cmd::report::Options;
 use crate::study::Study;
+use crate::terminal::Width;
 
 /// An answer.
 pub trait View {
@@ -41,8 +43,10 @@ pub enum ViewName {
     Summary,
     /// Callsites that have most
     Hot,
-    /// Call tree from the outermost function; with --inverted from the callsites
+    /// Call tree from the outermost function; with --inverted from the callsites, or from --focus
     Tree,
+    /// Of the function that --focus names: where it is called, and where in it calls are made
+    Calls,
     /// Sequences of calls, anywhere in backtraces, that explain most
     Paths,
     /// Functions, by themselves and with all that they call
@@ -79,6 +83,7 @@ impl ViewName {
             Self::Summary
             | Self::Hot
             | Self::Tree
+            | Self::Calls
             | Self::Paths
             | Self::Functions
             | Self::Temporary
@@ -91,21 +96,26 @@ impl ViewName {
     }
 }
 
-/// Finds the answer.
+/// Finds the answer, for lines of so many columns.
 ///
 /// # Errors
 /// If the trace cannot be read any more, or the options make no sense for the view.
-pub fn make<'a>(study: &'a Study, options: &'a Options) -> anyhow::Result<Box<dyn View + 'a>> {
+pub fn make<'a>(
+    study: &'a Study,
+    options: &'a Options,
+    width: Width,
+) -> anyhow::Result<Box<dyn View + 'a>> {
     Ok(match options.view {
         ViewName::Summary => Box::new(summary::Summary::new(study, options)),
         ViewName::Hot => Box::new(callsites::Ranking::new(study, options, options.metric)),
         ViewName::Tree => Box::new(tree::Tree::new(study, options)),
+        ViewName::Calls => Box::new(calls::Calls::new(study, options)?),
         ViewName::Paths => Box::new(paths::Paths::new(study, options)),
         ViewName::Functions => Box::new(functions::Functions::new(study, options)),
         ViewName::Promotion => Box::new(promotion::Promotion::new(study, options)?),
-        ViewName::Gc => Box::new(gc::Gc::new(study, options)?),
+        ViewName::Gc => Box::new(gc::Gc::new(study, options, width)?),
         ViewName::Peak => Box::new(peak::Peak::new(study, options)),
-        ViewName::Timeline => Box::new(timeline::Timeline::new(study, options)?),
+        ViewName::Timeline => Box::new(timeline::Timeline::new(study, options, width)?),
         ViewName::Threads => Box::new(threads::Threads::new(study, options)?),
         ViewName::Sizes => Box::new(sizes::Sizes::new(study)?),
         ViewName::Leaks => Box::new(leaks::Leaks::new(study, options)?),

@@ -6,7 +6,7 @@ use lifetrace_analysis::{Frame, Metric, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::callsites::backtrace_line;
+use super::callsites::{INDENT, backtrace_line};
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
@@ -15,7 +15,7 @@ use crate::report::amounts::{Number, measured};
 use crate::report::backtrace::shorten_to;
 use crate::report::json::{Line, number};
 use crate::report::page::Page;
-use crate::terminal::{FAINT, SHARE, STRONG, styled};
+use crate::terminal::{FAINT, SHARE, STRONG};
 
 /// What a path must explain that longer paths around it do not.
 const LEAST_SHARE: f64 = 0.01;
@@ -80,11 +80,11 @@ impl<'a> Paths<'a> {
 
     fn path(&self, page: &mut Page, rank: usize, path: &Path) {
         let share = human::percent(self.share(path.total.value));
-        let head = styled(SHARE, format_args!("{rank:>3}. {share:>7}"));
+        let head = format!("{rank:>3}. {share:>7}");
         let amount = measured(self.metric, &path.total);
         let fresh = human::percent(self.share(path.fresh.value));
         let news = if fresh == share { String::new() } else { format!(", {fresh} by itself") };
-        page.line(format_args!("{head}  {amount}{news}"));
+        page.entry(SHARE, &head, INDENT, &format!("{amount}{news}"));
         let lines = shorten_to(&self.frames(path), INNERMOST, OUTERMOST);
         lines.iter().for_each(|line| backtrace_line(page, line));
     }

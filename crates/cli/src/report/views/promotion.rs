@@ -14,8 +14,9 @@ use crate::report::amounts::{Quantity, bytes_or_none, objects};
 use crate::report::json::{PlaceFields, number};
 use crate::report::page::Page;
 use crate::report::place::{function, source};
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
-use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
+use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG};
 
 /// Before the lines of a callsite.
 const INDENT: &str = "      ";
@@ -102,10 +103,19 @@ impl<'a> Promotion<'a> {
         page.prose("", STRONG, "With a larger young heap");
         page.line("");
         let promoted = self.total.promoted.amount().bytes;
+        let mut table = Table::new([
+            Column::right("young heap").label(),
+            Column::left("").called("settings").goes(1),
+            Column::left("promoted"),
+            Column::left("less").goes(2),
+        ]);
         let now = [larger.size(1), larger.setting(1), human::estimate(&promoted), "now".to_owned()];
-        let rows = larger.forecasts.iter().map(|it| larger.row(it, promoted.value).to_vec());
-        let rows: Vec<_> = std::iter::once(now.to_vec()).chain(rows).collect();
-        page.grid(&["young heap", "", "promoted", "less"], &[0], &rows);
+        table.row(now.map(Cell::from), Tail::None);
+        for forecast in &larger.forecasts {
+            let row = larger.row(forecast, promoted.value);
+            table.row(row.map(Cell::from), Tail::None);
+        }
+        page.table(&table);
         page.line("");
         larger.notes(&self.sampling).iter().for_each(|note| page.prose("", FAINT, note));
     }
@@ -114,7 +124,7 @@ impl<'a> Promotion<'a> {
         let amount = sums.promoted.amount();
         let head = format!("{rank:>3}. {:>7}", human::percent(self.share(sums)));
         let text = format!("{} in {}", human::estimate(&amount.bytes), objects(&amount.objects));
-        page.line(format_args!("{}  {text}", styled(SHARE, head)));
+        page.entry(SHARE, &head, INDENT, &text);
         page.wrapped(INDENT, NAME, &function(place));
         if let Some(source) = source(place) {
             page.wrapped(INDENT, FAINT, &source);

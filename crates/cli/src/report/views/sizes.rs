@@ -8,13 +8,10 @@ use serde_json::{Map, Value};
 use super::{View, fields};
 use crate::human;
 use crate::report::amounts::{Quantity, bytes_or_none, objects_or_none};
-use crate::report::chart::bar;
 use crate::report::page::Page;
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
 use crate::terminal::STRONG;
-
-const BAR: usize = 20;
-const LEAST_BAR: usize = 3;
 
 /// All sizes.
 pub struct Sizes {
@@ -32,13 +29,7 @@ impl Sizes {
         Ok(Self { classes: observed.report(), sampling })
     }
 
-    fn row(
-        &self,
-        class: &SizeClass,
-        all_bytes: f64,
-        all_objects: f64,
-        width: usize,
-    ) -> Vec<String> {
+    fn row(&self, class: &SizeClass, all_bytes: f64, all_objects: f64) -> [Cell; 8] {
         let part = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
         let bytes = part(class.allocated.bytes.value, all_bytes);
         let objects = part(class.allocated.objects.value, all_objects);
@@ -46,15 +37,15 @@ impl Sizes {
             (least, most) if least == most => human::bytes(least as f64),
             (least, most) => format!("{} - {}", least, human::bytes(most as f64)),
         };
-        vec![
-            bounds,
-            human::percent(objects),
-            bar(objects, width),
-            objects_or_none(&class.allocated, &self.sampling),
-            human::percent(bytes),
-            bar(bytes, width),
-            bytes_or_none(&class.allocated, &self.sampling),
-            bytes_or_none(&class.live, &self.sampling),
+        [
+            bounds.into(),
+            human::percent(objects).into(),
+            Cell::Bar(objects),
+            objects_or_none(&class.allocated, &self.sampling).into(),
+            human::percent(bytes).into(),
+            Cell::Bar(bytes),
+            bytes_or_none(&class.allocated, &self.sampling).into(),
+            bytes_or_none(&class.live, &self.sampling).into(),
         ]
     }
 }
@@ -66,15 +57,20 @@ impl View for Sizes {
         let sum = |of: fn(&SizeClass) -> f64| self.classes.iter().map(of).sum::<f64>();
         let bytes = sum(|class| class.allocated.bytes.value);
         let objects = sum(|class| class.allocated.objects.value);
-        let head = ["size", "objects", "", "", "bytes", "", "", "live at end"];
-        let right = [0, 1, 4];
-        let rows = |width| -> Vec<_> {
-            self.classes.iter().map(|class| self.row(class, bytes, objects, width)).collect()
-        };
-        // Numbers are worth more than long bars.
-        let fits = |width: &usize| page.has_room(&head, &right, &rows(*width));
-        let width = (LEAST_BAR..=BAR).rev().find(fits).unwrap_or(0);
-        page.grid(&head, &right, &rows(width));
+        let mut table = Table::new([
+            Column::right("size").label(),
+            Column::share("objects"),
+            Column::bar(),
+            Column::left("objects").continues().goes(2),
+            Column::share("bytes"),
+            Column::bar(),
+            Column::left("bytes").continues(),
+            Column::left("live at end").goes(1),
+        ]);
+        for class in &self.classes {
+            table.row(self.row(class, bytes, objects), Tail::None);
+        }
+        page.table(&table);
     }
 
     fn json(&self) -> serde_json::Result<Map<String, Value>> {

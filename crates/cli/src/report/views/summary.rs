@@ -13,6 +13,7 @@ use crate::origin::Origin;
 use crate::report::heap::exact_totals;
 use crate::report::page::Page;
 use crate::report::resident::Resident;
+use crate::report::table::{Column, Table, Tail};
 use crate::report::young;
 use crate::study::Study;
 use crate::terminal::{PLAIN, STRONG};
@@ -57,8 +58,7 @@ impl<'a> Summary<'a> {
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         self.totals(page);
-        let young = [young::at_peak(&self.totals), young::at_end(&self.totals)];
-        young.iter().flatten().for_each(|text| page.prose("", PLAIN, text));
+        young::of_both(&self.totals).iter().for_each(|text| page.prose("", PLAIN, text));
         if let Some(exact) = &self.exact_totals {
             page.prose("", PLAIN, exact);
             self.outside(page);
@@ -103,21 +103,18 @@ impl Summary<'_> {
             told(Metric::Peak, ("peak", &totals.peak.amount, &*self.peak_note)),
             told(Metric::Live, ("live at end", &totals.live, "")),
         ];
-        let row = |(name, amount, note)| {
-            let row = row(name, amount, note, &totals.sampling);
-            let [name, bytes, objects, note] = row;
-            let objects = if origin.lacks(Lack::Objects) { String::new() } else { objects };
-            [name, bytes, objects, note]
-        };
-        let rows: Vec<_> = rows.into_iter().flatten().map(row).collect();
-        let objects = if origin.lacks(Lack::Objects) { "" } else { "objects" };
-        page.table(["", "bytes", objects, ""].map(str::to_owned), &rows);
+        let tells_objects = !origin.lacks(Lack::Objects);
+        let columns = [Column::left(""), Column::left("bytes")].into_iter();
+        let of_objects = tells_objects.then(|| Column::left("objects").goes(1));
+        let mut table = Table::new(columns.chain(of_objects));
+        for (name, amount, note) in rows.into_iter().flatten() {
+            let objects = tells_objects.then(|| objects(amount, &totals.sampling).into());
+            let cells = [name.to_owned().into(), bytes(amount, &totals.sampling).into()];
+            let note = if amount.samples > 0 { note } else { "" };
+            table.row(cells.into_iter().chain(objects), Tail::Note(note.to_owned()));
+        }
+        page.table(&table);
     }
-}
-
-fn row(name: &str, amount: &Amount, note: &str, sampling: &Sampling) -> [String; 4] {
-    let note = if amount.samples > 0 { note } else { "" };
-    [name.to_owned(), bytes(amount, sampling), objects(amount, sampling), note.to_owned()]
 }
 
 /// All digits of what is exact.

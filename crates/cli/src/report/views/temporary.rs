@@ -21,7 +21,7 @@ use crate::report::amounts::{Number, Quantity, measured, objects};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::study::Study;
-use crate::terminal::{PLAIN, SHARE, STRONG, styled};
+use crate::terminal::{PLAIN, SHARE, STRONG};
 
 /// What lives shorter than a threshold.
 pub struct Temporary<'a> {
@@ -117,7 +117,7 @@ impl<'a> Temporary<'a> {
             ),
             _ => measured(self.metric, &callsite.value),
         };
-        page.line(format_args!("{}  {amount}", styled(SHARE, head)));
+        page.entry(SHARE, &head, INDENT, &amount);
         place(page, &callsite.place);
         page.prose(INDENT, PLAIN, &self.saved(callsite));
         page.prose(INDENT, PLAIN, &self.habit(callsite));

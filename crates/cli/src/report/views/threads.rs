@@ -10,6 +10,7 @@ use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Quantity, bytes_or_none};
 use crate::report::page::Page;
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
 use crate::terminal::{FAINT, STRONG};
 
@@ -42,20 +43,21 @@ impl Threads {
         if self.total > 0.0 { thread.allocated.bytes.value / self.total } else { 0.0 }
     }
 
-    fn row(&self, thread: &ThreadReport) -> Vec<String> {
+    fn row(&self, thread: &ThreadReport) -> [Cell; 8] {
         let bytes = |amount| bytes_or_none(amount, &self.sampling);
         let name = thread.name.as_deref().unwrap_or_default();
         let os_id = thread.os_id.map(|id| id.to_string()).unwrap_or_default();
-        vec![
+        [
             thread.id.0.to_string(),
             os_id,
-            human::printable(name).into_owned(),
+            name.to_owned(),
             human::percent(self.share(thread)),
             bytes(&thread.allocated),
             bytes(&thread.live),
             bytes(&thread.freed_by_others),
             bytes(&thread.freed_for_others),
         ]
+        .map(Cell::from)
     }
 }
 
@@ -70,21 +72,20 @@ impl View for Threads {
             format!("{} of {} threads by bytes allocated", shown.len(), self.threads.len());
         page.prose("", STRONG, &heading);
         page.line("");
-        let head = [
-            "#",
-            "kernel's",
-            "name",
-            "share",
-            "allocated",
-            "live at end",
-            "freed by others",
-            "freed for others",
-        ];
-        page.grid(
-            &head,
-            &[0, 1, 3],
-            &shown.iter().map(|thread| self.row(thread)).collect::<Vec<_>>(),
-        );
+        let mut table = Table::new([
+            Column::right("#"),
+            Column::right("kernel's").called("the kernel's numbers").goes(4),
+            Column::left("name"),
+            Column::share("share"),
+            Column::left("allocated"),
+            Column::left("live at end").goes(1),
+            Column::left("freed by others").goes(2),
+            Column::left("freed for others").goes(3),
+        ]);
+        for thread in shown {
+            table.row(self.row(thread), Tail::None);
+        }
+        page.table(&table);
     }
 
     fn json(&self) -> serde_json::Result<Map<String, Value>> {

@@ -12,20 +12,32 @@ use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::Number;
 use crate::report::chart;
+use crate::report::columns::columns;
 use crate::report::heap::exact_totals;
 use crate::report::json::PlaceFields;
-use crate::report::page::{Page, columns};
+use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
-use crate::report::shorten::shorten_function;
+use crate::report::shorten;
 use crate::study::Study;
-use crate::terminal::{FAINT, NAME, PLAIN, STRONG, styled};
+use crate::terminal::{FAINT, NAME, PLAIN, STRONG, Width, styled};
 
-/// Bins, and columns of the chart.
+/// Bins, which are the columns of charts: so many where there is no end of lines, and at least and at
+/// most so many elsewhere.
 const BINS: usize = 72;
+const LEAST_BINS: usize = 16;
+const MOST_BINS: usize = 360;
+/// Before charts: room for `1,023 MiB ┤`, or for `heap, up to 1,023 MiB`.
+const MARGIN: usize = 12;
+const WIDE_MARGIN: usize = 24;
 const HEIGHT: usize = 10;
 /// A callsite is listed if it ever had this part of the most that was live.
 const LEAST_SHARE: f64 = 0.005;
-const NAME_COLUMNS: usize = 60;
+
+/// Bins beside a margin of so many columns.
+pub fn bins(width: Width, margin: usize) -> usize {
+    let fitting = |columns: usize| columns.saturating_sub(margin).clamp(LEAST_BINS, MOST_BINS);
+    width.lines.map_or(BINS, fitting)
+}
 
 /// A time line.
 pub struct Timeline<'a> {
@@ -41,17 +53,19 @@ pub struct Timeline<'a> {
 impl<'a> Timeline<'a> {
     /// # Errors
     /// If the trace cannot be read any more.
-    pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
+    pub fn new(study: &'a Study, options: &Options, width: Width) -> anyhow::Result<Self> {
         let reading = &study.reading;
         let replay = reading.profile.replay();
         let shaped = Shaped::new(reading.profile.tree(), &reading.trace, &study.choice.view);
         let sites = Sites::new(shaped);
-        let mut observed = Observed::new(&sites, replay.start(), replay.end(), BINS);
+        let has_figures = reading.resident.last().is_some() || reading.facts.collector.is_some();
+        let bins = bins(width, if has_figures { WIDE_MARGIN } else { MARGIN });
+        let mut observed = Observed::new(&sites, replay.start(), replay.end(), bins);
         study.replay(&mut observed)?;
         let series = observed.contributors(LEAST_SHARE).into_iter();
         Ok(Self {
             bins: observed.bins().to_vec(),
-            begins: (0..=BINS).map(|bin| observed.begin(bin)).collect(),
+            begins: (0..=bins).map(|bin| observed.begin(bin)).collect(),
             word_bytes: u64::from(reading.trace.info().word_bits) / 8,
             exact_totals: exact_totals(study),
             series: series.map(|series| (sites.place(series.site), series)).collect(),
@@ -66,8 +80,14 @@ impl<'a> Timeline<'a> {
     fn chart(&self, page: &mut Page) {
         let most = self.most().max(1.0);
         let shares: Vec<_> = self.bins.iter().map(|bin| bin.most.value / most).collect();
+        let figures = [
+            self.figure("RSS", |bin| bin.resident.map(|bytes| bytes.0)),
+            self.figure("heap", |bin| self.heap_bytes(bin)),
+        ];
+        let figures: Vec<_> = figures.into_iter().flatten().collect();
         let (top, bottom) = (human::bytes(most), "0".to_owned());
-        let margin = columns(&top);
+        let labels = figures.iter().map(|(label, _)| columns(label));
+        let margin = labels.fold(columns(&top), usize::max);
         for (number, line) in chart::columns(&shares, HEIGHT).iter().enumerate() {
             let label = match number {
                 0 => &top,
@@ -76,11 +96,11 @@ impl<'a> Timeline<'a> {
             };
             page.line(format_args!("{} {line}", styled(FAINT, format_args!("{label:>margin$} ┤"))));
         }
-        let resident = |bin: &Bin| bin.resident.map(|bytes| bytes.0);
-        self.figure(page, margin, "RSS", resident);
-        self.figure(page, margin, "heap", |bin| self.heap_bytes(bin));
-        let end = human::duration(Duration::from_micros(self.begins[BINS]));
-        let axis = format!("{:>margin$}   0{end:>width$}", "", width = BINS - 1);
+        for (label, line) in figures {
+            page.line(format_args!("{}   {line}", styled(FAINT, format_args!("{label:>margin$}"))));
+        }
+        let end = human::duration(Duration::from_micros(self.begins[self.bins.len()]));
+        let axis = format!("{:>margin$}   0{end:>width$}", "", width = self.bins.len() - 1);
         page.line(styled(FAINT, axis));
     }
 
@@ -88,27 +108,17 @@ impl<'a> Timeline<'a> {
         Some(bin.heap_words?.saturating_mul(self.word_bytes))
     }
 
-    /// A line of an exact figure, in bytes, if the trace has it.
-    fn figure(&self, page: &mut Page, margin: usize, name: &str, of: impl Fn(&Bin) -> Option<u64>) {
-        let most = self.bins.iter().filter_map(&of).max().unwrap_or(0) as f64;
-        if most == 0.0 {
-            return;
-        }
+    /// A line of an exact figure, in bytes, and what is before it, if the trace has it.
+    fn figure(&self, name: &str, of: impl Fn(&Bin) -> Option<u64>) -> Option<(String, String)> {
+        let most = self.bins.iter().filter_map(&of).max().filter(|&most| most > 0)? as f64;
         // Counters come from time to time; between them the last ones hold.
         let mut last = 0;
-        let shares: Vec<_> = self
-            .bins
-            .iter()
-            .map(|bin| {
-                last = of(bin).unwrap_or(last);
-                last as f64 / most
-            })
-            .collect();
-        let text = format!("{name:>margin$}   {}", chart::sparkline(&shares));
-        page.line(format_args!(
-            "{text} {}",
-            styled(FAINT, format_args!("up to {}", human::bytes(most)))
-        ));
+        let mut share = |bin: &Bin| {
+            last = of(bin).unwrap_or(last);
+            last as f64 / most
+        };
+        let shares: Vec<_> = self.bins.iter().map(&mut share).collect();
+        Some((format!("{name}, up to {}", human::bytes(most)), chart::sparkline(&shares)))
     }
 
     fn contributor(&self, page: &mut Page, place: &Place<'_>, series: &Series) {
@@ -118,8 +128,8 @@ impl<'a> Timeline<'a> {
         let when = human::duration(Duration::from_micros(self.begins[bin + 1]));
         let shares: Vec<_> =
             series.at_end.iter().map(|it| it.value / greatest.value.max(1.0)).collect();
-        let name = shorten_function(&function(place), NAME_COLUMNS);
         let source = brief_source(place).unwrap_or_default();
+        let (name, source) = shorten::place(&function(place), &source, page.room(0));
         page.line(format_args!("{}  {}", styled(NAME, name), styled(FAINT, source)));
         page.line(format_args!("  {}", chart::sparkline(&shares)));
         let last = series.at_end.last().copied().unwrap_or_default();

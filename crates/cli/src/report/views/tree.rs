@@ -1,28 +1,26 @@
 //! Callers and callees.
 
 use lifetrace_analysis::branches::{self, Limits, Row};
+use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_analysis::filter::{Focus, View};
 use lifetrace_analysis::{Estimate, Metric, Sites};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{View, fields, measure};
+use super::{fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Number, measured};
+use crate::report::branching::Branching;
 use crate::report::json::Line;
-use crate::report::page::{Page, columns};
+use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
-use crate::report::shorten::{shorten_function, shorten_path};
-use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
+use crate::terminal::{FAINT, PLAIN, SHARE, STRONG};
 
 /// Rows for each callsite that is asked for.
 const ROWS: usize = 8;
 const MIN_SHARE: f64 = 0.005;
-/// Columns of a function's name that are shown, however deep it is.
-const MIN_NAME: usize = 30;
-/// A level deeper is so many columns to the right, down to this level.
-const DEEPEST: usize = 24;
 
 /// A call tree.
 pub struct Tree<'a> {
@@ -30,57 +28,91 @@ pub struct Tree<'a> {
     rows: Vec<Row>,
     total: f64,
     metric: Metric,
-    inverted: bool,
+    way: Way,
+}
+
+/// What is below a function.
+enum Way {
+    /// Those that it calls, from the outermost functions on.
+    Callees,
+    /// Those that call it, from the callsites on.
+    Callers,
+    /// Likewise, from the last function of a path on.
+    CallersOf(Focus),
+}
+
+/// Callsites, and what each backtrace, as it looks, has.
+type Values<'a> = (Sites<'a>, Vec<(NodeId, Estimate)>);
+
+/// From the callsites on.
+fn callers((sites, values): Values<'_>) -> Values<'_> {
+    let begin = |(node, value)| (sites.begin(node), value);
+    let values = values.into_iter().map(begin).collect();
+    (sites, values)
+}
+
+/// From the last function of a path on, where a backtrace comes to it first.
+fn callers_of<'a>(of: &'a impl Accounts, metric: Metric, path: &Focus) -> Values<'a> {
+    let (sites, values) = of.sites_as(&View { focus: None, ..of.view().clone() }, metric);
+    let ends = sites.shaped().ends_of(path);
+    let begin = |(node, value): (NodeId, Estimate)| Some((ends[node.index()]?, value));
+    let values = values.into_iter().filter_map(begin).collect();
+    (sites, values)
 }
 
 impl<'a> Tree<'a> {
     pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
         let metric = options.metric;
-        let (sites, values) = of.sites(metric);
-        let total = values.iter().map(|(_, value)| value.value).sum();
         let limits = Limits { min_share: MIN_SHARE, rows: options.top.saturating_mul(ROWS) };
-        let rows = if options.inverted {
-            branches::up(&sites, values, &limits)
-        } else {
-            branches::down(sites.shaped(), values, &limits)
+        let (way, (sites, values)) = match (&of.view().focus, options.inverted) {
+            (Some(path), true) => (Way::CallersOf(path.clone()), callers_of(of, metric, path)),
+            (None, true) => (Way::Callers, callers(of.sites(metric))),
+            (_, false) => (Way::Callees, of.sites(metric)),
         };
-        Self { sites, rows, total, metric, inverted: options.inverted }
+        let total = values.iter().map(|(_, value)| value.value).sum();
+        let rows = match way {
+            Way::Callees => branches::down(sites.shaped(), values, &limits),
+            _ => branches::up(sites.shaped(), values, &limits),
+        };
+        Self { sites, rows, total, metric, way }
     }
 
     fn share(&self, part: Estimate) -> f64 {
         if self.total > 0.0 { part.value / self.total } else { 0.0 }
     }
 
-    fn row(&self, page: &mut Page, row: &Row, level: usize) {
-        let indent = 2 * level.min(DEEPEST);
+    fn branch(&self, row: &Row, level: usize) -> Branching {
         let amount = measured(self.metric, &row.total);
-        let head = format!("{:>7}  {amount:<24}", human::percent(self.share(row.total)));
         let frame = row.line.map(|line| self.sites.shaped().line(line));
         let place = frame.map(|frame| frame.place);
         let (name, source) = place.map_or_else(
             || ("(no backtrace)".to_owned(), None),
             |place| (function(&place), brief_source(&place)),
         );
-        let room = page.width.saturating_sub(columns(&head) + indent).max(MIN_NAME);
-        let name = shorten_function(&name, room);
-        let left = room.saturating_sub(columns(&name) + 2);
-        let source = source.map(|source| shorten_path(&source, left)).unwrap_or_default();
-        let style = if frame.is_some_and(|frame| frame.is_machinery) { FAINT } else { PLAIN };
-        let separator = if source.is_empty() { "" } else { "  " };
-        let rest = styled(FAINT, format_args!("{separator}{source}"));
-        let (head, name) = (styled(SHARE, head), styled(style, name));
-        page.line(format_args!("{head}{:indent$}{name}{rest}", ""));
+        Branching {
+            amount: format!("{:>7}  {amount}", human::percent(self.share(row.total))),
+            amount_style: SHARE,
+            level,
+            name,
+            source: source.unwrap_or_default(),
+            style: if frame.is_some_and(|frame| frame.is_machinery) { FAINT } else { PLAIN },
+        }
     }
 }
 
-impl View for Tree<'_> {
+impl super::View for Tree<'_> {
     fn text(&self, page: &mut Page) {
-        let (what, way) = (measure(self.metric), if self.inverted { "callers" } else { "callees" });
-        page.prose("", STRONG, &format!("Call tree by {what}, with {way} below"));
+        let what = measure(self.metric);
+        let heading = match &self.way {
+            Way::Callees => format!("Call tree by {what}, with callees below"),
+            Way::Callers => format!("Call tree by {what}, with callers below"),
+            Way::CallersOf(path) => format!("Callers of {path} by {what} that came through it"),
+        };
+        page.prose("", STRONG, &heading);
         page.line("");
-        for (row, level) in self.rows.iter().zip(levels(&self.rows)) {
-            self.row(page, row, level);
-        }
+        let rows = self.rows.iter().zip(levels(&self.rows));
+        let branches: Vec<_> = rows.map(|(row, level)| self.branch(row, level)).collect();
+        page.branches(&branches);
         let left_out: usize = self.rows.iter().map(|row| row.left_out).sum();
         if left_out > 0 {
             let text = format!("{left_out} smaller branches are left out; --top N shows more");
@@ -97,7 +129,8 @@ impl View for Tree<'_> {
             own: row.own.into(),
             left_out: row.left_out,
         };
-        fields(&Document { inverted: self.inverted, tree: self.rows.iter().map(row).collect() })
+        let inverted = !matches!(self.way, Way::Callees);
+        fields(&Document { inverted, tree: self.rows.iter().map(row).collect() })
     }
 }
 

@@ -71,11 +71,12 @@ impl Target {
         self.run(&self.words)
     }
 
-    /// Runs it under `lifetrace record -q` with `options`; the traces are named `program.pid.lt`.
+    /// Runs it under `lifetrace record -q` with `options`; the traces, also those of which nothing was
+    /// sampled, are named `program.pid.lt`.
     pub fn record(&self, options: &[&str]) -> Recording {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("%e.%p.lt");
-        let mut words = vec!["-q".into(), "-o".into(), output.into_os_string()];
+        let mut words = vec!["-q".into(), "--keep-empty".into(), "-o".into(), output.into()];
         words.extend(options.iter().map(OsString::from));
         Recording { outcome: self.record_as(&words), folder }
     }

@@ -11,17 +11,16 @@ use crate::report::chart;
 use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
 use crate::report::resident::Resident;
-use crate::report::shorten::shorten_function;
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::report::young;
-use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
+use crate::terminal::{PLAIN, SHARE, STRONG};
 
 /// A peak so late in the time of the trace may be the height of a growth that the exit ended.
 const LATE: f64 = 0.5;
 /// Callsites that grow by steps and are told in full.
 const STEPS: usize = 3;
-/// Callsites that are told in a line each; columns of their names, and of charts.
+/// Callsites that are told in a line each, and columns of charts.
 const BRIEF: usize = 5;
-const NAME_COLUMNS: usize = 40;
 const CHART_COLUMNS: usize = 60;
 
 pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
@@ -143,11 +142,12 @@ fn entries(leaks: &Leaks<'_>, page: &mut Page, kind: Kind, most: usize, heading:
 
 fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it: &Callsite<'_>) {
     let Some(growth) = &holding.growth else { return };
-    let head = styled(SHARE, format_args!("{rank:>3}.  {}", rate(growth)));
+    let head = format!("{rank:>3}.  {}", rate(growth));
     let live = human::amount(&it.live, &leaks.summary.sampling);
-    page.line(format_args!("{head}  {live} live at end"));
+    page.entry(SHARE, &head, INDENT, &format!("{live} live at end"));
     place(page, &it.place);
-    page.line(format_args!("{INDENT}{}", chart::sparkline(&shares(&holding.heights))));
+    let most = page.room(INDENT.len()).map_or(CHART_COLUMNS, |room| room.min(CHART_COLUMNS));
+    page.line(format_args!("{INDENT}{}", chart::sparkline(&shares(&holding.heights, most))));
     let age = human::duration(micros(holding.oldest));
     let alone = alone(growth, leaks).unwrap_or_default();
     page.prose(INDENT, PLAIN, &format!("the oldest for {age}{alone}"));
@@ -183,10 +183,10 @@ fn past(holding: &Holding) -> String {
     }
 }
 
-/// As many shares of the greatest as fit.
-fn shares(heights: &[f64]) -> Vec<f64> {
+/// Shares of the greatest, so many at most.
+fn shares(heights: &[f64], most: usize) -> Vec<f64> {
     let greatest = heights.iter().copied().fold(0.0, f64::max);
-    let columns = CHART_COLUMNS.min(heights.len());
+    let columns = most.min(heights.len());
     let at = |column: usize| (column * (heights.len() - 1)).div_ceil(columns.max(2) - 1);
     let share = |height: f64| if greatest > 0.0 { height / greatest } else { 0.0 };
     (0..columns).map(|column| share(heights[at(column)])).collect()
@@ -208,24 +208,33 @@ fn brief(
     let count = human::count(all.len() as f64);
     let callsites = if all.len() == 1 { "callsite" } else { "callsites" };
     page.prose("", STRONG, &format!("{heading}: {live} of {count} {callsites}"));
-    let rows = all.iter().take(most).map(|(it, callsite)| row(leaks, it, callsite));
-    let rows: Vec<_> = rows.collect();
-    page.grid(&["live at end", "growth", "the oldest", "never freed", "callsite"], &[], &rows);
-    if rows.len() < all.len() {
-        page.line(styled(FAINT, format_args!("and {} more", all.len() - rows.len())));
+    let mut table = Table::new([
+        Column::left("live at end"),
+        Column::left("growth").goes(1),
+        Column::left("the oldest").goes(2),
+        Column::left("never freed").goes(3),
+    ])
+    .with_tails("callsite")
+    .with_more(all.len().saturating_sub(most));
+    for (holding, callsite) in all.iter().take(most) {
+        table.row(row(leaks, holding, callsite), tail(callsite));
     }
+    page.table(&table);
 }
 
-fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> Vec<String> {
-    let name = shorten_function(&function(&callsite.place), NAME_COLUMNS);
-    let source = brief_source(&callsite.place).map(|source| format!("  {source}"));
-    vec![
+fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> [Cell; 4] {
+    [
         human::amount(&callsite.live, &leaks.summary.sampling),
         growth(holding, leaks.judgement.is_too_short),
         human::about(holding.oldest as f64 * 1e-6),
         human::percent(holding.never_freed.value),
-        name + &source.unwrap_or_default(),
     ]
+    .map(Cell::from)
+}
+
+fn tail(callsite: &Callsite<'_>) -> Tail {
+    let source = brief_source(&callsite.place).unwrap_or_default();
+    Tail::Place { name: function(&callsite.place), source }
 }
 
 /// How it goes with time, where there is room for two words.

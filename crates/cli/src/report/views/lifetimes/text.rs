@@ -10,13 +10,15 @@ use super::Lifetimes;
 use super::spread::{Class, Spread, counts, times};
 use crate::human;
 use crate::report::amounts::{measured, objects};
-use crate::report::chart::{bar, sparkline};
+use crate::report::chart::sparkline;
 use crate::report::page::Page;
+use crate::report::table::{Cell, Column, Table, Tail};
 use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
 
-const BAR: usize = 24;
-/// Cells of a chart for each power of ten.
+/// Cells of a chart for each power of ten, where there is room for so many.
 const CELLS: u32 = 5;
+/// Columns of the times at both ends of a chart.
+const TIMES: usize = 20;
 /// No chart goes further: 30 years, in microseconds.
 const MOST: u64 = 1_000_000_000_000_000;
 
@@ -65,26 +67,28 @@ fn name(unit: Unit) -> &'static str {
 
 fn table(
     page: &mut Page,
-    what: &str,
+    what: &'static str,
     spread: &Spread,
     label: impl Fn(&Class) -> String,
     watched: String,
 ) {
-    let row = |label: String, [objects, bytes]: [f64; 2]| {
-        vec![
-            label,
-            human::percent(objects),
-            bar(objects, BAR),
-            human::percent(bytes),
-            bar(bytes, BAR),
-        ]
+    let mut table = Table::new([
+        Column::right(what).label(),
+        Column::right("objects"),
+        Column::bar(),
+        Column::right("bytes"),
+        Column::bar(),
+    ]);
+    let mut row = |label: String, [objects, bytes]: [f64; 2]| {
+        let [of_objects, of_bytes] = [objects, bytes].map(|it| Cell::from(human::percent(it)));
+        let cells = [label.into(), of_objects, Cell::Bar(objects), of_bytes, Cell::Bar(bytes)];
+        table.row(cells, Tail::None);
     };
-    let mut rows: Vec<_> =
-        spread.classes.iter().map(|class| row(label(class), class.shares)).collect();
+    spread.classes.iter().for_each(|class| row(label(class), class.shares));
     if spread.longer.iter().any(|&share| share > 0.0) {
-        rows.push(row(format!("> {watched} (live at end)"), spread.longer));
+        row(format!("> {watched} (live at end)"), spread.longer);
     }
-    page.grid(&[what, "objects", "", "bytes", ""], &[0, 1, 3], &rows);
+    page.table(&table);
 }
 
 fn time_class(class: &Class) -> String {
@@ -141,7 +145,7 @@ fn callsites(lifetimes: &Lifetimes<'_>, page: &mut Page) {
     }
     page.line("");
     page.prose("", STRONG, &format!("{shown} of {} callsites by {what}", human::count(all as f64)));
-    let axis = Axis::of(&lifetimes.all.time);
+    let axis = Axis::of(&lifetimes.all.time, page.room(INDENT.len() + TIMES));
     for (rank, (callsite, lifetime)) in (1..).zip(lifetimes.shown()) {
         page.line("");
         entry(lifetimes, page, &axis, rank, callsite, lifetime);
@@ -165,7 +169,7 @@ fn entry(
         ),
         metric => measured(metric, &callsite.value),
     };
-    page.line(format_args!("{}  {amount}", styled(SHARE, head)));
+    page.entry(SHARE, &head, INDENT, &amount);
     place(page, &callsite.place);
     axis.chart(page, lifetime);
     let collections = in_collections(lifetime, &lifetimes.found);
@@ -181,13 +185,15 @@ struct Axis {
 }
 
 impl Axis {
-    /// With room for all of these.
-    fn of(all: &Survival) -> Self {
+    /// With room for all of these, and so many columns for them.
+    fn of(all: &Survival, room: Option<usize>) -> Self {
         let classes = Spread::of(all, &times()).map(|spread| spread.classes).unwrap_or_default();
         let least = classes.first().map_or(1, |class| class.least).max(1).ilog10();
         let most = classes.last().map_or(1, |class| class.most.min(MOST)).max(1).ilog10() + 1;
-        let cells = CELLS * least..CELLS * most;
-        let begin = |cell: u32| 10_f64.powf(f64::from(cell) / f64::from(CELLS)).round() as u64;
+        let room = room.map_or(u32::MAX, |room| room as u32);
+        let per_power = (room.saturating_sub(1) / (most - least).max(1)).clamp(1, CELLS);
+        let cells = per_power * least..per_power * most;
+        let begin = |cell: u32| 10_f64.powf(f64::from(cell) / f64::from(per_power)).round() as u64;
         let below = (least == 0).then_some(0);
         let end = 10_f64.powf(f64::from(most)) * 1e-6;
         Self { begins: below.into_iter().chain(cells.map(begin)).collect(), end }

@@ -1,5 +1,7 @@
 //! A flame graph as one SVG file that searches and zooms in a browser, drawn by `inferno`.
 
+mod names;
+
 use std::io::Write;
 
 use anyhow::bail;
@@ -29,7 +31,10 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     drawing.count_name = options.metric.unit().name().to_owned();
     // The same trace gives the same file.
     drawing.deterministic = true;
-    Ok(from_lines(&mut drawing, lines.iter().map(String::as_str), output)?)
+    let mut svg = Vec::new();
+    from_lines(&mut drawing, lines.iter().map(String::as_str), &mut svg)?;
+    let svg = names::with_ends(&String::from_utf8(svg)?);
+    Ok(output.write_all(svg.as_bytes())?)
 }
 
 /// Text that may stand in an XML comment, where two hyphens are an error.
