@@ -100,7 +100,7 @@ fn tell(imported: &Imported, input: &str, output: &str, quiet: bool) {
     let profiler = human::printable(&imported.profiler);
     terminal::complain(format_args!("{output}: {births} blocks, {deaths} freed, from {profiler}"));
     for remark in &imported.remarks {
-        terminal::complain(format_args!("note: {}", human::printable(remark)));
+        terminal::complain(format_args!("note: {}", remark));
     }
     if output != "<stdout>" {
         terminal::complain(format_args!("next: lifetrace report {output}"));

@@ -2,6 +2,7 @@
 
 mod format;
 mod memtrace;
+mod naming;
 mod progress;
 pub(super) mod quantity;
 mod sampling;
@@ -161,18 +162,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// # Errors
-/// If no trace is called like this.
-fn refuse_name(output: &OsStr, decided: bool) -> anyhow::Result<()> {
-    if output == "-" {
-        bail!(
-            "-o -: traces go to files, one for each process, and standard output is the command's\n  \
-             name a file, such as -o trace.lt; a file called so is -o ./-"
-        );
-    }
-    naming::refuse(VERB, output.as_ref(), decided)
-}
-
 impl Args {
     fn manner(&self) -> Manner {
         let progress = match (self.progress, self.no_progress || self.quiet) {
@@ -187,7 +176,7 @@ impl Args {
     /// If the options contradict each other.
     fn into_config(self) -> anyhow::Result<Config> {
         if let Some(output) = &self.output {
-            refuse_name(output, self.format.is_some())?;
+            naming::refuse(output, self.format.is_some())?;
         }
         let named = self.output.as_deref().and_then(Format::of_name);
         let format = self.format.or(named).unwrap_or_default();

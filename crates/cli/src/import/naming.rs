@@ -74,7 +74,8 @@ impl<'r> Naming<'r> {
     /// The functions at a place; nothing if they cannot be found.
     pub fn of(&mut self, spot: Option<Spot<'_>>) -> Option<Vec<Location>> {
         let Some(spot) = spot.filter(|spot| !spot.path.is_empty()) else {
-            *self.nameless.entry((Nameless::NoMapping, String::new(), Vec::new())).or_default() += 1;
+            *self.nameless.entry((Nameless::NoMapping, String::new(), Vec::new())).or_default() +=
+                1;
             return None;
         };
         match self.resolver.resolve(spot) {

@@ -66,8 +66,8 @@ fn files_of_other_profilers() {
     }
     check_unreadable(b"v 10400 3\nX ls\nI 1000 1000\n", &["heaptrack", "lifetrace import /"]);
     for (content, who) in [
-        (&b"heap_v2/524288\n"[..], "jeprof"),
-        (b"heap profile: 1: 2 [3: 4] @ heapprofile\n", "lifetrace import heap.pb.gz"),
+        (&b"heap_v2/524288\n"[..], "lifetrace import /"),
+        (b"heap profile: 1: 2 [3: 4] @ heapprofile\n", "lifetrace import /"),
         (b"--- heapz 1 ---\n", "lifetrace import heap.pb.gz"),
         (b"desc: --massif-out-file=m\ncmd: ls\n", "ms_print"),
         (b"PERFILE2h\0\0\0\0\0\0\0", "perf report"),

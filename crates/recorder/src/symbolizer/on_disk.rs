@@ -195,11 +195,12 @@ fn by_build_id(folder: &Path, build_id: &[u8]) -> Vec<PathBuf> {
     let Some((first, rest)) = build_id.split_first() else { return Vec::new() };
     let hexadecimal =
         |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
-    let (first, rest, whole) =
-        (format!("{first:02x}"), hexadecimal(rest), hexadecimal(build_id));
+    let (first, rest, whole) = (format!("{first:02x}"), hexadecimal(rest), hexadecimal(build_id));
     let mut all = Vec::new();
     for within in [folder.join(".build-id"), folder.to_owned()] {
-        all.extend(["", ".debug"].map(|suffix| within.join(&first).join(format!("{rest}{suffix}"))));
+        all.extend(
+            ["", ".debug"].map(|suffix| within.join(&first).join(format!("{rest}{suffix}"))),
+        );
     }
     all.extend(["executable", "debuginfo"].map(|name| folder.join(&whole).join(name)));
     all

@@ -50,7 +50,8 @@ impl Program {
 
     /// The name of `outer`, as looked for in `folder`, where it is said to be at `path`.
     fn name(&self, path: &Path, folder: Option<&Path>) -> Result<String, String> {
-        let symbols = SymbolsOnDisk::start(folder.map(Path::to_owned).into_iter().collect()).unwrap();
+        let symbols =
+            SymbolsOnDisk::start(folder.map(Path::to_owned).into_iter().collect()).unwrap();
         let file = symbols.find(path, &self.build_id).map_err(|error| format!("{error:?}"))?;
         let found = symbols.locations(&file, self.place).map_err(|error| format!("{error:?}"))?;
         Ok(found[0].defname.to_string())

@@ -76,12 +76,16 @@ pub fn write_csv(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
     let mut csv = Csv::new(&mut output);
     csv.line(COLUMNS)?;
-    each(study, |line| line.function.len() as u64 + 1, |row, lines| {
-        let functions = lines.map(|lines| {
-            lines.iter().map(|line| line.function.as_str()).collect::<Vec<_>>().join(";")
-        });
-        csv_line(&mut csv, row, &functions.unwrap_or_default())
-    })?;
+    each(
+        study,
+        |line| line.function.len() as u64 + 1,
+        |row, lines| {
+            let functions = lines.map(|lines| {
+                lines.iter().map(|line| line.function.as_str()).collect::<Vec<_>>().join(";")
+            });
+            csv_line(&mut csv, row, &functions.unwrap_or_default())
+        },
+    )?;
     Ok(output.flush()?)
 }
 

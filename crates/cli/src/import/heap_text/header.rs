@@ -50,7 +50,9 @@ pub fn parse(line: &str) -> Result<Header, String> {
     let (live, all, rest) = totals.ok_or("'heap profile: N: N [N: N] @ KIND'")?;
     let kind = rest.trim_ascii().strip_prefix('@').unwrap_or_default().trim_ascii();
     let (name, period) = match kind.split_once('/') {
-        Some((name, period)) => (name, period_of(period).ok_or("bytes between samples behind '/'")?),
+        Some((name, period)) => {
+            (name, period_of(period).ok_or("bytes between samples behind '/'")?)
+        }
         None => (kind, 1),
     };
     let (writer, period) = match name {
@@ -103,7 +105,9 @@ mod tests {
         assert_eq!(told("heap profile: 2: 1 [2: 1] @ heap/1048576"), Ok((Writer::Go, 524_288)));
         assert_eq!(told("heap profile: 2: 1 [2: 1] @ heap/1"), Ok((Writer::Go, 1)));
         assert!(told("heap profile: 2: 1 [2: 1] @ growthz/1").unwrap_err().contains("\"growthz\""));
-        for line in ["heap_v2/x", "heap_v2/-1", "heap profile: 2: 1 @ heap_v2/1", "", "heap profile:"] {
+        for line in
+            ["heap_v2/x", "heap_v2/-1", "heap profile: 2: 1 @ heap_v2/1", "", "heap profile:"]
+        {
             assert!(parse(line).is_err(), "{line}");
         }
         let amount = |bytes, blocks| Amount { bytes, blocks };

@@ -103,8 +103,7 @@ impl Profile {
     }
 
     fn lacks(&self) -> Vec<Lack> {
-        let mut lacks =
-            vec![Lack::Times, Lack::Lifetimes, Lack::Peak, Lack::Threads, Lack::Sizes];
+        let mut lacks = vec![Lack::Times, Lack::Lifetimes, Lack::Peak, Lack::Threads, Lack::Sizes];
         lacks.extend((!self.tells_allocated()).then_some(Lack::Allocated));
         lacks
     }

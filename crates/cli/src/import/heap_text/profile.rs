@@ -101,7 +101,9 @@ impl Profile {
             let (address, place) = match go::named(comment) {
                 _ if part == Part::Rest => return Ok(part),
                 // Statistics come behind all samples.
-                None if comment.trim_ascii_start().starts_with("runtime.") => return Ok(Part::Rest),
+                None if comment.trim_ascii_start().starts_with("runtime.") => {
+                    return Ok(Part::Rest);
+                }
                 None => return Ok(part),
                 Some(named) => named,
             };
@@ -133,12 +135,7 @@ impl Profile {
     }
 
     /// `@ 0x1 0x2`, then `t*: N: N [N: N]`, then the same of each thread.
-    fn take_of_jemalloc(
-        &mut self,
-        line: Line<'_>,
-        words: &str,
-        part: Part,
-    ) -> Result<Part, Fault> {
+    fn take_of_jemalloc(&mut self, line: Line<'_>, words: &str, part: Part) -> Result<Part, Fault> {
         if let (Some(addresses), true) = (words.strip_prefix('@'), part != Part::Stack) {
             self.take_addresses(line, addresses)?;
             return Ok(Part::Stack);

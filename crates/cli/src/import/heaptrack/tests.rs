@@ -14,10 +14,11 @@ const TABLES: &str = "s 4 main\ns 3 a.c\ns 8 /bin/out\ni 10 3 1 2 7\nt 1 0\na 10
 
 fn imported(text: &str) -> (Vec<u8>, Result<Imported, String>) {
     let mut trace = Vec::new();
-    let outcome = import(text.as_bytes(), &mut trace, &mut Namer).map_err(|failure| match failure {
-        Failure::Input(fault) => fault.to_string(),
-        Failure::Output(error) => error.to_string(),
-    });
+    let outcome =
+        import(text.as_bytes(), &mut trace, &mut Namer).map_err(|failure| match failure {
+            Failure::Input(fault) => fault.to_string(),
+            Failure::Output(error) => error.to_string(),
+        });
     (trace, outcome)
 }
 
