@@ -32,6 +32,8 @@ fn facts() -> Vec<Fact> {
         runtime_version: HOSTILE.into(),
         agent_version: HOSTILE.into(),
         start: None,
+        name: HOSTILE.into(),
+        title: HOSTILE.into(),
     };
     let sampler =
         Sampler { id: SamplerId(0), name: HOSTILE.into(), unit: SampledUnit::Byte, rate: 1e-3 };
