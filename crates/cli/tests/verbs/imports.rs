@@ -140,7 +140,7 @@ fn what_is_none_of_these_is_refused() {
         (b"{\"dhatFileVersion\":2,\"mode\":\"copy\",\"bklt\":false,\"pps\":[{\"tb\":1,\"tbk\":1,\"fs\":[1]}]}", "mode \"copy\""),
         (b"{\"dhatFileVersion\":2,\"pps\":[{\"tb\":-1}]}", "line 1 column"),
         (b"v 10400 3\nx /bin/ls\n", "heaptrack --interpret"),
-        (b"heap profile: 1: 2 [3: 4] @ heapprofile\n", "no backtrace"),
+        (b"heap profile: 1: 2 [3: 4] @ heapprofile\n", "2 bytes live, its backtraces have 0"),
         (b"--- heapz 1 ---\nformat = java\n", "pprof -proto"),
         (b"heap_v2/524288\n  t*: 1: 2 [0: 0]\n", "no backtrace"),
         (b"{\"head\":{\"callFrame\":{}}}", "heap profile of V8"),
