@@ -1,4 +1,4 @@
-//! The names that Go writes into its text: `#	0x4a1b2c	main.f+0x4c	/src/main.go:12`.
+//! The names that Go writes into its text: `# 0x4a1b2c main.f+0x4c /src/main.go:12`.
 
 use lifetrace_trace::event::Location;
 
