@@ -39,6 +39,7 @@ mod human;
 mod import;
 mod input;
 mod json_text;
+mod naming;
 mod notices;
 mod open;
 mod origin;

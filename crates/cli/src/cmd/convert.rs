@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use lifetrace_trace::transfer::copy_if;
 
 use crate::choice;
+use crate::naming::{self, Verb};
 use crate::selection::Selection;
 use crate::transfer::{Options, Otherwise, Transfer};
 use crate::twice::Twice;
@@ -23,7 +24,10 @@ pub struct Args {
     options: Options,
 }
 
+const VERB: Verb = Verb { name: "convert", writes_memtrace: true, has_format: true, option: "" };
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    naming::refuse(VERB, &args.output, args.options.format.is_some())?;
     let (mut trace, mut selection) = open(&args)?;
     let info = trace.reader.info().clone();
     let stopped = trace.write(&info, |reader, writer| {

@@ -12,6 +12,7 @@ use files::Files;
 use crate::bar::{Bar, Counted};
 use crate::import::{Failure, Imported, import};
 use crate::input::STDIN;
+use crate::naming::{self, Verb};
 use crate::output::Output;
 use crate::{human, terminal};
 
@@ -34,9 +35,15 @@ pub struct Args {
     quiet: bool,
 }
 
+const VERB: Verb =
+    Verb { name: "import", writes_memtrace: false, has_format: false, option: "-o " };
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let typed = match args.output {
-        Some(path) => path,
+        Some(path) => {
+            naming::refuse(VERB, &path, false)?;
+            path
+        }
         None => default_output(&args.input)?,
     };
     let name = match args.input == Path::new("-") {

@@ -2,7 +2,6 @@
 
 mod format;
 mod memtrace;
-mod naming;
 mod progress;
 pub(super) mod quantity;
 mod sampling;
@@ -10,7 +9,7 @@ mod signals;
 mod telling;
 mod untraced;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use lifetrace_recorder::{
     Rate, Recording, Schedule, SourceChoice, StartError,
 };
 
+use crate::naming::{self, Verb};
 use crate::{embedded, terminal};
 use progress::ProgressLine;
 use sampling::{Density, Probability};
@@ -162,6 +162,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
+const VERB: Verb = Verb { name: "record", writes_memtrace: true, has_format: true, option: "-o " };
+
+/// # Errors
+/// If no trace is called like this.
+fn refuse_name(output: &OsStr, decided: bool) -> anyhow::Result<()> {
+    if output == "-" {
+        bail!(
+            "-o -: traces go to files, one for each process, and standard output is the command's\n  \
+             name a file, such as -o trace.lt; a file called so is -o ./-"
+        );
+    }
+    naming::refuse(VERB, output.as_ref(), decided)
+}
+
 impl Args {
     fn manner(&self) -> Manner {
         let progress = match (self.progress, self.no_progress || self.quiet) {
@@ -176,7 +190,7 @@ impl Args {
     /// If the options contradict each other.
     fn into_config(self) -> anyhow::Result<Config> {
         if let Some(output) = &self.output {
-            naming::refuse(output, self.format.is_some())?;
+            refuse_name(output, self.format.is_some())?;
         }
         let named = self.output.as_deref().and_then(Format::of_name);
         let format = self.format.or(named).unwrap_or_default();

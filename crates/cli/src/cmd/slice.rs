@@ -15,6 +15,7 @@ use crate::choice;
 use crate::human;
 use crate::import::Lack;
 use crate::input::Input;
+use crate::naming::{self, Verb};
 use crate::selection::Selection;
 use crate::study;
 use crate::transfer::{Options, Otherwise, Transfer, read};
@@ -38,7 +39,10 @@ pub struct Args {
     options: Options,
 }
 
+const VERB: Verb = Verb { name: "slice", writes_memtrace: true, has_format: true, option: "-o " };
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    naming::refuse(VERB, &args.output, args.options.format.is_some())?;
     let filter = args.blocks.filter()?;
     let input = Twice::open(&args.input)?;
     if args.time.is_some() {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lifetrace_trace::transfer::{Strip, strip};
 
+use crate::naming::{self, Verb};
 use crate::transfer::{Options, Otherwise, Transfer};
 
 /// What may be typed.
@@ -22,7 +23,10 @@ pub struct Args {
     options: Options,
 }
 
+const VERB: Verb = Verb { name: "strip", writes_memtrace: true, has_format: true, option: "-o " };
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    naming::refuse(VERB, &args.output, args.options.format.is_some())?;
     let otherwise = Otherwise::AsInput;
     let mut trace = Transfer::open(&args.input, &args.output, &args.options, otherwise)?;
     let mut names = Strip::new(args.lines);

@@ -226,3 +226,30 @@ fn damage_in_our_format_is_told_and_the_rest_kept() {
     stdout(&["convert", "sample-v1.0.lt", &copy]);
     assert!(fs::read(&saved).unwrap() == fs::read(&copy).unwrap());
 }
+
+#[test]
+fn names_that_promise_other_formats_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let profile = traces().join("../imports/go.pb.gz");
+    for (name, hint) in
+        [("x.pb.gz", "export -F pprof"), ("x.svg", "export -F svg"), ("x.txt", "x.lt works")]
+    {
+        let output = path(name);
+        for arguments in [
+            &["strip", SAMPLE, "-o", &output][..],
+            &["slice", SAMPLE, "--time", "0s-1s", "-o", &output],
+            &["convert", SAMPLE, &output],
+            &["import", argument(&profile), "-o", &output],
+        ] {
+            let refused = run(arguments);
+            let said = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(1), "{arguments:?}: {said}");
+            assert!(said.contains(hint), "{arguments:?}: {said}");
+            assert!(!std::path::Path::new(&output).exists());
+        }
+        run(&["strip", SAMPLE, "-o", &output, "--format", "lt"]);
+        assert!(std::path::Path::new(&output).exists(), "{name}");
+        std::fs::remove_file(&output).unwrap();
+    }
+}
