@@ -140,17 +140,17 @@ fn more(outcome: &Outcome, described: &[&SessionReport]) -> Option<String> {
     })
 }
 
-/// Those that were not kept.
-fn empty(processes: u64) -> Option<String> {
-    match processes {
+/// Those that were not kept: a process that executes another program may have had several.
+fn empty(traces: u64) -> Option<String> {
+    match traces {
         0 => None,
         1 => Some(
-            "nothing was sampled in 1 process more, whose trace is not kept (--keep-empty keeps it)"
+            "1 trace more is not kept, as nothing was sampled in it (--keep-empty keeps it)"
                 .to_owned(),
         ),
         _ => Some(format!(
-            "nothing was sampled in {} processes more, whose traces are not kept (--keep-empty keeps them)",
-            human::count(processes as f64)
+            "{} traces more are not kept, as nothing was sampled in them (--keep-empty keeps them)",
+            human::count(traces as f64)
         )),
     }
 }
@@ -459,7 +459,7 @@ mod tests {
         let outcome = Outcome { empty: 1500, ..Outcome::default() };
         assert!(!has_failed(&outcome) && shortcomings(&outcome).is_empty());
         let told = empty(outcome.empty).unwrap();
-        assert!(told.starts_with("nothing was sampled in 1,500 processes more"), "{told}");
+        assert!(told.starts_with("1,500 traces more are not kept"), "{told}");
         assert_eq!(empty(0), None);
     }
 
