@@ -86,8 +86,6 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use lifetrace_trace::event::Location;
     use lifetrace_trace::ids::LocationCode;
 
@@ -95,16 +93,8 @@ mod tests {
     use crate::call_tree::CallTree;
     use crate::estimate::Weight;
     use crate::filter::View;
-    use crate::names::Names;
+    use crate::names::testing::Book;
     use crate::shape::Shaped;
-
-    struct Book(HashMap<LocationCode, Vec<Location>>);
-
-    impl Names for Book {
-        fn locations(&self, code: LocationCode) -> &[Location] {
-            self.0.get(&code).map_or(&[], Vec::as_slice)
-        }
-    }
 
     /// Function, line and first column of each code, from 1 on.
     const LINES: [(&str, u32, u32); 6] =

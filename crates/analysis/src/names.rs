@@ -118,3 +118,20 @@ pub fn lines<'a>(
         Line { frame: Frame { is_machinery, ..frame }, module }
     })
 }
+
+/// Names for tests.
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// What each code stands for.
+    pub(crate) struct Book(pub(crate) HashMap<LocationCode, Vec<Location>>);
+
+    impl Names for Book {
+        fn locations(&self, code: LocationCode) -> &[Location] {
+            self.0.get(&code).map_or(&[], Vec::as_slice)
+        }
+    }
+}

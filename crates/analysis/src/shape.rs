@@ -280,21 +280,12 @@ impl<'a> Key<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use proptest::prelude::*;
 
     use crate::filter::FramePattern;
+    use crate::names::testing::Book;
 
     use super::*;
-
-    struct Book(HashMap<LocationCode, Vec<Location>>);
-
-    impl Names for Book {
-        fn locations(&self, code: LocationCode) -> &[Location] {
-            self.0.get(&code).map_or(&[], Vec::as_slice)
-        }
-    }
 
     /// Code 1 is function `a`, and so on; code 10 is `p` with `q` inlined into it, as is code 11.
     fn book() -> Book {

@@ -17,7 +17,8 @@ pub struct Outcome {
     pub sessions: Vec<SessionReport>,
     /// The traces that are not in `sessions`.
     pub others: Others,
-    /// Processes whose traces were not kept, since nothing was sampled in them.
+    /// Traces that were not kept, since nothing was sampled in them. A process that executes another program may have
+    /// had several.
     pub empty: u64,
     /// Programs that traced processes have started and that were not traced themselves, as far as they were
     /// seen.

@@ -1,7 +1,7 @@
 //! Why a file of another profiler could not be read, or not to its end.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Read};
 
 /// Something in the input that makes no sense, or the place where it ends too early.
 #[derive(Debug)]
@@ -47,6 +47,14 @@ impl Fault {
         };
         Self::new(place, problem)
     }
+}
+
+/// All of the input that can be read, and why there is no more.
+pub fn read_all(mut input: impl Read) -> (Vec<u8>, Option<Fault>) {
+    let mut bytes = Vec::new();
+    let unread = input.read_to_end(&mut bytes).err();
+    let end = Place { line: None, byte: bytes.len() as u64 };
+    (bytes, unread.map(|error| Fault::of_reading(end, &error)))
 }
 
 impl fmt::Display for Fault {

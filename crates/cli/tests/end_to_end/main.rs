@@ -16,6 +16,7 @@ mod executes;
 mod facts;
 #[cfg(target_arch = "x86_64")]
 mod fast_path;
+mod foreign_profiles;
 mod hazards;
 mod helpers;
 #[cfg(target_arch = "x86_64")]

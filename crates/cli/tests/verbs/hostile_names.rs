@@ -125,25 +125,10 @@ fn pages() {
     let (trace, short) = (trace(400), trace(3));
     let (path, other) = (trace.path(), short.path());
     let (path, other) = (argument(&path), argument(&other));
-    for view in [
-        "summary",
-        "hot",
-        "tree",
-        "paths",
-        "functions",
-        "promotion",
-        "gc",
-        "peak",
-        "timeline",
-        "threads",
-        "sizes",
-        "leaks",
-        "temporary",
-        "lifetimes",
-    ] {
-        let page = said(&["report", path, "--view", view]);
-        assert!(page.starts_with(SHOWN), "{view}: {page}");
-        said(&["report", path, "--view", view, "--json"]);
+    for view in VIEWS {
+        let page = said(&[&["report", path], view].concat());
+        assert!(page.starts_with(SHOWN), "{view:?}: {page}");
+        said(&[&["report", path, "--json"], view].concat());
     }
     for arguments in [
         &["report", path, "--view", "threads"][..],

@@ -115,6 +115,25 @@ fn argument(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// All views; of the one about a function it is whatever is outermost.
+const VIEWS: [&[&str]; 15] = [
+    &["--view", "summary"],
+    &["--view", "hot"],
+    &["--view", "tree"],
+    &["--view", "calls", "--focus", "fn~."],
+    &["--view", "paths"],
+    &["--view", "functions"],
+    &["--view", "promotion"],
+    &["--view", "gc"],
+    &["--view", "peak"],
+    &["--view", "timeline"],
+    &["--view", "threads"],
+    &["--view", "sizes"],
+    &["--view", "leaks"],
+    &["--view", "temporary"],
+    &["--view", "lifetimes"],
+];
+
 fn check_golden(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("LIFETRACE_BLESS").is_some() {

@@ -1,41 +1,27 @@
 //! What is said on stderr when a recording is over: what there is, what is missing, what to type
 //! next.
 
-use std::borrow::Cow;
-use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
+use lifetrace_recorder::{Notice, Outcome, SessionReport};
 
+use super::quoting::quoted;
+use super::shortcomings::{SHOWN, has_nothing, program, shortcomings, shown};
 use super::untraced;
 use crate::cmd::report::{self, Options};
 use crate::open::Backtraces;
 use crate::report::Resident;
 use crate::{human, notices, summary, terminal};
 
-/// Traces of children that are described; the others are only counted.
-const SHOWN: usize = 5;
-
 /// Messages about what is missing that are shown; the others are only counted.
 const COMPLAINTS: usize = 20;
-
-const NOTHING: &str = "nothing was recorded: no process has loaded the agent (statically linked and \
-setuid programs do not, nor do programs that are started with an emptied environment, or with a C library older \
-than glibc 2.16)";
-
-const TOO_SHORT: &str = "nothing was recorded: what has loaded the agent had ended before it could be \
-traced";
 
 /// Whether something went wrong on our side: a trace could not be written to its end, or at all.
 pub(super) fn has_failed(outcome: &Outcome) -> bool {
     let incomplete = |session: &SessionReport| session.error.is_some();
     has_nothing(outcome) || outcome.sessions.iter().any(incomplete)
-}
-
-fn has_nothing(outcome: &Outcome) -> bool {
-    outcome.sessions.is_empty() && outcome.empty == 0
 }
 
 /// Tells about the traces, `command`'s own first; what is missing is told even if `quiet`.
@@ -212,95 +198,6 @@ fn description(session: &SessionReport, described: &[&SessionReport]) -> (String
     (text, memory)
 }
 
-/// Everything that a user may expect in the traces and that is not there.
-fn shortcomings(outcome: &Outcome) -> Vec<String> {
-    // A launcher need not have the heap that is sampled in what it starts.
-    let is_found = outcome.sessions.iter().any(|session| session.samples > 0);
-    // Memory beside malloc is many a program's own business, and no reason to speak up if it is quiet.
-    let is_news = |notice: &Notice| match notice {
-        Notice::NoOCaml => !is_found,
-        Notice::Became { .. } | Notice::UnheardMemory => false,
-        _ => true,
-    };
-    let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));
-    let refusals = outcome.refusals.iter().map(|refusal| {
-        let program = human::printable(&refusal.program);
-        format!("process {} ({program}) is not traced: {}", refusal.pid, refusal.reason)
-    });
-    let others = (outcome.others.incomplete > 0).then(|| {
-        let count = human::count(outcome.others.incomplete as f64);
-        format!("{count} more traces are incomplete")
-    });
-    let is_empty = has_nothing(outcome) && outcome.refusals.is_empty();
-    let nothing = if outcome.missed == 0 { NOTHING } else { TOO_SHORT };
-    let became = executions(&outcome.sessions);
-    of_sessions
-        .chain(became)
-        .chain(refusals)
-        .chain(others)
-        .chain(is_empty.then(|| nothing.to_owned()))
-        .collect()
-}
-
-/// Where programs have executed others that are not traced. A build may do that a thousand times.
-fn executions(sessions: &[SessionReport]) -> Vec<String> {
-    let is_one = |notice: &Notice| matches!(notice, Notice::Became { .. });
-    // A launcher of which nothing was sampled has done what it is there for.
-    let notices = sessions
-        .iter()
-        .filter(|session| session.samples > 0 || session.end != SessionEnd::Exec)
-        .flat_map(|session| session.notices.iter().map(move |notice| (session, notice)));
-    let mut told: Vec<String> = notices
-        .filter(|(_, notice)| is_one(notice))
-        .filter_map(|(session, notice)| said(session, notice))
-        .collect();
-    let more = told.len().saturating_sub(SHOWN);
-    if more > 0 {
-        told.truncate(SHOWN);
-        let more = human::count(more as f64);
-        told.push(format!("{more} more have executed programs that are not traced"));
-    }
-    told
-}
-
-fn said(session: &SessionReport, notice: &Notice) -> Option<String> {
-    let words = notices::of_program(&notice.code())?;
-    Some(format!("{}: {} {words}", shown(&session.path), program(session)))
-}
-
-fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -> Vec<String> {
-    let path = shown(&session.path);
-    let saved = human::bytes(session.bytes as f64);
-    let error = session.error.as_ref().map(|error| {
-        format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
-    });
-    let full = session.is_full.then(|| {
-        let program = program(session);
-        format!("{path}: the trace ended at {saved}, by --max-size; {program} went on without us")
-    });
-    let damage = (session.end == SessionEnd::Damaged).then(|| {
-        let pid = session.pid;
-        format!(
-            "{path}: process {pid} has written over the memory shared with its agent; the trace \
-             has what was recorded before"
-        )
-    });
-    let losses = session.lost.iter().map(|(reason, count)| match reason.code() {
-        code @ notices::DEATH_UNHEARD => format!("{path}: {}", notices::lost(code, *count)),
-        _ => {
-            let count = human::count(*count as f64);
-            format!("{path}: lost {count} events: {}", reason.description())
-        }
-    });
-    let notices = session.notices.iter().filter(|notice| is_news(notice));
-    let notices = notices.filter_map(|notice| said(session, notice));
-    error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
-}
-
-fn program(session: &SessionReport) -> Cow<'_, str> {
-    human::printable(&session.program)
-}
-
 /// The program, and what tells the process from others of the same program.
 fn called(session: &SessionReport, others: &[&SessionReport]) -> String {
     let (program, title) = (program(session), human::printable(&session.title));
@@ -318,62 +215,10 @@ fn called(session: &SessionReport, others: &[&SessionReport]) -> String {
     called
 }
 
-/// The name of a trace, which may have a program's name in it, that of a file on the disk.
-fn shown(path: &Path) -> String {
-    human::printable(&path.to_string_lossy()).into_owned()
-}
-
-/// As a shell has to be told.
-fn quoted(path: &OsStr) -> String {
-    let text = path.to_string_lossy();
-    if text.contains(human::is_unsafe) {
-        return format!("$'{}'", text.chars().map(ansi_c).collect::<String>());
-    }
-    let plain = |c: char| c.is_alphanumeric() || "-_=+./:,@%".contains(c);
-    if text.chars().all(plain) && !text.starts_with('-') {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-/// A character within `$'...'`.
-fn ansi_c(character: char) -> String {
-    match character {
-        '\'' | '\\' => format!("\\{character}"),
-        _ if human::is_unsafe(character) => format!("\\u{:04x}", u32::from(character)),
-        _ => character.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifetrace_recorder::{LostReason, Refusal, Untraced};
-    use lifetrace_trace::ids::Timestamp;
-
-    fn session(pid: u32, path: &str) -> SessionReport {
-        SessionReport {
-            path: path.into(),
-            pid,
-            parent: 1,
-            program: "perl".into(),
-            executable: "/usr/bin/perl".into(),
-            command_line: "perl".into(),
-            title: "".into(),
-            start: Timestamp(1_000_000 * u64::from(pid)),
-            samples: 1234,
-            allocated: 1234,
-            events: 2000,
-            bytes: 2048,
-            peak_resident: None,
-            is_full: false,
-            lost: Vec::new(),
-            notices: Vec::new(),
-            end: SessionEnd::Died,
-            error: None,
-        }
-    }
+    use crate::cmd::record::shortcomings::tests::session;
 
     #[test]
     fn the_main_trace_is_of_what_the_command_became() {
@@ -391,58 +236,6 @@ mod tests {
         outcome.sessions[0].error = Some(std::io::ErrorKind::StorageFull.into());
         assert!(has_failed(&outcome));
         assert!(has_failed(&Outcome::default()));
-    }
-
-    #[test]
-    fn what_is_missing_is_told() {
-        let mut cut = session(7, "x");
-        cut.error = Some(std::io::ErrorKind::StorageFull.into());
-        cut.end = SessionEnd::Damaged;
-        cut.is_full = true;
-        cut.lost = vec![(LostReason::RingFull, 12)];
-        cut.notices = vec![Notice::OwnAllocator];
-        let refusal = Refusal { pid: 9, program: "ls".into(), reason: "no room".into() };
-        let outcome =
-            Outcome { sessions: vec![cut], refusals: vec![refusal], ..Outcome::default() };
-        let told = shortcomings(&outcome);
-        let parts = [
-            "x: no storage space; writing ended there, 2 KiB",
-            "x: the trace ended at 2 KiB, by --max-size",
-            "x: process 7 has written over the memory",
-            "x: lost 12 events: ring full",
-            "x: perl brings an allocator of its own",
-            "process 9 (ls) is not traced: no room",
-        ];
-        assert_eq!(told.len(), parts.len(), "{told:?}");
-        for (text, part) in told.iter().zip(parts) {
-            assert!(text.starts_with(part), "{text:?}");
-        }
-        assert_eq!(shortcomings(&Outcome::default()), [NOTHING]);
-        let outcome = Outcome { missed: 3, ..Outcome::default() };
-        assert_eq!(shortcomings(&outcome), [TOO_SHORT]);
-        let sessions = vec![session(7, "x")];
-        assert!(shortcomings(&Outcome { sessions, missed: 3, ..Outcome::default() }).is_empty());
-    }
-
-    #[test]
-    fn a_launcher_without_the_heap_is_no_news() {
-        let launcher =
-            || SessionReport { samples: 0, notices: vec![Notice::NoOCaml], ..session(7, "x") };
-        let told = |sessions| shortcomings(&Outcome { sessions, ..Outcome::default() });
-        assert_eq!(told(vec![launcher()]).len(), 1);
-        assert_eq!(told(vec![launcher(), session(8, "y")]), [""; 0]);
-        assert_eq!(told(vec![launcher(), launcher()]).len(), 2);
-    }
-
-    #[test]
-    fn of_many_programs_that_execute_others_a_few_are_told() {
-        let became = || Notice::Became { why: Untraced::Static, program: "/bin/x".into() };
-        let sessions = (0..2 * SHOWN as u32)
-            .map(|pid| SessionReport { notices: vec![became()], ..session(pid, "x") });
-        let told = shortcomings(&Outcome { sessions: sessions.collect(), ..Outcome::default() });
-        assert_eq!(told.len(), SHOWN + 1);
-        assert!(told[0].starts_with("x: perl executed /bin/x, which is not traced"), "{told:?}");
-        assert!(told[SHOWN].starts_with(&format!("{SHOWN} more have executed")), "{told:?}");
     }
 
     #[test]
@@ -496,18 +289,5 @@ mod tests {
         check(&[9, 10, 3], "--per-process 0.lt 1.lt 2.lt");
         check(&[0, 10], "1.lt");
         check(&[0, 10, 1], "--per-process 1.lt 2.lt");
-    }
-
-    #[test]
-    fn paths_can_be_pasted() {
-        for (path, expected) in [
-            ("a.ctf", "a.ctf"),
-            ("a b.ctf", "'a b.ctf'"),
-            ("it's", r"'it'\''s'"),
-            ("-o", "'-o'"),
-            ("a\u{202e}\x1b'", r"$'a\u202e\u001b\''"),
-        ] {
-            assert_eq!(quoted(OsStr::new(path)), expected);
-        }
     }
 }

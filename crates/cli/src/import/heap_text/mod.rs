@@ -22,7 +22,7 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 
-use super::fault::{Failure, Fault, Place};
+use super::fault::{Failure, Fault, read_all};
 use super::lacks::{MADE as BLOCKS, NAMELESS};
 use super::naming::{Naming, Resolver};
 use super::points::{self, Amount, Backtraces, Counted, MADE_WITHOUT_TIMES as MADE, Point};
@@ -40,14 +40,11 @@ pub fn is_beginning(bytes: &[u8]) -> bool {
 /// # Errors
 /// If nothing of the input can be used, or the output can't be written.
 pub fn import(
-    mut input: impl Read,
+    input: impl Read,
     output: &mut dyn Write,
     resolver: &mut dyn Resolver,
 ) -> Result<Imported, Failure> {
-    let mut bytes = Vec::new();
-    let unread = input.read_to_end(&mut bytes).err();
-    let end = Place { line: None, byte: bytes.len() as u64 };
-    let unread = unread.map(|error| Fault::of_reading(end, &error));
+    let (bytes, unread) = read_all(input);
     let (mut profile, problem) = Profile::read(&bytes)?;
     let fault = unread.or(problem);
     if profile.points.is_empty() {

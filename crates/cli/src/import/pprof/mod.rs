@@ -19,7 +19,7 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 
-use super::fault::{Failure, Fault, Place};
+use super::fault::{Failure, Fault, Place, read_all};
 use super::lacks::{MADE as BLOCKS, NAMELESS};
 use super::naming::{Naming, Resolver};
 use super::points::{self, Backtraces, Counted, MADE_WITHOUT_TIMES as MADE, Point};
@@ -77,18 +77,16 @@ fn is_type(bytes: &[u8]) -> bool {
 /// # Errors
 /// If nothing of the input can be used, or the output can't be written.
 pub fn import(
-    mut input: impl Read,
+    input: impl Read,
     output: &mut dyn Write,
     resolver: &mut dyn Resolver,
 ) -> Result<Imported, Failure> {
-    let mut bytes = Vec::new();
-    let unread = input.read_to_end(&mut bytes).err();
-    let place = |at: usize| Place { line: None, byte: at as u64 };
-    let unread = unread.map(|error| Fault::of_reading(place(bytes.len()), &error));
+    let (bytes, unread) = read_all(input);
     let (mut profile, problem) = Profile::read(&bytes);
     if profile.types.is_empty() && profile.samples.is_empty() {
         return Err(super::unknown(&bytes).into());
     }
+    let place = |at: usize| Place { line: None, byte: at as u64 };
     let fault = unread.or(problem.map(|(at, problem)| Fault::new(place(at), problem)));
     let columns = Columns::find(&profile.type_names());
     let values = profile.samples.iter().map(|it| &profile.values[it.values.0..it.values.1]);

@@ -1,6 +1,6 @@
 //! Where a function is called, and where in it calls are made: by line and columns.
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use lifetrace_analysis::calls::{self, Call};
 use lifetrace_analysis::filter::{Focus, View};
 use lifetrace_analysis::{Estimate, Metric, Place};
@@ -28,7 +28,7 @@ pub struct Calls<'a> {
 
 impl<'a> Calls<'a> {
     /// # Errors
-    /// If no function is named, or nothing came through it.
+    /// If no function is named.
     pub fn new(of: &'a impl Accounts, options: &Options) -> anyhow::Result<Self> {
         let path = of.view().focus.clone();
         let path =
@@ -36,9 +36,6 @@ impl<'a> Calls<'a> {
         let view = View { focus: None, by_column: true, ..of.view().clone() };
         let (sites, values) = of.sites_as(&view, options.metric);
         let found = calls::Calls::new(&sites, values, &path);
-        if found.of.is_empty() {
-            bail!("no {} came through {path}", measure(options.metric));
-        }
         Ok(Self { path, found, metric: options.metric, top: options.top })
     }
 
@@ -85,7 +82,11 @@ impl<'a> Calls<'a> {
 impl<'a> super::View for Calls<'a> {
     fn text(&self, page: &mut Page) {
         let calls::Calls { total, of, inside } = &self.found;
-        let (what, total) = (measure(self.metric), measured(self.metric, total));
+        let what = measure(self.metric);
+        if of.is_empty() {
+            return page.prose("", STRONG, &format!("No {what} came through {}", self.path));
+        }
+        let total = measured(self.metric, total);
         page.prose("", STRONG, &format!("{total} came through {}, by {what}", self.path));
         self.table(page, "where it is called", of);
         self.table(page, "in it that call or allocate", inside);
