@@ -9,7 +9,7 @@
 //! second. A process in which nothing happens is looked at less and less often, down to one look in
 //! [`SLEEPIEST`] intervals, but while it is young so often that its [peak](Notes::peak) is known
 //! whenever it ends; one at which a look takes long, so rarely that looking takes less than a
-//! hundredth of the time. A process leaves the list when its session lets go of its [`Notes`].
+//! hundredth of a processor. A process leaves the list when its session lets go of its [`Notes`].
 
 mod children;
 mod counters;
@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use lifetrace_trace::fact::Fact;
 use lifetrace_transport::message::ThreadId;
 use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::monotonic_now;
 use crate::image::Image;
@@ -44,7 +45,8 @@ const SLEEPIEST: u32 = 16;
 /// half of what may be [unseen](crate::notes::UNSEEN), since a look may come late.
 const YOUNG: u32 = 2 * UNSEEN;
 
-/// A look may take this part of the time until the next.
+/// A look may take this part of the time until the next, of a processor's: on a busy machine it may wait long
+/// for its turn, and the next comes no later for that.
 const BUDGET: u32 = 100;
 
 /// So soon a process is looked at again when it has begun: most have got their title by then.
@@ -234,7 +236,7 @@ impl Observer {
 
 impl Watched {
     fn look(&mut self, interval: Duration, progress: Option<&Progress>) {
-        let begun = Instant::now();
+        let (begun, worked) = (Instant::now(), processor_time());
         let moved = self.look_at_figures();
         if moved || begun >= self.aside || self.children.are_unsettled() {
             self.look_aside(progress);
@@ -245,7 +247,7 @@ impl Watched {
             self.note(name.map(Fact::ThreadName));
         }
         self.step = if moved { 1 } else { (self.step * 2).min(SLEEPIEST) };
-        let cost = begun.elapsed();
+        let cost = processor_time().saturating_sub(worked);
         let rest = match std::mem::take(&mut self.is_new) {
             true => interval.min(FIRST),
             false => rest(interval, self.step, begun - self.since),
@@ -288,6 +290,12 @@ impl Watched {
             self.notes.add(Note { time: monotonic_now(), fact });
         }
     }
+}
+
+/// What this thread has had of a processor so far.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// The time to the next look at a process that has been watched for so long.
