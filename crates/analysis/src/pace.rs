@@ -157,6 +157,8 @@ pub enum Figure {
     HeapWords,
     /// The most that it has had.
     TopHeapWords,
+    /// Words that the young heap has room for.
+    YoungHeapWords,
 }
 
 impl Figure {
@@ -169,6 +171,7 @@ impl Figure {
                 | Self::MajorWords
                 | Self::HeapWords
                 | Self::TopHeapWords
+                | Self::YoungHeapWords
         )
     }
 }
@@ -183,7 +186,7 @@ const PROCESS: [Figure; 6] = [
 ];
 
 /// In the order of [`Collector::figures`].
-const HEAP: [Figure; 8] = [
+const HEAP: [Figure; 9] = [
     Figure::MinorWords,
     Figure::PromotedWords,
     Figure::MajorWords,
@@ -192,6 +195,7 @@ const HEAP: [Figure; 8] = [
     Figure::Compactions,
     Figure::HeapWords,
     Figure::TopHeapWords,
+    Figure::YoungHeapWords,
 ];
 
 fn of_process(figure: Figure, counters: &Counters) -> Option<u64> {

@@ -25,6 +25,7 @@ macro_rules! for_runtime_names {
             "caml_memprof_stop"
             "caml_minor_collections_count"
             "caml_minor_gc_end_hook"
+            "caml_minor_heap_max_wsz"
             "caml_ml_domain_id"
             "caml_plat_mutex_reinit"
             "caml_process_pending_actions_res"

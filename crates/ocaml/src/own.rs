@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use lifetrace_transport::message::CollectorTotals;
 
 /// What the counters were at the fork; zeros if there was none.
-static AT_FORK: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
+static AT_FORK: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
 
 /// The most words that the heap of a forked process was seen to have.
 static MOST_HEAP: AtomicU64 = AtomicU64::new(0);
@@ -47,9 +47,9 @@ mod tests {
 
     #[test]
     fn a_forked_process_has_what_came_after() {
-        let parent = CollectorTotals::of_words([100, 50, 60, 5, 2, 1, 1000, 4000]);
-        let later = CollectorTotals::of_words([150, 70, 90, 9, 2, 1, 1500, 4000]);
-        let own = CollectorTotals::of_words([50, 20, 30, 4, 0, 0, 1500, 1700]);
+        let parent = CollectorTotals::of_words([100, 50, 60, 5, 2, 1, 1000, 4000, 256]);
+        let later = CollectorTotals::of_words([150, 70, 90, 9, 2, 1, 1500, 4000, 512]);
+        let own = CollectorTotals::of_words([50, 20, 30, 4, 0, 0, 1500, 1700, 512]);
         assert_eq!(without(&later, &parent, 1700), own);
         let higher = CollectorTotals { top_heap_words: 4100, ..later };
         assert_eq!(without(&higher, &parent, 1700).top_heap_words, 4100);

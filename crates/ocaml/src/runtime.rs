@@ -149,6 +149,7 @@ fn sums(symbol: &Symbols<'_>) -> Result<Sums, Absent> {
             minor_collections: typed(symbol, c"caml_minor_collections_count")?,
             major_cycles: typed(symbol, c"caml_major_cycles_completed")?,
             compactions: typed(symbol, c"caml_compactions_count")?,
+            young_heap_words: typed(symbol, c"caml_minor_heap_max_wsz")?,
         })
     }
 }

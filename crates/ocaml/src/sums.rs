@@ -19,6 +19,8 @@ pub(crate) struct Sums {
     pub(crate) minor_collections: &'static AtomicU64,
     pub(crate) major_cycles: &'static AtomicU64,
     pub(crate) compactions: &'static AtomicU64,
+    /// The words of the largest minor heap that a domain has had.
+    pub(crate) young_heap_words: &'static AtomicU64,
 }
 
 /// Minor words, promoted words, major words, words of the heap, and the most of these.
@@ -54,6 +56,7 @@ impl Sums {
             heap_words,
             top_heap_words,
             compactions: self.compactions.load(Ordering::Relaxed),
+            young_heap_words: self.young_heap_words.load(Ordering::Relaxed),
         })
     }
 }

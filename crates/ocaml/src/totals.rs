@@ -21,6 +21,9 @@ const PERIOD_NANOS: u64 = 20_000_000;
 /// Collections from one look at the clock to the next, if that many take no longer than the period.
 const STRIDE: u32 = 8;
 
+/// Where the domain's state of OCaml 4 has the size of the minor heap, as an index of words.
+const YOUNG_HEAP_WORDS: usize = 10;
+
 /// When they were told last.
 static TOLD: AtomicU64 = AtomicU64::new(0);
 
@@ -202,6 +205,7 @@ fn read_state(runtime: &Runtime, first: usize) -> Option<CollectorTotals> {
         heap_words: word(5)?,
         top_heap_words: word(6)?,
         compactions: word(7)?,
+        young_heap_words: runtime.state_word(YOUNG_HEAP_WORDS)?,
     })
 }
 

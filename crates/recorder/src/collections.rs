@@ -57,6 +57,7 @@ impl Collections {
         Some(Fact::Collector(Collector {
             is_behind: standing.is_behind,
             has_samplers_share: standing.has_samplers_share,
+            young_heap_words: Some(totals.young_heap_words).filter(|&words| words > 0),
             ..totals.words().map(Some).into()
         }))
     }
@@ -116,7 +117,8 @@ mod tests {
         drop(it.take(&totals(3, 2, 1)));
         let Some(Fact::Collector(told)) = it.news() else { panic!("no figures") };
         let expected = [Some(3000), Some(0), Some(0), Some(3), Some(2), Some(1), Some(77), Some(0)];
-        assert_eq!(told.figures(), expected);
+        assert_eq!(told.figures()[..8], expected);
+        assert_eq!(told.young_heap_words, None);
         drop(it.take(&totals(3, 2, 1)));
         assert_eq!(it.news(), None);
         drop(it.take(&CollectorTotals { heap_words: 78, ..totals(3, 2, 1) }));

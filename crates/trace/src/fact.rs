@@ -79,6 +79,8 @@ pub struct Collector {
     pub heap_words: Option<u64>,
     /// The most that it has had.
     pub top_heap_words: Option<u64>,
+    /// Words that the young heap has room for; of several (one for each domain), the most that one has had.
+    pub young_heap_words: Option<u64>,
     /// They are those of the last collection of the young heap: what came after it is not in them.
     pub is_behind: bool,
     /// What the runtime's own sampler has allocated for the recording is in them.
@@ -87,7 +89,7 @@ pub struct Collector {
 
 impl Collector {
     /// All figures, in the order in which they are told.
-    pub fn figures(&self) -> [Option<u64>; 8] {
+    pub fn figures(&self) -> [Option<u64>; 9] {
         [
             self.minor_words,
             self.promoted_words,
@@ -97,15 +99,17 @@ impl Collector {
             self.compactions,
             self.heap_words,
             self.top_heap_words,
+            self.young_heap_words,
         ]
     }
 }
 
-impl From<[Option<u64>; 8]> for Collector {
+impl From<[Option<u64>; 9]> for Collector {
     /// From what [`figures`](Collector::figures) gives.
-    fn from(figures: [Option<u64>; 8]) -> Self {
+    fn from(figures: [Option<u64>; 9]) -> Self {
         let [minor_words, promoted_words, major_words, rest @ ..] = figures;
-        let [minor_collections, major_collections, compactions, heap_words, top_heap_words] = rest;
+        let [minor_collections, major_collections, compactions, heaps @ ..] = rest;
+        let [heap_words, top_heap_words, young_heap_words] = heaps;
         Self {
             minor_words,
             promoted_words,
@@ -115,6 +119,7 @@ impl From<[Option<u64>; 8]> for Collector {
             compactions,
             heap_words,
             top_heap_words,
+            young_heap_words,
             is_behind: false,
             has_samplers_share: false,
         }

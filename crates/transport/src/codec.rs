@@ -20,7 +20,7 @@
 //!                                                           (flags = last:1  first:1)
 //! Runtime         version bytes  bytes…
 //! FrameAddress    number  address
-//! CollectorTotals the eight of them
+//! CollectorTotals the nine of them
 //! Rate            bits of the probability
 //! Context         frames  frames × frame
 //! ```
@@ -337,7 +337,7 @@ impl<'a> Fields<'a> {
     }
 
     fn collector_totals(&mut self) -> Result<CollectorTotals, DecodeError> {
-        let mut words = [0; 8];
+        let mut words = [0; 9];
         for word in &mut words {
             *word = self.word()?;
         }

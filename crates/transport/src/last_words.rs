@@ -30,7 +30,7 @@ impl Standing {
     }
 }
 
-const WORDS: usize = 9;
+const WORDS: usize = 10;
 
 /// Written by the agent; the process may be killed in the midst of that, so what was written before stays whole.
 #[derive(Debug, Default)]

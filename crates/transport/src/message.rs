@@ -240,11 +240,13 @@ pub struct CollectorTotals {
     pub heap_words: u64,
     /// The most that it has had.
     pub top_heap_words: u64,
+    /// Words that the minor heap has room for; of several domains', the most that one has had. 0 if that is not known.
+    pub young_heap_words: u64,
 }
 
 impl CollectorTotals {
     /// All of them, in the order in which they are told.
-    pub fn words(&self) -> [u64; 8] {
+    pub fn words(&self) -> [u64; 9] {
         [
             self.minor_words,
             self.promoted_words,
@@ -254,13 +256,15 @@ impl CollectorTotals {
             self.compactions,
             self.heap_words,
             self.top_heap_words,
+            self.young_heap_words,
         ]
     }
 
     /// From what [`words`](Self::words) gives.
-    pub fn of_words(words: [u64; 8]) -> CollectorTotals {
+    pub fn of_words(words: [u64; 9]) -> CollectorTotals {
         let [minor_words, promoted_words, major_words, rest @ ..] = words;
-        let [minor_collections, major_collections, compactions, heap_words, top_heap_words] = rest;
+        let [minor_collections, major_collections, compactions, heaps @ ..] = rest;
+        let [heap_words, top_heap_words, young_heap_words] = heaps;
         CollectorTotals {
             minor_words,
             promoted_words,
@@ -270,6 +274,7 @@ impl CollectorTotals {
             compactions,
             heap_words,
             top_heap_words,
+            young_heap_words,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::patch;
 use crate::ring::RingHeader;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 10;
+pub const PROTOCOL_VERSION: u32 = 11;
 
 const HEADER_BYTES: usize = 4096;
 

@@ -1,14 +1,30 @@
 //! What a managed runtime has counted itself, beside what is estimated.
 
+use lifetrace_analysis::nursery::minor_heap_words;
 use lifetrace_trace::fact::Collector;
 
 use crate::human;
 use crate::study::Study;
 
+/// What the young heap has room for: as the runtime said last, else by its parameters.
+pub fn young_heap_words(study: &Study) -> Option<u64> {
+    let reading = &study.reading;
+    let told = reading.facts.collector.as_ref().and_then(|it| it.young_heap_words);
+    told.or_else(|| minor_heap_words(&reading.trace.info().runtime_params))
+}
+
+/// The same in bytes.
+pub fn young_heap(study: &Study) -> Option<u64> {
+    Some(young_heap_words(study)?.saturating_mul(word_bytes(study)))
+}
+
+fn word_bytes(study: &Study) -> u64 {
+    u64::from(study.reading.trace.info().word_bits) / 8
+}
+
 /// A sentence about all of the program, whatever the filter; nothing where the trace does not tell.
 pub fn exact_totals(study: &Study) -> Option<String> {
-    let word_bytes = u64::from(study.reading.trace.info().word_bits) / 8;
-    sentence(study.reading.facts.collector.as_ref()?, word_bytes)
+    sentence(study.reading.facts.collector.as_ref()?, word_bytes(study))
 }
 
 fn sentence(collector: &Collector, word_bytes: u64) -> Option<String> {
@@ -48,6 +64,7 @@ mod tests {
         compactions: None,
         heap_words: None,
         top_heap_words: None,
+        young_heap_words: None,
         is_behind: false,
         has_samplers_share: false,
     };

@@ -65,6 +65,7 @@ struct HeapFields {
     compactions: Option<u64>,
     heap_words: Option<u64>,
     top_heap_words: Option<u64>,
+    young_heap_words: Option<u64>,
     /// What came after the last minor collection is not counted.
     is_behind: bool,
     /// What the runtime's sampler has allocated for the recording is counted.
@@ -83,6 +84,7 @@ impl HeapFields {
             compactions: collector.compactions,
             heap_words: collector.heap_words,
             top_heap_words: collector.top_heap_words,
+            young_heap_words: collector.young_heap_words,
             is_behind: collector.is_behind,
             has_samplers_share: collector.has_samplers_share,
         }

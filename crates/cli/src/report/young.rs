@@ -7,19 +7,22 @@ use crate::human;
 /// A smaller part is not worth a sentence.
 const LEAST_SHARE: f64 = 0.01;
 
+/// The bytes that the young heap has room for, if they are known.
+pub type Room = Option<u64>;
+
 /// Of the peak and of what lives at the end.
-pub fn of_both(summary: &Summary) -> Option<String> {
-    sentence([peak(summary), end(summary)])
+pub fn of_both(summary: &Summary, room: Room) -> Option<String> {
+    sentences([peak(summary), end(summary)], room)
 }
 
 /// Of the peak.
-pub fn at_peak(summary: &Summary) -> Option<String> {
-    sentence([peak(summary)])
+pub fn at_peak(summary: &Summary, room: Room) -> Option<String> {
+    sentences([peak(summary)], room)
 }
 
 /// Of what lives at the end.
-pub fn at_end(summary: &Summary) -> Option<String> {
-    sentence([end(summary)])
+pub fn at_end(summary: &Summary, room: Room) -> Option<String> {
+    sentences([end(summary)], room)
 }
 
 fn peak(summary: &Summary) -> Option<String> {
@@ -40,10 +43,13 @@ fn part(what: &str, young: &Amount, all: &Amount, sampling: &Sampling) -> Option
     })
 }
 
-fn sentence(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+fn sentences(parts: impl IntoIterator<Item = Option<String>>, room: Room) -> Option<String> {
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     let told = parts.join("; ").strip_prefix('o')?.to_owned();
-    Some(format!("O{told}: no collection has met it, so much of it may be dead."))
+    let room = room
+        .map(|bytes| format!(" A young heap has room for up to {}.", human::bytes(bytes as f64)));
+    let room = room.unwrap_or_default();
+    Some(format!("O{told}: no collection has met it, so much of it may be dead.{room}"))
 }
 
 #[cfg(test)]
@@ -53,12 +59,17 @@ mod tests {
     #[test]
     fn several_parts_are_one_sentence() {
         let part = |text: &str| Some(text.to_owned());
-        let both =
-            sentence([part("of a, 1 B (2.0 %) is young"), part("of b, 2 B (9.0 %) is young")]);
+        let both = sentences(
+            [part("of a, 1 B (2.0 %) is young"), part("of b, 2 B (9.0 %) is young")],
+            None,
+        );
         let expected = "Of a, 1 B (2.0 %) is young; of b, 2 B (9.0 %) is young: no collection has met it, so \
                         much of it may be dead.";
         assert_eq!(both.as_deref(), Some(expected));
-        assert_eq!(sentence([None, part("of b")]).as_deref().map(|it| &it[..5]), Some("Of b:"));
-        assert_eq!(sentence([None, None]), None);
+        let one = sentences([None, part("of b")], Some(256 << 20)).unwrap();
+        let (first, last) =
+            ("Of b: no collection", "dead. A young heap has room for up to 256 MiB.");
+        assert!(one.starts_with(first) && one.ends_with(last), "{one}");
+        assert_eq!(sentences([None, None], Some(1)), None);
     }
 }

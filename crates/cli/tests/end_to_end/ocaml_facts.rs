@@ -46,6 +46,7 @@ pub fn check_counters(ledger: &Path, behind: u64) {
         ("minor_collections", told.minor_collections, 1),
         ("major_collections", told.major_collections, 1),
         ("compactions", told.compactions, 0),
+        ("young_heap_words", told.young_heap_words, 0),
     ] {
         let (told, own) = (told.unwrap(), own[name]);
         assert!((own..=own + slack).contains(&told), "{name}: told {told}, the program's {own}");

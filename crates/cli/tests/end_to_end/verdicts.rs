@@ -115,6 +115,10 @@ fn garbage_in_the_young_heap_is_no_peak() {
         let share: f64 = share.rsplit('(').next().unwrap().parse().unwrap();
         // 46.5 of 47.5 MiB.
         assert!((95.0..99.9).contains(&share), "{share} % {rest}");
+        assert!(
+            text.replace('\n', " ").contains("A young heap has room for up to 128 MiB."),
+            "{text}"
+        );
     }
     let old = page(&recording.traces()[0], &["--filter", "in old heap"]);
     let peak = old["totals"]["peak"]["bytes"].as_f64().unwrap();

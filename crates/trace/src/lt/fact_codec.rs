@@ -114,8 +114,9 @@ impl FactCodec {
                 WALL_CLOCK
             }
             Fact::Collector(collector) => {
-                put_figures(&collector.figures(), &mut self.collector, &mut out);
-                put_standing(collector, &mut out);
+                let [figures @ .., young_heap] = collector.figures();
+                put_figures(&figures, &mut self.collector, &mut out);
+                put_standing(collector, young_heap, &mut out);
                 COLLECTOR
             }
             Fact::Notice(code) => {
@@ -151,7 +152,7 @@ impl FactCodec {
             WALL_CLOCK => Fact::WallClock(Timestamp(plain.varint()?)),
             COLLECTOR => {
                 let figures = figures(&mut self.collector, &mut plain)?;
-                Fact::Collector(with_standing(figures.into(), &mut plain)?)
+                Fact::Collector(with_standing(figures, &mut plain)?)
             }
             NOTICE => Fact::Notice(string(&mut plain)?),
             _ => return Ok(None),
@@ -240,18 +241,25 @@ const BEHIND: u8 = 1;
 const SAMPLERS_SHARE: u8 = 2;
 
 /// Nothing if there is nothing to say.
-fn put_standing(collector: &Collector, out: &mut Vec<u8>) {
+fn put_standing(collector: &Collector, young_heap: Option<u64>, out: &mut Vec<u8>) {
     let behind = u8::from(collector.is_behind) * BEHIND;
     let standing = behind + u8::from(collector.has_samplers_share) * SAMPLERS_SHARE;
-    out.extend(Some(standing).filter(|&standing| standing != 0));
+    if standing != 0 || young_heap.is_some() {
+        out.push(standing);
+    }
+    young_heap.into_iter().for_each(|words| out.put_varint(words));
 }
 
-fn with_standing(collector: Collector, plain: &mut Plain<'_>) -> Result<Collector, Fault> {
+/// Earlier versions end sooner.
+fn with_standing(figures: [Option<u64>; 8], plain: &mut Plain<'_>) -> Result<Collector, Fault> {
+    let mut all = [None; 9];
+    all[..8].copy_from_slice(&figures);
     let standing = if plain.0.is_empty() { 0 } else { plain.take(1)?[0] };
+    all[8] = if plain.0.is_empty() { None } else { Some(plain.varint()?) };
     Ok(Collector {
         is_behind: standing & BEHIND != 0,
         has_samplers_share: standing & SAMPLERS_SHARE != 0,
-        ..collector
+        ..all.into()
     })
 }
 

@@ -693,7 +693,9 @@ class Facts:
             return ["clock", varint()]
         if tag == 14:
             told = figures(self.collector)
-            return ["collector", *told, byte() if plain.at < len(plain.data) else 0]
+            standing = byte() if plain.at < len(plain.data) else 0
+            young_heap = varint() if plain.at < len(plain.data) else "-"
+            return ["collector", *told, young_heap, standing]
         if tag == 15:
             return ["notice", string()]
         return ["unknown"]

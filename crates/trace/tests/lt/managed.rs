@@ -22,6 +22,7 @@ fn collector(number: u64) -> Collector {
         compactions: (number.is_multiple_of(100)).then_some(number / 100),
         heap_words: Some((1 << 20) - number * 7),
         top_heap_words: Some(1 << 20),
+        young_heap_words: None,
         is_behind: number.is_multiple_of(40),
         has_samplers_share: number.is_multiple_of(100),
     }
@@ -111,8 +112,27 @@ fn the_facts_come_back() {
 }
 
 #[test]
+fn a_young_heap_has_a_size() {
+    let some = |young_heap_words, is_behind| Collector {
+        young_heap_words,
+        is_behind,
+        minor_words: Some(7),
+        ..Collector::default()
+    };
+    let told = [some(Some(262_144), false), some(Some(0), true), some(None, true)];
+    let mut writer = Writer::new(Vec::new(), &info()).unwrap();
+    told.iter().for_each(|it| writer.fact(START, &Fact::Collector(*it)).unwrap());
+    let trace = writer.finish().unwrap();
+    let mut reader = Reader::open(&trace[..]).unwrap();
+    for expected in told {
+        let (_, item) = reader.next().unwrap().unwrap();
+        assert!(matches!(item, Item::Fact(Fact::Collector(it)) if it == expected), "{item:?}");
+    }
+}
+
+#[test]
 fn figures_keep_their_order() {
-    let figures: [Option<u64>; 8] = std::array::from_fn(|at| (at != 3).then_some(at as u64));
+    let figures: [Option<u64>; 9] = std::array::from_fn(|at| (at != 3).then_some(at as u64));
     assert_eq!(Collector::from(figures).figures(), figures);
     assert_eq!(Collector::from(figures).heap_words, Some(6));
 }

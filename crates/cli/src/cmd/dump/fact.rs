@@ -92,7 +92,7 @@ fn of_counters(counters: &Counters) -> Line {
 }
 
 fn of_collector(collector: &Collector) -> Line {
-    const KEYS: [&str; 8] = [
+    const KEYS: [&str; 9] = [
         "minor_words",
         "promoted_words",
         "major_words",
@@ -101,6 +101,7 @@ fn of_collector(collector: &Collector) -> Line {
         "compactions",
         "heap_words",
         "top_heap_words",
+        "young_heap_words",
     ];
     let figures = KEYS.into_iter().zip(collector.figures());
     let line = figures.fold(Line::new("heap"), |line, (key, figure)| line.maybe(key, figure));

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use lifetrace_analysis::nursery::minor_heap_words;
 use lifetrace_analysis::pace::{Figure, Pace, Range, Spread, ranges};
 use lifetrace_analysis::survivals::{GENERATIONS, Series, Sums, Survivals};
 use lifetrace_analysis::{Amount, Estimate, Place, Sampling, Shaped, Sites};
@@ -18,7 +17,7 @@ use crate::human;
 use crate::report::amounts::{Number, Quantity, bytes_or_none};
 use crate::report::chart;
 use crate::report::columns::columns;
-use crate::report::heap::exact_totals;
+use crate::report::heap::{exact_totals, young_heap};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{function, source};
@@ -254,10 +253,9 @@ fn name(generation: Generation) -> &'static str {
     }
 }
 
-/// How often the young heap was filled, if the runtime's parameters have its size.
+/// How often the young heap was filled, if its size is known.
 fn fills(study: &Study, total: &Sums) -> Option<Estimate> {
-    let info = study.reading.trace.info();
-    let bytes = minor_heap_words(&info.runtime_params)? as f64 * f64::from(info.word_bits) / 8.0;
+    let bytes = young_heap(study)? as f64;
     let [all, old] = [&total.allocated, &total.born_old].map(|tally| tally.amount().bytes);
     let young = all.value - old.value;
     // What was born old is a part of all.
@@ -300,6 +298,7 @@ fn figure_name(figure: Figure) -> &'static str {
         Figure::Compactions => "compactions",
         Figure::HeapWords => "heap_words",
         Figure::TopHeapWords => "top_heap_words",
+        Figure::YoungHeapWords => "young_heap_words",
     }
 }
 
@@ -320,6 +319,7 @@ fn figure_row((figure, range): &(Figure, Range), word_bytes: u64) -> [Cell; 4] {
         Figure::Compactions => ("compactions", human::count),
         Figure::HeapWords => ("major heap", human::bytes),
         Figure::TopHeapWords => ("the most that it was", human::bytes),
+        Figure::YoungHeapWords => ("minor heap", human::bytes),
     };
     let scale = if figure.is_in_words() { word_bytes } else { 1 };
     let [first, highest, last] = [range.first, range.highest, range.last]

@@ -8,6 +8,7 @@ use super::callsites::Ranking;
 use crate::cmd::report::Options;
 use crate::human;
 use crate::import::Lack;
+use crate::report::heap::young_heap;
 use crate::report::page::Page;
 use crate::report::young;
 use crate::study::Study;
@@ -40,7 +41,7 @@ impl<'a> Peak<'a> {
         );
         Self {
             sentence,
-            young: young::at_peak(&summary),
+            young: young::at_peak(&summary, young_heap(study)),
             ranking: Ranking::new(study, options, Metric::Peak),
         }
     }

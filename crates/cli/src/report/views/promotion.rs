@@ -1,6 +1,5 @@
 //! What moved from the young heap to the old one, and what a larger young heap would have spared.
 
-use lifetrace_analysis::nursery::minor_heap_words;
 use lifetrace_analysis::promotion::{Forecast, Promotions, Sums};
 use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::{Place, Sampling, Shaped, Sites};
@@ -11,6 +10,7 @@ use super::{View, fields};
 use crate::cmd::report::Options;
 use crate::human;
 use crate::report::amounts::{Quantity, bytes_or_none, objects};
+use crate::report::heap;
 use crate::report::json::{PlaceFields, number};
 use crate::report::page::Page;
 use crate::report::place::{function, source};
@@ -160,13 +160,12 @@ impl<'a> Promotion<'a> {
     }
 }
 
-/// Hears the trace, with the size of the young heap: that of the runtime's parameters if they have it
-/// and there is one such heap only, else what the trace shows.
+/// Hears the trace, with the size of the young heap: what the runtime says of it if there is one such
+/// heap only, else what the trace shows.
 fn observe(study: &Study) -> anyhow::Result<(Promotions, Option<u64>)> {
-    let info = study.reading.trace.info();
-    let words = minor_heap_words(&info.runtime_params);
-    let bytes = words.map(|words| words as f64 * f64::from(info.word_bits) / 8.0);
-    let mut observed = Promotions::new(bytes.unwrap_or(f64::MAX));
+    let words = heap::young_heap_words(study);
+    let bytes = heap::young_heap(study).map_or(f64::MAX, |bytes| bytes as f64);
+    let mut observed = Promotions::new(bytes);
     study.replay(&mut observed)?;
     if words.is_some() && observed.domains() <= 1 {
         return Ok((observed, words));

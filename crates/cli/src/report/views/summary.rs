@@ -10,7 +10,7 @@ use crate::cmd::report::Options;
 use crate::human;
 use crate::import::Lack;
 use crate::origin::Origin;
-use crate::report::heap::exact_totals;
+use crate::report::heap::{exact_totals, young_heap};
 use crate::report::page::Page;
 use crate::report::resident::Resident;
 use crate::report::table::{Column, Table, Tail};
@@ -24,6 +24,7 @@ pub struct Summary<'a> {
     /// Of which peak.
     peak_note: String,
     exact_totals: Option<String>,
+    young_heap: young::Room,
     origin: Origin,
     resident: Option<Resident<'a>>,
     ranking: Ranking<'a>,
@@ -38,6 +39,7 @@ impl<'a> Summary<'a> {
         };
         Self {
             exact_totals: exact_totals(study),
+            young_heap: young_heap(study),
             resident: Resident::of(study),
             ..Self::noted(study, options, peak_note)
         }
@@ -51,14 +53,16 @@ impl<'a> Summary<'a> {
     fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
         let ranking = Ranking::new(of, options, options.metric);
         let (totals, origin) = (of.summary(), of.origin());
-        Self { totals, peak_note, exact_totals: None, origin, resident: None, ranking }
+        let (exact_totals, young_heap, resident) = (None, None, None);
+        Self { totals, peak_note, exact_totals, young_heap, origin, resident, ranking }
     }
 }
 
 impl View for Summary<'_> {
     fn text(&self, page: &mut Page) {
         self.totals(page);
-        young::of_both(&self.totals).iter().for_each(|text| page.prose("", PLAIN, text));
+        let young = young::of_both(&self.totals, self.young_heap);
+        young.iter().for_each(|text| page.prose("", PLAIN, text));
         if let Some(exact) = &self.exact_totals {
             page.prose("", PLAIN, exact);
             self.outside(page);

@@ -16,8 +16,10 @@ use serde_json::{Map, Value};
 
 use super::{View, fields};
 use crate::cmd::report::Options;
+use crate::report::heap::young_heap;
 use crate::report::page::Page;
 use crate::report::resident::Resident;
+use crate::report::young;
 use crate::study::Study;
 
 /// Who holds what at the end, and whether that grows.
@@ -25,6 +27,7 @@ pub struct Leaks<'a> {
     summary: Summary,
     judgement: Judgement,
     resident: Option<Resident<'a>>,
+    young_heap: young::Room,
     /// Of what lives at the end.
     callsites: Callsites<'a>,
     /// The number in `callsites` of each holding.
@@ -68,6 +71,7 @@ impl<'a> Leaks<'a> {
             places: places.collect(),
             judgement,
             resident: Resident::of(study),
+            young_heap: young_heap(study),
             callsites,
             limit: options.limit,
             top: options.top,

@@ -30,7 +30,7 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
     let mut sentences = beside
         .into_iter()
         .chain(verdict(leaks))
-        .chain(young::at_end(&leaks.summary))
+        .chain(young::at_end(&leaks.summary, leaks.young_heap))
         .chain(explained);
     page.prose("", STRONG, &sentences.next().unwrap_or_default());
     sentences.for_each(|sentence| page.prose("", PLAIN, &sentence));
