@@ -26,7 +26,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace", &["lifetrace-inside", "lifetrace-pprof"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
     ("lifetrace-pprof", &["lifetrace-sampler", "lifetrace-recorder"]),
-    ("lifetrace-cli", &["lifetrace-analysis", "lifetrace-pprof"]),
+    ("lifetrace-human", &["lifetrace-analysis"]),
+    ("lifetrace-cli", &["lifetrace-human", "lifetrace-pprof"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

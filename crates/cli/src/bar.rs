@@ -8,9 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use lifetrace_human as human;
 use lifetrace_trace::Progress;
-
-use crate::human;
 
 /// Shorter work has no bar.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -11,11 +11,12 @@ use lifetrace_analysis::interval::Interval;
 use lifetrace_analysis::metric::Unit;
 use lifetrace_analysis::statistics::{Change, Growth, Shape};
 use lifetrace_analysis::{Amount, Metric, Summary};
+use lifetrace_human as human;
 use serde::Serialize;
 
 use crate::report::shape_name;
 use crate::sought::Sought;
-use crate::{human, terminal};
+use crate::terminal;
 
 /// A condition and what was found. Its fields are those of `--json`.
 #[derive(Debug, Serialize)]

@@ -17,14 +17,12 @@
 //! origin/    what such a trace cannot answer
 //! transfer   from one trace to another       output, bar    where to, and how far it is
 //! twice      an input that is read again     selection, sieve   of some blocks only
-//! human, calendar, terminal                  numbers, names, dates, and where text goes
-//! json_text      JSON that may be shown
+//! terminal       where text goes
 //! ```
 #![forbid(unsafe_code)]
 
 mod accounts;
 mod bar;
-mod calendar;
 mod choice;
 mod cmd;
 mod damage;
@@ -35,10 +33,8 @@ mod export;
 mod facts;
 mod gates;
 mod glance;
-mod human;
 mod import;
 mod input;
-mod json_text;
 mod naming;
 mod notices;
 mod open;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::human;
+use lifetrace_human as human;
 
 /// The code of deaths that were told late; nothing else of them is missing.
 pub const DEATH_UNHEARD: &str = "death-unheard";

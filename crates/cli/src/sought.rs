@@ -2,10 +2,10 @@
 
 use lifetrace_analysis::filter::{FramePattern, Line};
 use lifetrace_analysis::{Names, names};
+use lifetrace_human as human;
 use rustc_hash::FxHashSet;
 
 use crate::choice::Choice;
-use crate::human;
 use crate::summary::Reading;
 
 /// As many names are told that may have been meant.

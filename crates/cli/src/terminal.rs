@@ -6,8 +6,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-
-use crate::human;
+use lifetrace_human as human;
 
 /// As it comes.
 pub const PLAIN: Style = Style::new();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
+use lifetrace_human as human;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::memtrace::Version;
 use lifetrace_trace::transfer::{AnyWriter, Format, Omitted};
@@ -17,7 +18,7 @@ use crate::damage::{Damage, Extent, Problem};
 use crate::damages::Damages;
 use crate::input::{Bytes, Input, Kind};
 use crate::output::Output;
-use crate::{human, terminal};
+use crate::terminal;
 
 /// What may be typed beside the names of the two.
 #[derive(clap::Args, Default)]

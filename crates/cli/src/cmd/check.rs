@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use lifetrace_human::json_text;
 use serde::Serialize;
 
-use crate::json_text;
 use crate::terminal;
 
 mod counted;

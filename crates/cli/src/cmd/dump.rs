@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lifetrace_analysis::filter::Filter;
+use lifetrace_human as human;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
@@ -16,7 +17,7 @@ use crate::open::{Backtraces, Trace};
 use crate::sieve::Sieve;
 use crate::study;
 use crate::twice::Twice;
-use crate::{choice, human, terminal};
+use crate::{choice, terminal};
 
 mod backtrace;
 mod fact;

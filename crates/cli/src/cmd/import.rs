@@ -8,13 +8,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use files::Files;
+use lifetrace_human as human;
 
 use crate::bar::{Bar, Counted};
 use crate::import::{Failure, Imported, import};
 use crate::input::STDIN;
 use crate::naming::{self, Verb};
 use crate::output::Output;
-use crate::{human, terminal};
+use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]

@@ -6,13 +6,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lifetrace_human::json_text;
 use serde::Serialize;
 
 use crate::damages::Damages;
 use crate::glance::{Glance, Look};
 use crate::open::Backtraces;
 use crate::report::{Flaws, Known, Subject};
-use crate::{json_text, summary, terminal};
+use crate::{summary, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use lifetrace_analysis::rate::{Blocks, Confidence};
+use lifetrace_human as human;
+use lifetrace_human::json_text;
 use serde::Serialize;
 
 use super::record::quantity;
-use crate::json_text;
 use crate::report::{Page, number};
+use crate::terminal;
 use crate::terminal::Width;
-use crate::{human, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]

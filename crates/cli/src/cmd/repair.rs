@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use lifetrace_human as human;
 use lifetrace_trace::transfer::{Salvage, repair};
 
+use crate::terminal;
 use crate::transfer::{Options, Otherwise, Transfer};
-use crate::{human, terminal};
 
 /// Writes a whole trace of what can be read of a damaged or unfinished one, and says what was lost.
 /// The end of the output's name says its format; else it is the input's.

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
+use lifetrace_human as human;
 use lifetrace_trace::transfer::{Plan, Span, slice_if};
 
 use super::record::quantity;
 use crate::bar::Bar;
 use crate::choice;
-use crate::human;
 use crate::import::Lack;
 use crate::input::Input;
 use crate::naming::{self, Verb};

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use lifetrace_analysis::Summary;
 use lifetrace_analysis::diff::{Change, TreeChange};
 use lifetrace_analysis::statistics::Difference;
+use lifetrace_human::json_text;
 use serde::Serialize;
 
 use super::{By, Diff, Rows, Side};
 use crate::gates::Judged;
-use crate::json_text;
 use crate::origin::{self, Origin};
 use crate::report::{Flaws, metric_name, number};
 

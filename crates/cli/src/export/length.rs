@@ -1,8 +1,9 @@
 //! How long a text will be that writes out every stack: deep ones make gigabytes of a small trace.
 
 use lifetrace_analysis::call_tree::Tree;
+use lifetrace_human as human;
 
-use crate::{human, terminal};
+use crate::terminal;
 
 /// Longer texts are told before they are written, in bytes.
 const LONG: u64 = 1 << 30;

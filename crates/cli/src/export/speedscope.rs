@@ -4,6 +4,7 @@
 //! sorted, and each lasts as long as it has bytes. So a frame that many stacks have in common is written
 //! once for all of them, where a `sampled` profile would have it in each.
 
+use lifetrace_human::json_text;
 use lifetrace_pprof::whole::apportion;
 use std::io::{self, BufWriter, Write};
 
@@ -14,7 +15,6 @@ use super::metric::Unit;
 use super::notes::{program, trust};
 use super::stacks::{Line, LineId, Sameness, Stacks};
 use super::{Metric, Options};
-use crate::json_text;
 use crate::origin::of_export_metric;
 use crate::study::Study;
 

@@ -31,7 +31,7 @@ pub struct LineId(u32);
 /// A line of a backtrace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Line<'a> {
-    /// Never empty; [printable](crate::human::printable).
+    /// Never empty; [printable](lifetrace_human::printable).
     pub function: String,
     /// Empty where that is not known, or not told apart.
     pub file: &'a str,

@@ -10,11 +10,11 @@ use anyhow::bail;
 use clap::ValueEnum;
 use lifetrace_analysis::Metric;
 use lifetrace_analysis::gate::Gate;
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::facts::Facts;
-use crate::human;
 use crate::import::{CLOCK, Lack, lacks};
 use crate::report::{ViewName, metric_name};
 

@@ -1,10 +1,10 @@
 //! Amounts as text, and as the fields of `--json`.
 
 use lifetrace_analysis::{Amount, Estimate, Interval, Metric, Sampling, metric::Unit};
+use lifetrace_human as human;
 use serde::Serialize;
 
 use super::json::{number, number_or_none};
-use crate::human;
 
 /// An amount of memory.
 #[derive(Serialize)]

@@ -3,11 +3,11 @@
 //! Where there is little room, names are below their amounts, and steps to the right end sooner.
 
 use anstyle::Style;
+use lifetrace_human as human;
 
 use super::columns::columns;
 use super::page::Page;
 use super::shorten;
-use crate::human;
 use crate::terminal::{FAINT, styled};
 
 /// Columns between amounts and names.

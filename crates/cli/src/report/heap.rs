@@ -1,9 +1,9 @@
 //! What a managed runtime has counted itself, beside what is estimated.
 
 use lifetrace_analysis::nursery::minor_heap_words;
+use lifetrace_human as human;
 use lifetrace_trace::fact::Collector;
 
-use crate::human;
 use crate::study::Study;
 
 /// What the young heap has room for: as the runtime said last, else by its parameters.

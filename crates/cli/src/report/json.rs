@@ -1,6 +1,7 @@
 //! The report as JSON; `docs/json.md` describes its fields, which stay as they are.
 
 use lifetrace_analysis::{Frame, Metric, Place, Summary};
+use lifetrace_human::json_text;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -9,7 +10,6 @@ use super::{Report, Subject};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::Judged;
-use crate::json_text;
 use crate::origin::Origin;
 
 #[derive(Serialize)]

@@ -4,11 +4,11 @@
 use std::fmt::{Display, Write};
 
 use anstyle::Style;
+use lifetrace_human as human;
 
 use super::breaking;
 use super::columns::columns;
 use super::table::Table;
-use crate::human;
 use crate::terminal::{FAINT, PLAIN, Width, styled};
 
 /// Columns before facts.

@@ -1,9 +1,9 @@
 //! What a place is called.
 
 use lifetrace_analysis::Place;
+use lifetrace_human as human;
 
 use super::shorten::last_components;
-use crate::human;
 
 /// The function, in full.
 pub fn function(place: &Place<'_>) -> String {

@@ -4,11 +4,11 @@
 
 use lifetrace_analysis::Metric;
 use lifetrace_analysis::resident::{Growth, Moment};
+use lifetrace_human as human;
 use serde::Serialize;
 
 use super::json::number;
 use crate::accounts::Accounts;
-use crate::human;
 use crate::study::Study;
 use crate::summary::Reading;
 

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use lifetrace_analysis::Sampling;
+use lifetrace_human as human;
+use lifetrace_human::calendar;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::ids::Timestamp;
 use lifetrace_trace::lt::{Index, Summary};
@@ -16,7 +18,6 @@ use crate::import::Lack;
 use crate::open::{Format, Oddities};
 use crate::origin::{self, Origin};
 use crate::terminal::Width;
-use crate::{calendar, human};
 
 /// What is known of a trace, however it was read.
 pub struct Known<'a> {

@@ -1,12 +1,12 @@
 //! The report as a page of text.
 
 use lifetrace_analysis::Metric;
+use lifetrace_human as human;
 
 use super::page::Page;
 use super::resident::Resident;
 use super::{Report, Subject, ViewName};
 use crate::damages::Damages;
-use crate::human;
 use crate::terminal::{FAINT, PLAIN, STRONG};
 
 impl Report<'_> {

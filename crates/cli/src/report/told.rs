@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use lifetrace_human as human;
+use lifetrace_human::calendar;
 use lifetrace_trace::fact::{Collector, Exit, Parent, Process, SampledUnit, Sampler};
 use serde::Serialize;
 
 use super::subject::short_rate;
 use crate::facts::Facts;
+use crate::notices;
 use crate::origin::Origin;
 use crate::selection::LABEL;
-use crate::{calendar, human, notices};
 
 /// How many of a trace's facts have been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

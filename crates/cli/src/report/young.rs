@@ -1,8 +1,7 @@
 //! What of a collected heap is young: nobody knows yet how much of it is dead.
 
 use lifetrace_analysis::{Amount, Sampling, Summary};
-
-use crate::human;
+use lifetrace_human as human;
 
 /// A smaller part is not worth a sentence.
 const LEAST_SHARE: f64 = 0.01;

@@ -1,11 +1,10 @@
 //! What was counted in a trace, against what its index says.
 
+use lifetrace_human as human;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::lt::{Closing, Index, Passed, Place, Summary};
 use lifetrace_trace::told::What;
 use serde::Serialize;
-
-use crate::human;
 
 /// What has been read. Its fields are those of `--json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -4,11 +4,10 @@
 use std::fmt::Write as _;
 
 use lifetrace_analysis::Names;
+use lifetrace_human as human;
 use lifetrace_trace::event::Location;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
-
-use crate::human;
 
 /// The last backtrace.
 #[derive(Default)]

@@ -2,13 +2,13 @@
 
 use std::fmt::{Display, Write as _};
 
+use lifetrace_human as human;
 use lifetrace_trace::fact::{
     Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
     Resize, Sampler, ThreadName,
 };
 use lifetrace_trace::ids::{Bytes, Size, Timestamp, Words};
 
-use crate::human;
 use crate::report::unit_name;
 
 /// The line's columns after `fact`.

@@ -13,10 +13,11 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lifetrace_human as human;
 use lifetrace_recorder::{Control, Figures};
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
 
-use crate::{human, terminal};
+use crate::terminal;
 
 /// A shorter recording has no line.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use crate::human;
+use lifetrace_human as human;
 
 /// As a shell has to be told.
 pub(super) fn quoted(path: &OsStr) -> String {

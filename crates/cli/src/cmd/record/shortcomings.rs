@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use lifetrace_human as human;
 use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
 
-use crate::{human, notices};
+use crate::notices;
 
 /// Traces of children that are described; the others are only counted.
 pub(super) const SHOWN: usize = 5;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use lifetrace_human as human;
 use lifetrace_recorder::{Notice, Outcome, SessionReport};
 
 use super::quoting::quoted;
@@ -13,7 +14,7 @@ use super::untraced;
 use crate::cmd::report::{self, Options};
 use crate::open::Backtraces;
 use crate::report::Resident;
-use crate::{human, notices, summary, terminal};
+use crate::{notices, summary, terminal};
 
 /// Messages about what is missing that are shown; the others are only counted.
 const COMPLAINTS: usize = 20;

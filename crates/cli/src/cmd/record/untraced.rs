@@ -1,8 +1,7 @@
 //! What is said of processes that were started and could not be traced.
 
+use lifetrace_human as human;
 use lifetrace_recorder::{Notice, Outcome, SessionEnd, Untraced, UntracedProgram};
-
-use crate::human;
 
 /// Programs that are named; others are only counted.
 const SHOWN: usize = 5;

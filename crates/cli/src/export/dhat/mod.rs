@@ -14,6 +14,7 @@ use lifetrace_analysis::estimate::Tally;
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::{Death, since};
 use lifetrace_analysis::{Observer, Shaped};
+use lifetrace_human::json_text;
 use lifetrace_pprof::whole::apportion;
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
@@ -21,7 +22,6 @@ use serde::{Serialize, Serializer};
 
 use super::notes::annotated_command;
 use crate::import;
-use crate::json_text;
 use crate::study::Study;
 use crate::summary::Reading;
 use frames::{Frames, PointId};

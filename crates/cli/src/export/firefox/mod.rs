@@ -17,9 +17,9 @@ use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 use fxprof_processed_profile::{Profile, ReferenceTimestamp, SamplingInterval, Timestamp};
+use lifetrace_human::json_text;
 
 use super::notes::{notes, program, trust};
-use crate::json_text;
 use crate::study::Study;
 use marker::note;
 use record::Recording;

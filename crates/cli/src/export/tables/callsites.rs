@@ -5,12 +5,12 @@ use std::io::{BufWriter, Write};
 use anyhow::bail;
 use lifetrace_analysis::callsites::Callsite;
 use lifetrace_analysis::{Callsites, Estimate, Metric as Order, Place};
+use lifetrace_human::json_text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::csv::Csv;
 use crate::export::{Metric, Options};
-use crate::json_text;
 use crate::report::{file, function, number};
 use crate::study::Study;
 

@@ -7,13 +7,13 @@ use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::{Death, since};
 use lifetrace_analysis::shape::LineId;
 use lifetrace_analysis::{Observer, Place, Shaped};
+use lifetrace_human::json_text;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::super::length;
 use super::csv::Csv;
-use crate::json_text;
 use crate::report::{file, function};
 use crate::study::Study;
 

@@ -1,12 +1,12 @@
 //! Several traces as JSON; `docs/json.md` describes its fields, which stay as they are.
 
+use lifetrace_human::json_text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::super::json::{Totals, metric_name};
 use super::{Flaws, Process, Several, Sum};
 use crate::gates::Judged;
-use crate::json_text;
 
 #[derive(Serialize)]
 struct Document<'a> {

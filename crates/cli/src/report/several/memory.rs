@@ -1,9 +1,9 @@
 //! What several processes had in memory, beside what lives in them.
 
 use lifetrace_analysis::resident::Moment;
+use lifetrace_human as human;
 
 use super::Process;
-use crate::human;
 use crate::report::resident::{is_much, share};
 
 /// What is kept of a process's memory.

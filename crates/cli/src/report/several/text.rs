@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use lifetrace_analysis::gate::Measure;
 use lifetrace_analysis::{Metric, Summary};
+use lifetrace_human as human;
+use lifetrace_human::calendar;
 use lifetrace_trace::ids::Timestamp;
 
 use super::super::ViewName;
@@ -16,7 +18,6 @@ use super::{Process, Several, Sum, memory};
 use crate::gates::Beside;
 use crate::import::Lack;
 use crate::terminal::{FAINT, PLAIN, STRONG, Width};
-use crate::{calendar, human};
 
 /// So many programs are named, and so many notes told; others are counted.
 const PROGRAMS: usize = 6;

@@ -8,9 +8,9 @@ mod tail;
 use super::breaking;
 use super::chart::bar;
 use super::columns::{columns, padded};
-use crate::human;
 use crate::terminal::{FAINT, styled};
 
+use lifetrace_human as human;
 pub use tail::Tail;
 use tail::{BELOW, ended};
 

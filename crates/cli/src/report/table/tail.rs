@@ -1,10 +1,11 @@
 //! What is at the ends of a table's rows, or below them.
 
+use lifetrace_human as human;
+
 use super::super::breaking;
 use super::super::columns::columns;
 use super::super::shorten::{self, shorten_end};
 use super::GUTTER;
-use crate::human;
 use crate::terminal::{FAINT, styled};
 
 /// Below its row a name begins here, in columns.

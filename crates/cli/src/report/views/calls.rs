@@ -4,13 +4,13 @@ use anyhow::Context;
 use lifetrace_analysis::calls::{self, Call};
 use lifetrace_analysis::filter::{Focus, View};
 use lifetrace_analysis::{Estimate, Metric, Place};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::human;
 use crate::report::amounts::{Number, measured};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;

@@ -1,6 +1,7 @@
 //! The callsites that have most: how much, where, and by which way.
 
 use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Place, Sampling, Shaped, Sites};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -13,7 +14,6 @@ use super::super::shorten;
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::human;
 use crate::import::Lack;
 use crate::origin::Origin;
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};

@@ -2,13 +2,13 @@
 
 use lifetrace_analysis::functions::{Function, functions};
 use lifetrace_analysis::{Estimate, Metric};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::human;
 use crate::report::amounts::{Number, measured};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;

@@ -3,6 +3,7 @@
 use lifetrace_analysis::paths::{Path, Paths as Found};
 use lifetrace_analysis::statistics::heavy::Options as Search;
 use lifetrace_analysis::{Frame, Metric, Sites};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -10,7 +11,6 @@ use super::callsites::{INDENT, backtrace_line};
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::human;
 use crate::report::amounts::{Number, measured};
 use crate::report::backtrace::shorten_to;
 use crate::report::json::{Line, number};

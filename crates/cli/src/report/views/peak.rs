@@ -1,12 +1,12 @@
 //! What was alive when the program had most.
 
 use lifetrace_analysis::Metric;
+use lifetrace_human as human;
 use serde_json::{Map, Value};
 
 use super::View;
 use super::callsites::Ranking;
 use crate::cmd::report::Options;
-use crate::human;
 use crate::import::Lack;
 use crate::report::heap::young_heap;
 use crate::report::page::Page;

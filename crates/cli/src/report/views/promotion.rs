@@ -3,12 +3,12 @@
 use lifetrace_analysis::promotion::{Forecast, Promotions, Sums};
 use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::{Place, Sampling, Shaped, Sites};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
 use crate::cmd::report::Options;
-use crate::human;
 use crate::report::amounts::{Quantity, bytes_or_none, objects};
 use crate::report::heap;
 use crate::report::json::{PlaceFields, number};

@@ -2,11 +2,11 @@
 
 use lifetrace_analysis::Sampling;
 use lifetrace_analysis::sizes::{SizeClass, Sizes as Observed};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
-use crate::human;
 use crate::report::amounts::{Quantity, bytes_or_none, objects_or_none};
 use crate::report::page::Page;
 use crate::report::table::{Cell, Column, Table, Tail};

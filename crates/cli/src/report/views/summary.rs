@@ -1,13 +1,13 @@
 //! One page: what was allocated and held, and who had most of it.
 
 use lifetrace_analysis::{Amount, Metric, Sampling, Summary as Totals};
+use lifetrace_human as human;
 use serde_json::{Map, Value};
 
 use super::View;
 use super::callsites::Ranking;
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::human;
 use crate::import::Lack;
 use crate::origin::Origin;
 use crate::report::heap::{exact_totals, young_heap};

@@ -2,12 +2,12 @@
 
 use lifetrace_analysis::Sampling;
 use lifetrace_analysis::threads::{ThreadReport, Threads as Observed};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
 use crate::cmd::report::Options;
-use crate::human;
 use crate::report::amounts::{Quantity, bytes_or_none};
 use crate::report::page::Page;
 use crate::report::table::{Cell, Column, Table, Tail};

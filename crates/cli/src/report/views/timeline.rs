@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use lifetrace_analysis::timeline::{Bin, Series, Timeline as Observed};
 use lifetrace_analysis::{Estimate, Place, Shaped, Sites};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
 use crate::cmd::report::Options;
-use crate::human;
 use crate::report::amounts::Number;
 use crate::report::chart;
 use crate::report::columns::columns;

@@ -4,13 +4,13 @@ use lifetrace_analysis::branches::{self, Limits, Row};
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::filter::{Focus, View};
 use lifetrace_analysis::{Estimate, Metric, Sites};
+use lifetrace_human as human;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::human;
 use crate::report::amounts::{Number, measured};
 use crate::report::branching::Branching;
 use crate::report::json::Line;

@@ -3,10 +3,10 @@
 use lifetrace_analysis::leaks::{Holding, Kind, SHORTEST};
 use lifetrace_analysis::statistics::Growth;
 use lifetrace_analysis::{Callsite, Summary};
+use lifetrace_human as human;
 
 use super::super::callsites::{INDENT, hottest, place};
 use super::{Leaks, Verdict, micros, sum};
-use crate::human;
 use crate::report::chart;
 use crate::report::page::Page;
 use crate::report::place::{brief_source, function};

@@ -3,12 +3,12 @@
 use lifetrace_analysis::lifetimes::{Found, Lifetime};
 use lifetrace_analysis::statistics::{Survival, Unit};
 use lifetrace_analysis::{Callsite, Metric};
+use lifetrace_human as human;
 
 use super::super::callsites::{INDENT, place};
 use super::super::measure;
 use super::Lifetimes;
 use super::spread::{Class, Spread, counts, times};
-use crate::human;
 use crate::report::amounts::{measured, objects};
 use crate::report::chart::sparkline;
 use crate::report::page::Page;

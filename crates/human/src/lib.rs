@@ -1,7 +1,11 @@
-//! Numbers for people: sizes in binary units, and [estimates](mod@estimate).
+//! Numbers, names and times for people: sizes in binary units, [estimates](mod@estimate) with their
+//! intervals, [dates](calendar), and text that is safe on a terminal, in [JSON](json_text) too.
+#![forbid(unsafe_code)]
 
 mod about;
+pub mod calendar;
 mod estimate;
+pub mod json_text;
 
 use std::borrow::Cow;
 use std::time::Duration;

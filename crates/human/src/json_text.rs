@@ -1,11 +1,11 @@
-//! JSON that may be shown on a terminal: what [`human::is_unsafe`] names is escaped in strings.
+//! JSON that may be shown on a terminal: what [`is_unsafe`] names is escaped in strings.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::human;
+use crate::is_unsafe;
 
 /// Indented JSON that ends with a line feed.
 ///
@@ -14,13 +14,13 @@ use crate::human;
 pub fn pretty(document: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string_pretty(document)? + "\n";
     // Outside of strings JSON has line feeds, of such characters, and within none.
-    let is_unsafe = |it: char| human::is_unsafe(it) && it != '\n';
-    if !text.contains(is_unsafe) {
+    let is_escaped = |it: char| is_unsafe(it) && it != '\n';
+    if !text.contains(is_escaped) {
         return Ok(text);
     }
     let mut safe = String::with_capacity(text.len() + 64);
     for character in text.chars() {
-        match is_unsafe(character) {
+        match is_escaped(character) {
             true => safe += &escape(character),
             false => safe.push(character),
         }
@@ -45,7 +45,7 @@ impl Formatter for Compact {
         fragment: &str,
     ) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some(at) = rest.find(human::is_unsafe) {
+        while let Some(at) = rest.find(is_unsafe) {
             let (before, after) = rest.split_at(at);
             let character = after.chars().next().unwrap_or_default();
             output.write_all(before.as_bytes())?;
