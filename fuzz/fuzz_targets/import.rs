@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lifetrace_fuzz::import::import;
-use lifetrace_fuzz::import::naming::{Nameless, Resolver, Spot};
+use lifetrace_import::import;
+use lifetrace_import::naming::{Nameless, Resolver, Spot};
 use lifetrace_trace::event::{Event, Location};
 use lifetrace_trace::lt::{Item, Reader};
 

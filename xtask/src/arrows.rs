@@ -27,7 +27,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-analysis", &["lifetrace-trace"]),
     ("lifetrace-pprof", &["lifetrace-sampler", "lifetrace-recorder"]),
     ("lifetrace-human", &["lifetrace-analysis"]),
-    ("lifetrace-cli", &["lifetrace-human", "lifetrace-pprof"]),
+    ("lifetrace-import", &["lifetrace-analysis"]),
+    ("lifetrace-cli", &["lifetrace-human", "lifetrace-import", "lifetrace-pprof"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

@@ -9,9 +9,8 @@ use std::io::{self, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use lifetrace_import::foreign;
 use lifetrace_trace::lt::{Listing, PacketKind};
-
-use crate::import::foreign;
 
 /// As messages call standard input.
 pub const STDIN: &str = "<stdin>";

@@ -13,7 +13,6 @@
 //! summary    a trace read into a profile     glance         its head and its end only
 //! open       a trace of either format        input          where it is read from
 //! damage(s)  what is wrong with it           facts          what it tells beside events
-//! import/    what other profilers wrote as a trace
 //! origin/    what such a trace cannot answer
 //! transfer   from one trace to another       output, bar    where to, and how far it is
 //! twice      an input that is read again     selection, sieve   of some blocks only
@@ -33,7 +32,6 @@ mod export;
 mod facts;
 mod gates;
 mod glance;
-mod import;
 mod input;
 mod naming;
 mod notices;

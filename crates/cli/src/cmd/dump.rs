@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use lifetrace_analysis::filter::Filter;
 use lifetrace_human as human;
+use lifetrace_import::lacks;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
 use lifetrace_trace::told::{Birth, What};
 
-use crate::import::lacks;
 use crate::open::{Backtraces, Trace};
 use crate::sieve::Sieve;
 use crate::study;

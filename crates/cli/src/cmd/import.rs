@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use files::Files;
 use lifetrace_human as human;
+use lifetrace_import::{Failure, Imported, import};
 
 use crate::bar::{Bar, Counted};
-use crate::import::{Failure, Imported, import};
 use crate::input::STDIN;
 use crate::naming::{self, Verb};
 use crate::output::Output;

@@ -8,6 +8,7 @@ use lifetrace_analysis::filter::{ByteSize, Micros};
 use lifetrace_analysis::gate::{Gate, Measure, WholeProgram};
 use lifetrace_analysis::statistics::Growth;
 use lifetrace_analysis::{Metric, Summary};
+use lifetrace_import::Lack;
 use lifetrace_trace::ids::Bytes;
 
 use super::record::quantity;
@@ -16,7 +17,6 @@ use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::{self, Beside, Judged};
-use crate::import::Lack;
 use crate::origin::Origin;
 use crate::report::{OF_SEVERAL, Report, Resident, Several, Sum, ViewName};
 use crate::sought::Sought;

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::bail;
 use lifetrace_human as human;
+use lifetrace_import::Lack;
 use lifetrace_trace::transfer::{Plan, Span, slice_if};
 
 use super::record::quantity;
 use crate::bar::Bar;
 use crate::choice;
-use crate::import::Lack;
 use crate::input::Input;
 use crate::naming::{self, Verb};
 use crate::selection::Selection;

@@ -4,9 +4,9 @@ use lifetrace_analysis::diff::{Change, TreeChange};
 use lifetrace_analysis::statistics::Difference;
 use lifetrace_analysis::{Estimate, Metric};
 use lifetrace_human as human;
+use lifetrace_import::Lack;
 
 use super::{By, Diff, Rows, Side};
-use crate::import::Lack;
 use crate::report::{Branching, Cell, Column, Page, Table, Tail, measure, measured};
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, Width};
 

@@ -29,8 +29,8 @@ mod tables;
 use std::io::Write;
 
 use clap::ValueEnum;
+use lifetrace_import::Lack;
 
-use crate::import::Lack;
 use crate::output::Content;
 use crate::study::Study;
 

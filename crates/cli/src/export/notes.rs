@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use lifetrace_analysis::{Amount, Estimate, Metric};
 use lifetrace_human as human;
+use lifetrace_import::Lack;
 use lifetrace_trace::fact::Sampler;
 
-use crate::import::Lack;
 use crate::report::{Known, unit_name};
 use crate::study::Study;
 use crate::summary::Reading;

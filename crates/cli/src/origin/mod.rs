@@ -11,11 +11,11 @@ use clap::ValueEnum;
 use lifetrace_analysis::Metric;
 use lifetrace_analysis::gate::Gate;
 use lifetrace_human as human;
+use lifetrace_import::{CLOCK, Lack, lacks};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::facts::Facts;
-use crate::import::{CLOCK, Lack, lacks};
 use crate::report::{ViewName, metric_name};
 
 pub use needs::{of_export_metric, of_filter, of_measure, of_metric, of_view};

@@ -3,9 +3,9 @@
 use lifetrace_analysis::Metric;
 use lifetrace_analysis::filter::{Anchor, Claim, Filter, Moment, Offset, Preset, Term, When};
 use lifetrace_analysis::gate::Measure;
+use lifetrace_import::Lack;
 
 use crate::export;
-use crate::import::Lack;
 use crate::report::ViewName;
 
 /// Of an amount.

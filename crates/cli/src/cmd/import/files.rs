@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use lifetrace_import::naming::{Nameless, Resolver, Spot};
 use lifetrace_recorder::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
 use lifetrace_trace::event::Location;
 use rustc_hash::FxHashMap;
-
-use crate::import::naming::{Nameless, Resolver, Spot};
 
 /// A file's path and build id.
 type Key = (String, Vec<u8>);

@@ -7,6 +7,7 @@ use lifetrace_analysis::gate::Measure;
 use lifetrace_analysis::{Metric, Summary};
 use lifetrace_human as human;
 use lifetrace_human::calendar;
+use lifetrace_import::Lack;
 use lifetrace_trace::ids::Timestamp;
 
 use super::super::ViewName;
@@ -16,7 +17,6 @@ use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
 use super::{Process, Several, Sum, memory};
 use crate::gates::Beside;
-use crate::import::Lack;
 use crate::terminal::{FAINT, PLAIN, STRONG, Width};
 
 /// So many programs are named, and so many notes told; others are counted.

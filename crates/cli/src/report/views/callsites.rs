@@ -2,6 +2,7 @@
 
 use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Place, Sampling, Shaped, Sites};
 use lifetrace_human as human;
+use lifetrace_import::Lack;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -14,7 +15,6 @@ use super::super::shorten;
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::import::Lack;
 use crate::origin::Origin;
 use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 

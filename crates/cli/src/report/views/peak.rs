@@ -2,12 +2,12 @@
 
 use lifetrace_analysis::Metric;
 use lifetrace_human as human;
+use lifetrace_import::Lack;
 use serde_json::{Map, Value};
 
 use super::View;
 use super::callsites::Ranking;
 use crate::cmd::report::Options;
-use crate::import::Lack;
 use crate::report::heap::young_heap;
 use crate::report::page::Page;
 use crate::report::young;

@@ -2,13 +2,13 @@
 
 use lifetrace_analysis::{Amount, Metric, Sampling, Summary as Totals};
 use lifetrace_human as human;
+use lifetrace_import::Lack;
 use serde_json::{Map, Value};
 
 use super::View;
 use super::callsites::Ranking;
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
-use crate::import::Lack;
 use crate::origin::Origin;
 use crate::report::heap::{exact_totals, young_heap};
 use crate::report::page::Page;

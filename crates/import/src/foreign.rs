@@ -13,6 +13,7 @@ pub const BEGINNING: u64 = 4096;
 pub struct Foreign {
     /// As a sentence goes on: "is ...".
     pub what: &'static str,
+    /// What can be done with it.
     pub reader: Reader,
 }
 

@@ -16,14 +16,23 @@ pub const NAMELESS: &str = "import.nameless";
 /// Something that is not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lack {
+    /// When blocks were born and freed.
     Times,
+    /// How long blocks lived.
     Lifetimes,
+    /// What lived when the program had most.
     Peak,
+    /// How large single blocks are.
     Sizes,
+    /// Which thread allocated or freed.
     Threads,
+    /// What was ever allocated, whether it lives or not.
     Allocated,
+    /// What lives at the end.
     Live,
+    /// Numbers of blocks, beside bytes.
     Objects,
+    /// How densely blocks were sampled, so that amounts have no intervals.
     Sampling,
 }
 

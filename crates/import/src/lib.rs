@@ -14,7 +14,8 @@
 //! An input that is cut or damaged gives all that comes before; then there is a [`Fault`] beside it.
 //! Memory is bounded, however much a small packed file can ask for.
 //!
-//! This folder knows nothing of the rest of the command, so that fuzzers can take it as it is.
+//! Nothing here knows of reports: it is traces that are made.
+#![forbid(unsafe_code)]
 
 mod budget;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub struct Imported {
     pub profiler: String,
     /// Blocks in our trace.
     pub births: u64,
+    /// Those of them that are freed in it.
     pub deaths: u64,
     /// What one should know before trusting the numbers.
     pub remarks: Vec<String>,

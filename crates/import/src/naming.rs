@@ -49,7 +49,7 @@ pub trait Resolver {
 type Reason = (Nameless, String, Vec<u8>);
 
 /// Asks for names, and keeps account of it.
-pub struct Naming<'r> {
+pub(crate) struct Naming<'r> {
     resolver: &'r mut dyn Resolver,
     nameless: BTreeMap<Reason, u64>,
     /// Places that the file itself names, or that were resolved.
