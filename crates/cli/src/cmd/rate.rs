@@ -11,9 +11,9 @@ use lifetrace_human::json_text;
 use serde::Serialize;
 
 use super::record::quantity;
+use crate::report::style::Width;
 use crate::report::{Page, number};
 use crate::terminal;
-use crate::terminal::Width;
 
 /// What may be typed.
 #[derive(clap::Args)]

@@ -18,10 +18,11 @@ use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::{self, Beside, Judged};
 use crate::origin::Origin;
+use crate::report::style::Width;
 use crate::report::{OF_SEVERAL, Report, Resident, Several, Sum, ViewName};
 use crate::sought::Sought;
 use crate::study::Study;
-use crate::terminal::{self, Width};
+use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]

@@ -7,8 +7,8 @@ use lifetrace_human as human;
 use lifetrace_import::Lack;
 
 use super::{By, Diff, Rows, Side};
+use crate::report::style::{FAINT, NAME, PLAIN, SHARE, STRONG, Width};
 use crate::report::{Branching, Cell, Column, Page, Table, Tail, measure, measured};
-use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, Width};
 
 /// Before what belongs to a callsite.
 const INDENT: &str = "      ";

@@ -8,7 +8,7 @@ use lifetrace_human as human;
 use super::columns::columns;
 use super::page::Page;
 use super::shorten;
-use crate::terminal::{FAINT, styled};
+use crate::report::style::{FAINT, styled};
 
 /// Columns between amounts and names.
 const GUTTER: usize = 2;
@@ -72,7 +72,7 @@ fn named(row: &Branching, room: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::{PLAIN, Width};
+    use crate::report::style::{PLAIN, Width};
 
     fn check(width: Width, level: usize, expected: &[&str]) {
         let row = |level| Branching {

@@ -21,6 +21,7 @@ mod place;
 mod resident;
 mod several;
 mod shorten;
+pub mod style;
 mod subject;
 mod table;
 mod text;
@@ -29,8 +30,8 @@ mod views;
 mod young;
 
 use crate::cmd::report::Options;
+use crate::report::style::Width;
 use crate::study::Study;
-use crate::terminal::Width;
 
 pub use amounts::measured;
 pub use branching::Branching;

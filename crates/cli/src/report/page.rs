@@ -9,7 +9,7 @@ use lifetrace_human as human;
 use super::breaking;
 use super::columns::columns;
 use super::table::Table;
-use crate::terminal::{FAINT, PLAIN, Width, styled};
+use crate::report::style::{FAINT, PLAIN, Width, styled};
 
 /// Columns before facts.
 const MARGIN: usize = 12;

@@ -17,7 +17,7 @@ use super::page::Page;
 use super::told::Told;
 use crate::open::{Format, Oddities};
 use crate::origin::{self, Origin};
-use crate::terminal::Width;
+use crate::report::style::Width;
 
 /// What is known of a trace, however it was read.
 pub struct Known<'a> {

@@ -7,7 +7,7 @@ use super::page::Page;
 use super::resident::Resident;
 use super::{Report, Subject, ViewName};
 use crate::damages::Damages;
-use crate::terminal::{FAINT, PLAIN, STRONG};
+use crate::report::style::{FAINT, PLAIN, STRONG};
 
 impl Report<'_> {
     /// The page.

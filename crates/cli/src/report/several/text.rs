@@ -17,7 +17,7 @@ use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
 use super::{Process, Several, Sum, memory};
 use crate::gates::Beside;
-use crate::terminal::{FAINT, PLAIN, STRONG, Width};
+use crate::report::style::{FAINT, PLAIN, STRONG, Width};
 
 /// So many programs are named, and so many notes told; others are counted.
 const PROGRAMS: usize = 6;

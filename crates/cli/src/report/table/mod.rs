@@ -8,7 +8,7 @@ mod tail;
 use super::breaking;
 use super::chart::bar;
 use super::columns::{columns, padded};
-use crate::terminal::{FAINT, styled};
+use crate::report::style::{FAINT, styled};
 
 use lifetrace_human as human;
 pub use tail::Tail;

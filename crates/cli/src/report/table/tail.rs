@@ -6,7 +6,7 @@ use super::super::breaking;
 use super::super::columns::columns;
 use super::super::shorten::{self, shorten_end};
 use super::GUTTER;
-use crate::terminal::{FAINT, styled};
+use crate::report::style::{FAINT, styled};
 
 /// Below its row a name begins here, in columns.
 pub(super) const BELOW: usize = 9;

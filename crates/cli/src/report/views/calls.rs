@@ -15,8 +15,8 @@ use crate::report::amounts::{Number, measured};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{exact_source, function};
+use crate::report::style::STRONG;
 use crate::report::table::{Cell, Column, Table, Tail};
-use crate::terminal::STRONG;
 
 /// The calls of a function, and those in it.
 pub struct Calls<'a> {

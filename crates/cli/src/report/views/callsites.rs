@@ -16,7 +16,7 @@ use super::{View, fields, measure};
 use crate::accounts::Accounts;
 use crate::cmd::report::Options;
 use crate::origin::Origin;
-use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
+use crate::report::style::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
 /// Before the lines of a callsite, and before those of its backtrace.
 pub const INDENT: &str = "      ";

@@ -13,8 +13,8 @@ use crate::report::amounts::{Number, measured};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{file, function};
+use crate::report::style::STRONG;
 use crate::report::table::{Cell, Column, Table, Tail};
-use crate::terminal::STRONG;
 
 /// All functions.
 pub struct Functions<'a> {

@@ -21,9 +21,9 @@ use crate::report::heap::{exact_totals, young_heap};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{function, source};
+use crate::report::style::{FAINT, NAME, PLAIN, SHARE, STRONG, Width, styled};
 use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
-use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG, Width, styled};
 
 /// Before a line over time.
 const MARGIN: usize = 11;

@@ -23,8 +23,8 @@ use serde_json::{Map, Value};
 use super::page::Page;
 use super::several::Several;
 use crate::cmd::report::Options;
+use crate::report::style::Width;
 use crate::study::Study;
-use crate::terminal::Width;
 
 /// An answer.
 pub trait View {

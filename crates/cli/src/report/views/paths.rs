@@ -15,7 +15,7 @@ use crate::report::amounts::{Number, measured};
 use crate::report::backtrace::shorten_to;
 use crate::report::json::{Line, number};
 use crate::report::page::Page;
-use crate::terminal::{FAINT, SHARE, STRONG};
+use crate::report::style::{FAINT, SHARE, STRONG};
 
 /// What a path must explain that longer paths around it do not.
 const LEAST_SHARE: f64 = 0.01;

@@ -10,9 +10,9 @@ use super::callsites::Ranking;
 use crate::cmd::report::Options;
 use crate::report::heap::young_heap;
 use crate::report::page::Page;
+use crate::report::style::PLAIN;
 use crate::report::young;
 use crate::study::Study;
-use crate::terminal::PLAIN;
 
 /// The peak, and whose it is.
 pub struct Peak<'a> {

@@ -14,9 +14,9 @@ use crate::report::heap;
 use crate::report::json::{PlaceFields, number};
 use crate::report::page::Page;
 use crate::report::place::{function, source};
+use crate::report::style::{FAINT, NAME, PLAIN, SHARE, STRONG};
 use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
-use crate::terminal::{FAINT, NAME, PLAIN, SHARE, STRONG};
 
 /// Before the lines of a callsite.
 const INDENT: &str = "      ";

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use super::{View, fields};
 use crate::report::amounts::{Quantity, bytes_or_none, objects_or_none};
 use crate::report::page::Page;
+use crate::report::style::STRONG;
 use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
-use crate::terminal::STRONG;
 
 /// All sizes.
 pub struct Sizes {

@@ -13,10 +13,10 @@ use crate::origin::Origin;
 use crate::report::heap::{exact_totals, young_heap};
 use crate::report::page::Page;
 use crate::report::resident::Resident;
+use crate::report::style::{PLAIN, STRONG};
 use crate::report::table::{Column, Table, Tail};
 use crate::report::young;
 use crate::study::Study;
-use crate::terminal::{PLAIN, STRONG};
 
 /// Totals and the first callsites.
 pub struct Summary<'a> {

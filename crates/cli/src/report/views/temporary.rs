@@ -20,8 +20,8 @@ use crate::cmd::report::Options;
 use crate::report::amounts::{Number, Quantity, measured, objects};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;
+use crate::report::style::{PLAIN, SHARE, STRONG};
 use crate::study::Study;
-use crate::terminal::{PLAIN, SHARE, STRONG};
 
 /// What lives shorter than a threshold.
 pub struct Temporary<'a> {

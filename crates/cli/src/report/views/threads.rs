@@ -10,9 +10,9 @@ use super::{View, fields};
 use crate::cmd::report::Options;
 use crate::report::amounts::{Quantity, bytes_or_none};
 use crate::report::page::Page;
+use crate::report::style::{FAINT, STRONG};
 use crate::report::table::{Cell, Column, Table, Tail};
 use crate::study::Study;
-use crate::terminal::{FAINT, STRONG};
 
 /// All threads.
 pub struct Threads {

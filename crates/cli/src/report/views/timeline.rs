@@ -18,8 +18,8 @@ use crate::report::json::PlaceFields;
 use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
 use crate::report::shorten;
+use crate::report::style::{FAINT, NAME, PLAIN, STRONG, Width, styled};
 use crate::study::Study;
-use crate::terminal::{FAINT, NAME, PLAIN, STRONG, Width, styled};
 
 /// Bins, which are the columns of charts: so many where there is no end of lines, and at least and at
 /// most so many elsewhere.

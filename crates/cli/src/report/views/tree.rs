@@ -16,7 +16,7 @@ use crate::report::branching::Branching;
 use crate::report::json::Line;
 use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
-use crate::terminal::{FAINT, PLAIN, SHARE, STRONG};
+use crate::report::style::{FAINT, PLAIN, SHARE, STRONG};
 
 /// Rows for each callsite that is asked for.
 const ROWS: usize = 8;

@@ -11,9 +11,9 @@ use crate::report::chart;
 use crate::report::page::Page;
 use crate::report::place::{brief_source, function};
 use crate::report::resident::Resident;
+use crate::report::style::{PLAIN, SHARE, STRONG};
 use crate::report::table::{Cell, Column, Table, Tail};
 use crate::report::young;
-use crate::terminal::{PLAIN, SHARE, STRONG};
 
 /// A peak so late in the time of the trace may be the height of a growth that the exit ended.
 const LATE: f64 = 0.5;

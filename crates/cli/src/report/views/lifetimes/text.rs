@@ -12,8 +12,8 @@ use super::spread::{Class, Spread, counts, times};
 use crate::report::amounts::{measured, objects};
 use crate::report::chart::sparkline;
 use crate::report::page::Page;
+use crate::report::style::{FAINT, PLAIN, SHARE, STRONG, styled};
 use crate::report::table::{Cell, Column, Table, Tail};
-use crate::terminal::{FAINT, PLAIN, SHARE, STRONG, styled};
 
 /// Cells of a chart for each power of ten, where there is room for so many.
 const CELLS: u32 = 5;
