@@ -35,6 +35,17 @@ impl Metric {
     pub const ALL: [Self; 5] =
         [Self::Allocated, Self::Live, Self::Peak, Self::Objects, Self::ByteSeconds];
 
+    /// As command lines and documents call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allocated => "allocated",
+            Self::Live => "live",
+            Self::Peak => "peak",
+            Self::Objects => "objects",
+            Self::ByteSeconds => "byte-seconds",
+        }
+    }
+
     /// What it counts.
     pub fn unit(self) -> Unit {
         match self {

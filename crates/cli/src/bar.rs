@@ -1,5 +1,6 @@
 //! A progress bar on stderr, for work that reads a file from one end to the other.
 
+use std::any::Any;
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use lifetrace_human as human;
 use lifetrace_trace::Progress;
+
+use crate::watch::{Watch, unwatched};
 
 /// Shorter work has no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -80,6 +83,19 @@ pub struct Bar(Option<Drawing>);
 struct Drawing {
     stop: Sender<()>,
     thread: JoinHandle<()>,
+}
+
+/// Shows the reading of a trace as a bar.
+///
+/// # Errors
+/// When no thread can be started.
+pub fn watch(progress: Arc<Progress>, total: Option<u64>) -> io::Result<Box<dyn Any>> {
+    Ok(Box::new(Bar::start(progress, total, false)?))
+}
+
+/// What shows the reading of a trace, or nothing if `quiet`.
+pub fn unless(quiet: bool) -> Watch {
+    if quiet { unwatched } else { watch }
 }
 
 impl Bar {

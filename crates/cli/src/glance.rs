@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use lifetrace_analysis::Sampling;
@@ -15,21 +14,27 @@ use lifetrace_trace::lt::{Closing, Index, Listing, PacketKind, Reader, Summary, 
 
 use crate::facts::Facts;
 use crate::input::{Input, Kind};
-use crate::open::{Format, Oddities};
-use crate::report::{Counts, Coverage, Known, Told};
+use crate::open::Format;
 
 /// So many events are read in an instant.
 const FEW: u64 = 20_000;
 
 /// What a look at a trace gives.
 pub struct Glance {
-    path: PathBuf,
-    file_bytes: u64,
-    version: Version,
-    info: TraceInfo,
-    sampling: Sampling,
-    index: Index,
-    facts: Facts,
+    /// As messages call the trace.
+    pub path: PathBuf,
+    /// Its length.
+    pub file_bytes: u64,
+    /// Its format.
+    pub format: Format,
+    /// What it says about itself.
+    pub info: TraceInfo,
+    /// How it was sampled.
+    pub sampling: Sampling,
+    /// What is in it.
+    pub index: Index,
+    /// Those facts that the index tells again.
+    pub facts: Facts,
 }
 
 /// What a look gives.
@@ -70,33 +75,9 @@ impl Glance {
         let sampling =
             sampling.with_context(|| format!("{}: cannot be analysed", path.display()))?;
         let path = path.to_owned();
-        let glance = Self { path, file_bytes, version, info, sampling, index, facts };
+        let format = Format::lt(version);
+        let glance = Self { path, file_bytes, format, info, sampling, index, facts };
         Ok(Look::Glance(Box::new(glance)))
-    }
-
-    /// What is known of the trace.
-    pub fn known(&self) -> Known<'_> {
-        let Summary { allocations, samples, promotions, collections, duration, .. } =
-            self.index.summary;
-        Known {
-            path: &self.path,
-            file_bytes: Some(self.file_bytes),
-            format: Format::lt(self.version),
-            info: &self.info,
-            sampling: self.sampling.clone(),
-            duration: Duration::from_micros(duration),
-            counts: Counts {
-                samples: allocations,
-                hits: samples,
-                promotions,
-                collections,
-                unmatched: None,
-            },
-            oddities: Oddities::default(),
-            is_complete: Some(true),
-            index: Some(&self.index),
-            facts: Some(Told::new(&self.facts, Coverage::Index)),
-        }
     }
 }
 

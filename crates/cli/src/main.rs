@@ -23,6 +23,7 @@
 mod accounts;
 mod bar;
 mod choice;
+mod choosing;
 mod cmd;
 mod damage;
 mod damages;
@@ -38,6 +39,7 @@ mod notices;
 mod open;
 mod origin;
 mod output;
+mod question;
 mod report;
 mod selection;
 mod sieve;
@@ -47,6 +49,8 @@ mod summary;
 mod terminal;
 mod transfer;
 mod twice;
+mod typed;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -16,9 +16,9 @@ use lifetrace_trace::told::{Told, What};
 use rustc_hash::FxHashMap;
 
 use crate::sieve::Sieve;
-use crate::study;
 use crate::transfer::{Reader, Writer};
 use crate::twice::Twice;
+use crate::{bar, study};
 
 /// The label.
 pub const LABEL: &str = "slice.filter";
@@ -53,7 +53,7 @@ impl Selection {
         if filter.is_empty() {
             return Ok(Self::all());
         }
-        let sieve = Sieve::new(study::admission(input, filter, quiet)?, info)?;
+        let sieve = Sieve::new(study::admission(input, filter, bar::unless(quiet))?, info)?;
         let (filter, modules) = (filter.to_string(), Modules::default());
         Ok(Self(Some(Chosen { filter, sieve, modules })))
     }

@@ -11,13 +11,13 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::Timestamp;
 use lifetrace_trace::told::{Told, What};
 
-use crate::bar::Bar;
 use crate::choice::Choice;
 use crate::facts::Facts;
 use crate::open::{Backtraces, Trace};
 use crate::origin::{self, Origin};
 use crate::summary::{self, Reading};
 use crate::twice::Twice;
+use crate::watch::Watch;
 
 /// A trace and what has been found out about it.
 pub struct Study {
@@ -27,6 +27,7 @@ pub struct Study {
     pub choice: Choice,
     admission: Admission,
     input: Twice,
+    watch: Watch,
 }
 
 impl Study {
@@ -35,12 +36,12 @@ impl Study {
     /// # Errors
     /// If it cannot be opened, or its samples mean nothing, or it does not tell what the filter needs.
     /// Damage further on is no error.
-    pub fn of(path: &Path, choice: Choice) -> anyhow::Result<Self> {
+    pub fn of(path: &Path, choice: Choice, watch: Watch) -> anyhow::Result<Self> {
         let input = Twice::open(path)?;
-        let admission = admission(&input, &choice.filter, false)?;
+        let admission = admission(&input, &choice.filter, watch)?;
         let trace = Trace::read(input.again()?, Backtraces::Read)?;
-        let reading = summary::read_admitted(trace, admission.clone())?;
-        Ok(Self { reading, choice, admission, input })
+        let reading = summary::read_admitted(trace, admission.clone(), watch)?;
+        Ok(Self { reading, choice, admission, input, watch })
     }
 
     /// The trace from its beginning.
@@ -58,7 +59,7 @@ impl Study {
     /// If the trace cannot be read any more.
     pub fn replay(&self, observer: &mut impl Observer) -> anyhow::Result<()> {
         let trace = self.again(Backtraces::Read)?;
-        replay(trace, self.admission.clone(), observer, false).map(drop)
+        replay(trace, self.admission.clone(), observer, self.watch).map(drop)
     }
 }
 
@@ -70,9 +71,9 @@ pub fn replay(
     mut trace: Trace,
     mut admission: Admission,
     observer: &mut impl Observer,
-    quiet: bool,
+    watch: Watch,
 ) -> anyhow::Result<Trace> {
-    let _bar = Bar::start(trace.progress(), trace.file_bytes, quiet)?;
+    let _shown = watch(trace.progress(), trace.file_bytes)?;
     let mut replay = Replay::new(trace.info())?.in_old_heap(admission.is_in_old_heap());
     while let Some(told) = trace.next() {
         if let What::Fact(fact) = &told.what {
@@ -89,13 +90,13 @@ pub fn replay(
 ///
 /// # Errors
 /// If it is no trace, or does not tell what the filter needs.
-pub fn admission(input: &Twice, filter: &Filter, quiet: bool) -> anyhow::Result<Admission> {
+pub fn admission(input: &Twice, filter: &Filter, watch: Watch) -> anyhow::Result<Admission> {
     if filter.is_empty() {
         return Ok(Admission::all());
     }
     refuse_filter(input, filter)?;
     let needs = filter.needs();
-    let surveyed = Surveyed::of(input, &needs, quiet)?;
+    let surveyed = Surveyed::of(input, &needs, watch)?;
     let labels = surveyed.facts.labels.iter();
     if !filter.matches_labels(labels.map(|(key, value)| (&**key, &**value))) {
         return Ok(Admission::none());
@@ -108,7 +109,7 @@ pub fn admission(input: &Twice, filter: &Filter, quiet: bool) -> anyhow::Result<
         return Ok(Admission::by_birth(judge, filter));
     }
     let mut chooser = Chooser::new(judge);
-    replay(trace, Admission::all(), &mut chooser, quiet)?;
+    replay(trace, Admission::all(), &mut chooser, watch)?;
     Ok(Admission::of_chosen(chooser, filter))
 }
 
@@ -146,14 +147,14 @@ struct Surveyed {
 }
 
 impl Surveyed {
-    fn of(input: &Twice, needs: &Needs, quiet: bool) -> anyhow::Result<Self> {
+    fn of(input: &Twice, needs: &Needs, watch: Watch) -> anyhow::Result<Self> {
         let Needs { end, peak, clock, thread_name, labels, .. } = *needs;
         let mut surveyed = Self::default();
         if !(end || peak || clock || thread_name || labels) {
             return Ok(surveyed);
         }
         let mut trace = Trace::read(input.again()?, Backtraces::Skip)?;
-        let _bar = Bar::start(trace.progress(), trace.file_bytes, quiet)?;
+        let _shown = watch(trace.progress(), trace.file_bytes)?;
         let profile = Profile::new(trace.info());
         let mut profile =
             profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;

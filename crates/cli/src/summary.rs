@@ -10,12 +10,11 @@ use lifetrace_trace::fact::{Counters, Fact};
 use lifetrace_trace::ids::{Bytes, Timestamp};
 use lifetrace_trace::told::What;
 
-use crate::bar::Bar;
 use crate::damages::Damages;
 use crate::facts::Facts;
 use crate::open::{Backtraces, Trace};
 use crate::origin::Origin;
-use crate::report::{Counts, Coverage, Known, Told};
+use crate::watch::Watch;
 
 /// A trace that has been read to its end, or as far as possible.
 pub struct Reading {
@@ -34,51 +33,30 @@ impl Reading {
     pub fn origin(&self) -> Origin {
         Origin::of(&self.facts)
     }
-
-    /// What is known of the trace itself.
-    pub fn known(&self) -> Known<'_> {
-        let summary = self.profile.summary();
-        let facts = self.trace.has_facts().then(|| Told::new(&self.facts, Coverage::All));
-        Known {
-            path: &self.trace.path,
-            file_bytes: self.trace.file_bytes,
-            format: self.trace.format(),
-            info: self.trace.info(),
-            sampling: summary.sampling,
-            duration: summary.duration,
-            counts: Counts {
-                samples: summary.samples,
-                hits: summary.hits,
-                promotions: summary.promotions,
-                collections: summary.collections,
-                unmatched: Some(summary.unmatched),
-            },
-            oddities: self.trace.oddities(),
-            is_complete: self.trace.is_complete(),
-            index: self.trace.index(),
-            facts,
-        }
-    }
 }
 
 /// Reads a trace.
 ///
 /// # Errors
 /// If it cannot be opened, or its samples mean nothing. Damage further on is no error.
-pub fn read(path: &Path, backtraces: Backtraces) -> anyhow::Result<Reading> {
-    read_admitted(Trace::open(path, backtraces)?, Admission::all())
+pub fn read(path: &Path, backtraces: Backtraces, watch: Watch) -> anyhow::Result<Reading> {
+    read_admitted(Trace::open(path, backtraces)?, Admission::all(), watch)
 }
 
 /// Reads what is admitted of a trace that is open already. Facts are those of the whole trace.
 ///
 /// # Errors
 /// If its samples mean nothing. Damage further on is no error.
-pub fn read_admitted(mut trace: Trace, mut admission: Admission) -> anyhow::Result<Reading> {
+pub fn read_admitted(
+    mut trace: Trace,
+    mut admission: Admission,
+    watch: Watch,
+) -> anyhow::Result<Reading> {
     let profile = Profile::new(trace.info());
     let mut profile =
         profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
     profile = profile.in_old_heap(admission.is_in_old_heap());
-    let _bar = Bar::start(trace.progress(), trace.file_bytes, false)?;
+    let _shown = watch(trace.progress(), trace.file_bytes)?;
     let (mut facts, mut resident) = (Facts::default(), Resident::default());
     while let Some(told) = trace.next() {
         if let What::Fact(fact) = &told.what {

@@ -6,6 +6,7 @@ mod about;
 pub mod calendar;
 mod estimate;
 pub mod json_text;
+pub mod named;
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use lifetrace_trace::transfer::copy_if;
 
-use crate::choice;
+use crate::choosing;
 use crate::naming::{self, Verb};
 use crate::selection::Selection;
 use crate::transfer::{Options, Otherwise, Transfer};
@@ -19,7 +19,7 @@ pub struct Args {
     /// The trace to write; - is standard output
     output: PathBuf,
     #[command(flatten)]
-    blocks: choice::Blocks,
+    blocks: choosing::Blocks,
     #[command(flatten)]
     options: Options,
 }

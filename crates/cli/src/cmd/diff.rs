@@ -5,11 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use lifetrace_analysis::gate::ChangeGate;
+use lifetrace_human::named::Named;
 
-use crate::choice;
 use crate::diff::{By, Diff, Options};
 use crate::gates;
 use crate::terminal;
+use crate::typed::one_of;
+use crate::{bar, choosing};
 
 use super::report::MetricName;
 
@@ -26,7 +28,7 @@ pub struct Args {
     #[arg(long, num_args = 1.., value_name = "TRACE", requires = "before")]
     after: Vec<PathBuf>,
     /// What is compared
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = one_of::<By>(), default_value = By::default().name())]
     by: By,
     /// What of it
     #[arg(long, value_enum, default_value_t)]
@@ -41,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
     level: f64,
     #[command(flatten)]
-    choice: choice::Args,
+    choice: choosing::Args,
     /// Exit with 1 if this is surely true: 'allocated > +5%', 'live > +10MB' (see docs/reports.md)
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
@@ -71,7 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         all: args.all,
         choice: args.choice.choice()?,
     };
-    let diff = Diff::of(&before, &after, options)?;
+    let diff = Diff::of(&before, &after, options, bar::watch)?;
     diff.refuse(&gates)?;
     let judged = diff.judge(&gates, args.strict);
     let text = if args.json { diff.json(&judged)? } else { diff.text(terminal::width()) };

@@ -17,7 +17,7 @@ use crate::open::{Backtraces, Trace};
 use crate::sieve::Sieve;
 use crate::study;
 use crate::twice::Twice;
-use crate::{choice, terminal};
+use crate::{bar, choosing, terminal};
 
 mod backtrace;
 mod fact;
@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long)]
     all_columns: bool,
     #[command(flatten)]
-    blocks: choice::Blocks,
+    blocks: choosing::Blocks,
     /// Show the packets that the file is made of, not what they say
     #[arg(long, conflicts_with_all = ["no_backtraces", "no_facts", "all_columns", "filter"])]
     packets: bool,
@@ -103,7 +103,7 @@ fn open(
     }
     let input = Twice::open(path)?;
     let trace = Trace::read(input.again()?, backtraces)?;
-    let sieve = Sieve::new(study::admission(&input, filter, false)?, trace.info())?;
+    let sieve = Sieve::new(study::admission(&input, filter, bar::watch)?, trace.info())?;
     Ok((trace, Some(sieve)))
 }
 

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::ValueEnum;
+use lifetrace_human::named::Named;
 
 use crate::export::{Format, Metric, Options, PprofTypes};
-use crate::origin::{Origin, of_export_metric};
-use crate::output::Output;
+use crate::origin::Origin;
+use crate::output::{Content, Output};
 use crate::sought::Sought;
 use crate::study::Study;
-use crate::{choice, gates, terminal};
+use crate::typed::one_of;
+use crate::{bar, choosing, gates, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -19,7 +20,7 @@ pub struct Args {
     /// The trace; - is standard input
     trace: PathBuf,
     /// What to write (see docs/exports.md)
-    #[arg(short = 'F', long, value_enum)]
+    #[arg(short = 'F', long, value_parser = one_of::<Format>())]
     format: Format,
     /// The file to write; - is standard output
     #[arg(short, long, default_value = "-")]
@@ -28,13 +29,13 @@ pub struct Args {
     #[arg(short, long)]
     force: bool,
     /// What to write where a format has room for one number; elsewhere, what is shown first
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = one_of::<Metric>())]
     metric: Option<Metric>,
     /// Whose names the numbers of a pprof profile have
-    #[arg(long, value_name = "NAMES", value_enum)]
+    #[arg(long, value_name = "NAMES", value_parser = one_of::<PprofTypes>())]
     pprof_types: Option<PprofTypes>,
     #[command(flatten)]
-    choice: choice::Args,
+    choice: choosing::Args,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -42,10 +43,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if pprof_types.is_some() && format != Format::Pprof {
         bail!("--pprof-types: is about pprof profiles\n  add -F pprof, or leave it out");
     }
-    let output = Output::of(format.content(), &output, &trace, force)?;
+    let content = format.binary().map_or(Content::Text, Content::Binary);
+    let output = Output::of(content, &output, &trace, force)?;
     let choice = choice.choice()?;
     let mut sought = Sought::of(&choice);
-    let study = Study::of(&trace, choice)?;
+    let study = Study::of(&trace, choice, bar::watch)?;
     sought.look(&study.reading);
     let origin = study.reading.origin();
     let metric = metric.unwrap_or_else(|| Metric::usual(&origin));
@@ -53,7 +55,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(note) = origin.note().filter(|_| !format.has_notes()) {
         terminal::complain(format_args!("note: {}: {note}", study.reading.trace.path.display()));
     }
-    let options = Options { metric, pprof_types: pprof_types.unwrap_or_default() };
+    let options = Options {
+        metric,
+        pprof_types: pprof_types.unwrap_or_default(),
+        warn: |text| terminal::complain(text),
+    };
     output.write(|file| format.write(&study, &options, file))?;
     gates::conclude_sought(&sought, false);
     Ok(super::conclude(&study.reading.damages))
@@ -62,15 +68,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// If the trace is an import that does not tell what would be written.
 fn refuse(study: &Study, origin: &Origin, format: Format, metric: Metric) -> anyhow::Result<()> {
-    let name = |value: Option<clap::builder::PossibleValue>| {
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
-    };
     let path = &study.reading.trace.path;
-    let what = format!("the format {}", name(format.to_possible_value()));
+    let what = format!("the format {}", format.name());
     origin.refuse(path, &what, format.needs())?;
     if format.has_metrics() {
-        let what = format!("the metric {}", name(metric.to_possible_value()));
-        origin.refuse(path, &what, of_export_metric(metric))?;
+        let what = format!("the metric {}", metric.name());
+        origin.refuse(path, &what, metric.needs())?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::damages::Damages;
 use crate::glance::{Glance, Look};
 use crate::open::Backtraces;
 use crate::report::{Flaws, Known, Subject};
-use crate::{summary, terminal};
+use crate::{bar, summary, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -38,14 +38,14 @@ struct Document<'a> {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let look = if args.all { Look::NotWorthwhile } else { Glance::at(&args.trace)? };
     if let Look::Glance(glance) = look {
-        return tell(glance.known(), &Damages::default(), args.json);
+        return tell(Known::at_a_glance(&glance), &Damages::default(), args.json);
     }
-    let reading = summary::read(&args.trace, Backtraces::Skip)?;
+    let reading = summary::read(&args.trace, Backtraces::Skip, bar::watch)?;
     if matches!(look, Look::NoIndex) && reading.damages.unfinished.is_none() {
         let trace = args.trace.display();
         terminal::complain(format_args!("{trace}: has no index: all of it was read"));
     }
-    tell(reading.known(), &reading.damages, args.json)
+    tell(Known::of(&reading), &reading.damages, args.json)
 }
 
 fn tell(known: Known<'_>, damages: &Damages, as_json: bool) -> anyhow::Result<ExitCode> {

@@ -8,21 +8,26 @@ use lifetrace_analysis::filter::{ByteSize, Micros};
 use lifetrace_analysis::gate::{Gate, Measure, WholeProgram};
 use lifetrace_analysis::statistics::Growth;
 use lifetrace_analysis::{Metric, Summary};
+use lifetrace_human::named::Named;
 use lifetrace_import::Lack;
 use lifetrace_trace::ids::Bytes;
 
 use super::record::quantity;
 use crate::accounts::Accounts;
-use crate::choice::{self, Choice};
+use crate::bar;
+use crate::choice::Choice;
+use crate::choosing;
 use crate::damage::Damage;
 use crate::damages::Damages;
-use crate::gates::{self, Beside, Judged};
+use crate::gates;
 use crate::origin::Origin;
+use crate::question::ViewName;
 use crate::report::style::Width;
-use crate::report::{OF_SEVERAL, Report, Resident, Several, Sum, ViewName};
+use crate::report::{Beside, Judged, OF_SEVERAL, Options, Report, Resident, Several, Sum};
 use crate::sought::Sought;
 use crate::study::Study;
 use crate::terminal;
+use crate::typed::one_of;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -34,7 +39,7 @@ pub struct Args {
     #[arg(long)]
     per_process: bool,
     /// The question to answer
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = one_of::<ViewName>(), default_value = ViewName::default().name())]
     view: ViewName,
     /// Show so many callsites, functions, threads
     #[arg(long, value_name = "N", default_value_t = Options::default().top)]
@@ -52,7 +57,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value_t = Options::default().below, value_parser = below)]
     below: Micros,
     #[command(flatten)]
-    choice: choice::Args,
+    choice: choosing::Args,
     /// Exit with 1 if this is surely true: 'live > 100MB', 'growth > 1MB/h' (see docs/reports.md)
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
@@ -79,39 +84,6 @@ pub enum MetricName {
     Objects,
     /// Bytes ever allocated, times the seconds that they lived
     ByteSeconds,
-}
-
-/// How a report is made.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// The question.
-    pub view: ViewName,
-    /// Number of callsites shown.
-    pub top: usize,
-    /// Nothing for the usual one.
-    pub asked_metric: Option<Metric>,
-    pub metric: Metric,
-    pub inverted: bool,
-    /// What leaks may fill.
-    pub limit: ByteSize,
-    /// What lives shorter is temporary.
-    pub below: Micros,
-    pub json: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            view: ViewName::Summary,
-            top: 10,
-            asked_metric: None,
-            metric: Metric::Allocated,
-            inverted: false,
-            limit: ByteSize(Bytes(4 << 30)),
-            below: Micros::TEMPORARY,
-            json: false,
-        }
-    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -232,7 +204,7 @@ fn write(
     gates: &Gates,
     sought: &mut Sought,
 ) -> anyhow::Result<(Damages, Vec<Judged>)> {
-    let study = Study::of(path, choice)?;
+    let study = Study::of(path, choice, bar::watch)?;
     let (origin, path) = (study.reading.origin(), &study.reading.trace.path);
     let metric = options.asked_metric.unwrap_or_else(|| origin.usual_metric());
     let options = &Options { metric, ..*options };
@@ -261,7 +233,7 @@ fn write_sum(
         origin.refuse_report(path, options.view, options.metric)?;
         origin.refuse_gates(path, &gates.gates)
     };
-    let several = Several::of(paths, choice, options.metric, accept, sought)?;
+    let several = Several::of(paths, choice, options.metric, accept, sought, bar::watch)?;
     let judged = gates.judge_totals(&several.summary(), None, &several.origin());
     let judged = gates.gates.iter().zip(judged);
     let judged = judged.map(|(gate, it)| it.compared(gate, several.beside(gate.measure())));

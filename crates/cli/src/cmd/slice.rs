@@ -13,7 +13,7 @@ use lifetrace_trace::transfer::{Plan, Span, slice_if};
 
 use super::record::quantity;
 use crate::bar::Bar;
-use crate::choice;
+use crate::choosing;
 use crate::input::Input;
 use crate::naming::{self, Verb};
 use crate::selection::Selection;
@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(required_unless_present = "filter")]
     time: Option<Span>,
     #[command(flatten)]
-    blocks: choice::Blocks,
+    blocks: choosing::Blocks,
     /// The trace to write; - is standard output
     #[arg(short, long)]
     output: PathBuf,

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use lifetrace_analysis::Summary;
 use lifetrace_analysis::diff::{Change, TreeChange};
 use lifetrace_analysis::statistics::Difference;
+use lifetrace_analysis::{Metric, Summary};
 use lifetrace_human::json_text;
 use serde::Serialize;
 
 use super::{By, Diff, Rows, Side};
-use crate::gates::Judged;
 use crate::origin::{self, Origin};
-use crate::report::{Flaws, metric_name, number};
+use crate::report::gates::Judged;
+use crate::report::{Flaws, number};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -81,8 +81,8 @@ impl Diff {
     pub fn json(&self, gates: &[Judged]) -> serde_json::Result<String> {
         let (before, after) = self.damages.split_at(self.before.paths.len());
         let filter = &self.options.choice.filter;
-        let total = |(metric, difference): &(_, Difference)| Total {
-            metric: metric_name(*metric),
+        let total = |(metric, difference): &(Metric, Difference)| Total {
+            metric: metric.name(),
             change: self.numbers(difference, difference.p_value()),
         };
         let top = self.options.top;
@@ -95,7 +95,7 @@ impl Diff {
         json_text::pretty(&Document {
             before: runs(&self.before, before),
             after: runs(&self.after, after),
-            metric: metric_name(self.options.metric),
+            metric: self.options.metric.name(),
             by: match self.options.by {
                 By::Callsite => "callsite",
                 By::Function => "function",

@@ -8,7 +8,6 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use lifetrace_analysis::diff::{
     Change, Entry, NameTree, RunEntries, TreeChange, TreeSide, compare, compare_trees,
 };
@@ -17,25 +16,28 @@ use lifetrace_analysis::gate::ChangeGate;
 use lifetrace_analysis::metric::Unit;
 use lifetrace_analysis::statistics::{self, Difference, Run};
 use lifetrace_analysis::{Estimate, Metric, Place, Shaped, Sites, Summary};
+use lifetrace_human::named;
 
 use crate::choice::Choice;
 use crate::damages::Damages;
-use crate::gates::{self, Judged};
 use crate::origin::{Origin, of_measure, of_metric};
-use crate::report::metric_name;
+use crate::report::gates::{self, Judged};
 use crate::sought::Sought;
 use crate::study::Study;
+use crate::watch::Watch;
 
-/// What is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    /// Places that ask for memory
-    #[default]
-    Callsite,
-    /// Functions, with all that they call
-    Function,
-    /// Call tree, by names of functions
-    Tree,
+named! {
+    /// What is compared.
+    #[derive(Default)]
+    pub enum By {
+        /// Places that ask for memory
+        #[default]
+        Callsite = "callsite",
+        /// Functions, with all that they call
+        Function = "function",
+        /// Call tree, by names of functions
+        Tree = "tree",
+    }
 }
 
 /// How traces are compared.
@@ -86,7 +88,12 @@ impl Diff {
     ///
     /// # Errors
     /// If one cannot be opened, or its samples mean nothing, or a side has none.
-    pub fn of(before: &[PathBuf], after: &[PathBuf], options: Options) -> anyhow::Result<Self> {
+    pub fn of(
+        before: &[PathBuf],
+        after: &[PathBuf],
+        options: Options,
+        watch: Watch,
+    ) -> anyhow::Result<Self> {
         anyhow::ensure!(!before.is_empty(), "there is no trace of before");
         anyhow::ensure!(!after.is_empty(), "there is no trace of after");
         let (mut common, mut damages) = (NameTree::default(), Vec::new());
@@ -94,7 +101,7 @@ impl Diff {
         let mut side = |paths: &[PathBuf]| {
             let mut side = Side::default();
             for path in paths {
-                damages.push(side.add(path, &options, &mut common, &mut sought)?);
+                damages.push(side.add(path, &options, &mut common, &mut sought, watch)?);
             }
             anyhow::Ok(side)
         };
@@ -153,11 +160,12 @@ impl Side {
         options: &Options,
         common: &mut NameTree,
         sought: &mut Sought,
+        watch: Watch,
     ) -> anyhow::Result<Damages> {
-        let study = Study::of(path, options.choice.clone())?;
+        let study = Study::of(path, options.choice.clone(), watch)?;
         sought.look(&study.reading);
         let (reading, metric) = (&study.reading, options.metric);
-        let what = format!("the metric {}", metric_name(metric));
+        let what = format!("the metric {}", metric.name());
         reading.origin().refuse(path, &what, of_metric(metric))?;
         self.origins.push(reading.origin());
         let summary = reading.profile.summary();

@@ -40,7 +40,7 @@ pub fn each_line(
     let values: Vec<f64> =
         stacks.stacks.iter().map(|stack| options.metric.of(&stack.balance)).collect();
     let values = apportion(options.metric.title(), &values)?;
-    length::announce(bytes(&stacks, &names, &values));
+    length::announce(bytes(&stacks, &names, &values), options.warn);
     let mut line = String::new();
     for (stack, value) in stacks.stacks.iter().zip(values).filter(|&(_, value)| value > 0) {
         line.clear();

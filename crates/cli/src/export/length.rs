@@ -3,16 +3,17 @@
 use lifetrace_analysis::call_tree::Tree;
 use lifetrace_human as human;
 
-use crate::terminal;
-
 /// Longer texts are told before they are written, in bytes.
 const LONG: u64 = 1 << 30;
 
+/// Takes a sentence that a user should read.
+pub type Warn = fn(&str);
+
 /// Says so, if a text will be long.
-pub fn announce(bytes: u64) {
+pub fn announce(bytes: u64, warn: Warn) {
     if bytes > LONG {
         let bytes = human::bytes(bytes as f64);
-        terminal::complain(format_args!(
+        warn(&format!(
             "note: this will be about {bytes} of text, since each stack is written out\n  \
              --filter and --collapse-recursion make it shorter; the format pprof has each frame once"
         ));

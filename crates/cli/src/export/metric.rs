@@ -1,32 +1,35 @@
 //! The amounts that a backtrace has.
 
-use clap::ValueEnum;
 use lifetrace_analysis::account::Balance;
+use lifetrace_human::named;
+use lifetrace_import::Lack;
 
 use crate::origin::Origin;
 
-/// One of the amounts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Metric {
-    /// Bytes ever allocated
-    #[default]
-    Allocated,
-    /// Bytes live at the end
-    Live,
-    /// Bytes live when the program had most
-    Peak,
-    /// Objects ever allocated
-    AllocatedObjects,
-    /// Objects live at the end
-    LiveObjects,
-    /// Objects live when the program had most
-    PeakObjects,
-    /// Bytes times the seconds that they lived
-    ByteSeconds,
-    /// The seconds that objects lived, summed
-    ObjectSeconds,
-    /// Allocations that were sampled
-    Samples,
+named! {
+    /// One of the amounts.
+    #[derive(Default)]
+    pub enum Metric {
+        /// Bytes ever allocated
+        #[default]
+        Allocated = "allocated",
+        /// Bytes live at the end
+        Live = "live",
+        /// Bytes live when the program had most
+        Peak = "peak",
+        /// Objects ever allocated
+        AllocatedObjects = "allocated-objects",
+        /// Objects live at the end
+        LiveObjects = "live-objects",
+        /// Objects live when the program had most
+        PeakObjects = "peak-objects",
+        /// Bytes times the seconds that they lived
+        ByteSeconds = "byte-seconds",
+        /// The seconds that objects lived, summed
+        ObjectSeconds = "object-seconds",
+        /// Allocations that were sampled
+        Samples = "samples",
+    }
 }
 
 /// What a metric counts.
@@ -58,6 +61,20 @@ impl Metric {
         match origin.usual_metric() {
             lifetrace_analysis::Metric::Live => Self::Live,
             _ => Self::Allocated,
+        }
+    }
+
+    /// What a trace must tell.
+    pub fn needs(self) -> &'static [Lack] {
+        match self {
+            Self::Allocated => &[Lack::Allocated],
+            Self::Live => &[Lack::Live],
+            Self::Peak => &[Lack::Peak],
+            Self::AllocatedObjects => &[Lack::Allocated, Lack::Objects],
+            Self::LiveObjects => &[Lack::Live, Lack::Objects],
+            Self::PeakObjects => &[Lack::Peak, Lack::Objects],
+            Self::ByteSeconds | Self::ObjectSeconds => &[Lack::Lifetimes],
+            Self::Samples => &[],
         }
     }
 

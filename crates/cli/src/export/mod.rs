@@ -28,67 +28,58 @@ mod tables;
 
 use std::io::Write;
 
-use clap::ValueEnum;
+use lifetrace_human::named;
 use lifetrace_import::Lack;
 
-use crate::output::Content;
 use crate::study::Study;
 
+pub use length::Warn;
 pub use metric::Metric;
 pub use pprof::Types as PprofTypes;
 
-/// What can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// One line a backtrace, for flame graph programs
-    Collapsed,
-    /// All callsites as CSV
-    CallsitesCsv,
-    /// All callsites as JSON
-    CallsitesJson,
-    /// For Valgrind's dh_view.html: backtraces with lifetimes
-    Dhat,
-    /// All events as CSV
-    EventsCsv,
-    /// All events as JSON, an object a line
-    EventsJson,
-    /// For profiler.firefox.com: each sampled block at its time
-    Firefox,
-    /// For heaptrack_gui and heaptrack_print: each allocation and free
-    Heaptrack,
-    /// For Go's pprof and everything that reads its files; gzipped
-    Pprof,
-    /// For speedscope.app: a JSON file with all metrics
-    Speedscope,
-    /// A flame graph to be opened in a browser
-    Svg,
+named! {
+    /// What can be written.
+    pub enum Format {
+        /// One line a backtrace, for flame graph programs
+        Collapsed = "collapsed",
+        /// All callsites as CSV
+        CallsitesCsv = "callsites-csv",
+        /// All callsites as JSON
+        CallsitesJson = "callsites-json",
+        /// For Valgrind's dh_view.html: backtraces with lifetimes
+        Dhat = "dhat",
+        /// All events as CSV
+        EventsCsv = "events-csv",
+        /// All events as JSON, an object a line
+        EventsJson = "events-json",
+        /// For profiler.firefox.com: each sampled block at its time
+        Firefox = "firefox",
+        /// For heaptrack_gui and heaptrack_print: each allocation and free
+        Heaptrack = "heaptrack",
+        /// For Go's pprof and everything that reads its files; gzipped
+        Pprof = "pprof",
+        /// For speedscope.app: a JSON file with all metrics
+        Speedscope = "speedscope",
+        /// A flame graph to be opened in a browser
+        Svg = "svg",
+    }
 }
 
 /// What can be chosen.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Of formats that have room for one, the one; of others, the one that is shown first.
     pub metric: Metric,
     /// Whose names pprof's numbers have.
     pub pprof_types: PprofTypes,
+    /// Told what a user should know before a long text is written.
+    pub warn: Warn,
 }
 
 impl Format {
-    /// What kind of file that is.
-    pub fn content(self) -> Content {
-        match self {
-            Self::CallsitesCsv
-            | Self::CallsitesJson
-            | Self::Collapsed
-            | Self::Dhat
-            | Self::EventsCsv
-            | Self::EventsJson
-            | Self::Firefox
-            | Self::Heaptrack
-            | Self::Speedscope
-            | Self::Svg => Content::Text,
-            Self::Pprof => Content::Binary("a pprof profile"),
-        }
+    /// What the file is called if it may not be shown on a terminal.
+    pub fn binary(self) -> Option<&'static str> {
+        (self == Self::Pprof).then_some("a pprof profile")
     }
 
     /// What a trace must tell, whatever the metric.
@@ -127,8 +118,8 @@ impl Format {
             Self::CallsitesCsv => tables::callsites_csv(study, options, output),
             Self::CallsitesJson => tables::callsites_json(study, options, output),
             Self::Dhat => dhat::write(study, output),
-            Self::EventsCsv => tables::events_csv(study, output),
-            Self::EventsJson => tables::events_json(study, output),
+            Self::EventsCsv => tables::events_csv(study, options, output),
+            Self::EventsJson => tables::events_json(study, options, output),
             Self::Firefox => firefox::write(study, output),
             Self::Heaptrack => heaptrack::write(study, output),
             Self::Pprof => pprof::write(study, options, output),

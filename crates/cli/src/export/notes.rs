@@ -51,7 +51,7 @@ pub fn annotated_command(study: &Study, remark: Option<String>) -> String {
 }
 
 fn command(reading: &Reading) -> String {
-    let Known { info, facts, .. } = reading.known();
+    let Known { info, facts, .. } = Known::of(reading);
     let context = info.context.clone().filter(|context| !context.is_empty());
     let command = context.or_else(|| facts?.command());
     human::printable(command.as_ref().unwrap_or(&info.executable_name)).into_owned()

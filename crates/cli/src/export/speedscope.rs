@@ -8,14 +8,13 @@ use lifetrace_human::json_text;
 use lifetrace_pprof::whole::apportion;
 use std::io::{self, BufWriter, Write};
 
-use clap::ValueEnum;
+use lifetrace_human::named::Named;
 use serde::Serialize;
 
 use super::metric::Unit;
 use super::notes::{program, trust};
 use super::stacks::{Line, LineId, Sameness, Stacks};
 use super::{Metric, Options};
-use crate::origin::of_export_metric;
 use crate::study::Study;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -72,8 +71,8 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     let stacks = Stacks::new(&reading.profile, &reading.trace, &study.choice.view, Sameness::Line);
     let (mut profiles, mut active_profile_index) = (Vec::new(), 0);
     let origin = reading.origin();
-    let is_told = |metric| !of_export_metric(metric).iter().any(|lack| origin.lacks(*lack));
-    for &metric in Metric::value_variants().iter().filter(|metric| is_told(**metric)) {
+    let is_told = |metric: Metric| !metric.needs().iter().any(|lack| origin.lacks(*lack));
+    for &metric in Metric::ALL.iter().filter(|metric| is_told(**metric)) {
         let profile = profile(&stacks, metric)?;
         if metric == options.metric {
             active_profile_index = profiles.len();

@@ -7,18 +7,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::bail;
-use clap::ValueEnum;
 use lifetrace_analysis::Metric;
 use lifetrace_analysis::gate::Gate;
 use lifetrace_human as human;
+use lifetrace_human::named::Named;
 use lifetrace_import::{CLOCK, Lack, lacks};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::facts::Facts;
-use crate::report::{ViewName, metric_name};
+use crate::question::ViewName;
 
-pub use needs::{of_export_metric, of_filter, of_measure, of_metric, of_view};
+pub use needs::{of_filter, of_measure, of_metric};
 
 /// Where a trace comes from. One of our own tells all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,9 +103,9 @@ impl Origin {
     /// # Errors
     /// If the trace lacks something of that.
     pub fn refuse_report(&self, path: &Path, view: ViewName, metric: Metric) -> anyhow::Result<()> {
-        self.refuse(path, &format!("the view {}", view.name()), of_view(view))?;
+        self.refuse(path, &format!("the view {}", view.name()), view.needs())?;
         let Some(metric) = view.metric(metric) else { return Ok(()) };
-        self.refuse(path, &format!("the metric {}", metric_name(metric)), of_metric(metric))
+        self.refuse(path, &format!("the metric {}", metric.name()), of_metric(metric))
     }
 
     /// Refuses conditions that cannot be judged.
@@ -172,10 +172,10 @@ impl Origin {
     }
 
     fn what_can_be_asked(&self) -> String {
-        let views = ViewName::value_variants().iter().filter(|view| self.has(of_view(**view)));
+        let views = ViewName::ALL.iter().filter(|view| self.has(view.needs()));
         let metrics = Metric::ALL.into_iter().filter(|metric| self.tells(*metric));
         let views: Vec<_> = views.map(|view| view.name()).collect();
-        let metrics: Vec<_> = metrics.map(metric_name).collect();
+        let metrics: Vec<_> = metrics.map(Metric::name).collect();
         format!(
             "what it does tell: the views {}; the metrics {} (see docs/import.md)",
             views.join(", "),

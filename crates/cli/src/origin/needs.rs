@@ -5,9 +5,6 @@ use lifetrace_analysis::filter::{Anchor, Claim, Filter, Moment, Offset, Preset, 
 use lifetrace_analysis::gate::Measure;
 use lifetrace_import::Lack;
 
-use crate::export;
-use crate::report::ViewName;
-
 /// Of an amount.
 pub fn of_metric(metric: Metric) -> &'static [Lack] {
     match metric {
@@ -16,40 +13,6 @@ pub fn of_metric(metric: Metric) -> &'static [Lack] {
         Metric::Peak => &[Lack::Peak],
         Metric::Objects => &[Lack::Allocated, Lack::Objects],
         Metric::ByteSeconds => &[Lack::Lifetimes],
-    }
-}
-
-/// Of an amount in an export.
-pub fn of_export_metric(metric: export::Metric) -> &'static [Lack] {
-    match metric {
-        export::Metric::Allocated => &[Lack::Allocated],
-        export::Metric::Live => &[Lack::Live],
-        export::Metric::Peak => &[Lack::Peak],
-        export::Metric::AllocatedObjects => &[Lack::Allocated, Lack::Objects],
-        export::Metric::LiveObjects => &[Lack::Live, Lack::Objects],
-        export::Metric::PeakObjects => &[Lack::Peak, Lack::Objects],
-        export::Metric::ByteSeconds | export::Metric::ObjectSeconds => &[Lack::Lifetimes],
-        export::Metric::Samples => &[],
-    }
-}
-
-/// Of a view, whatever the metric is.
-pub fn of_view(view: ViewName) -> &'static [Lack] {
-    match view {
-        ViewName::Summary
-        | ViewName::Hot
-        | ViewName::Tree
-        | ViewName::Calls
-        | ViewName::Paths
-        | ViewName::Functions => &[],
-        // Nobody but us tells of young heaps and collections.
-        ViewName::Promotion | ViewName::Gc | ViewName::Timeline => &[Lack::Times],
-        ViewName::Peak => &[Lack::Peak],
-        ViewName::Threads => &[Lack::Threads],
-        ViewName::Sizes => &[Lack::Sizes, Lack::Objects, Lack::Allocated],
-        ViewName::Leaks => &[Lack::Times, Lack::Live],
-        ViewName::Temporary => &[Lack::Times, Lack::Lifetimes],
-        ViewName::Lifetimes => &[Lack::Lifetimes],
     }
 }
 

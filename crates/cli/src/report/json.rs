@@ -2,20 +2,21 @@
 
 use lifetrace_analysis::{Frame, Metric, Place, Summary};
 use lifetrace_human::json_text;
+use lifetrace_human::named::Named;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::amounts::Quantity;
-use super::{Report, Subject};
+use super::{Known, Report, Subject};
 use crate::damage::Damage;
 use crate::damages::Damages;
-use crate::gates::Judged;
 use crate::origin::Origin;
+use crate::report::gates::Judged;
 
 #[derive(Serialize)]
 struct Document<'a> {
     trace: Subject<'a>,
-    view: String,
+    view: &'static str,
     metric: Option<&'static str>,
     filter: Option<String>,
     /// Births, those that the filter left out included.
@@ -91,9 +92,9 @@ impl Report<'_> {
         }
         origin.silence_fields(&mut view_fields);
         json_text::pretty(&Document {
-            trace: Subject::new(reading.known()),
+            trace: Subject::new(Known::of(reading)),
             view: self.options.view.name(),
-            metric: self.options.view.metric(self.options.metric).map(metric_name),
+            metric: self.options.view.metric(self.options.metric).map(Metric::name),
             filter: (!filter.is_empty()).then(|| filter.to_string()),
             samples_in_trace: reading.profile.replay().births(),
             totals: Totals::new(&reading.profile.summary()).told_by(&origin)?,
@@ -168,17 +169,6 @@ impl Flaw {
             allocations_missing: stretch.and_then(|stretch| stretch.births),
             reason: damage.reason(),
         }
-    }
-}
-
-/// As the options of `--metric`.
-pub fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Allocated => "allocated",
-        Metric::Live => "live",
-        Metric::Peak => "peak",
-        Metric::Objects => "objects",
-        Metric::ByteSeconds => "byte-seconds",
     }
 }
 

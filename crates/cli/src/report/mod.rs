@@ -14,8 +14,10 @@ mod branching;
 mod breaking;
 mod chart;
 mod columns;
+pub mod gates;
 mod heap;
 mod json;
+mod options;
 mod page;
 mod place;
 mod resident;
@@ -29,23 +31,23 @@ mod told;
 mod views;
 mod young;
 
-use crate::cmd::report::Options;
 use crate::report::style::Width;
 use crate::study::Study;
 
 pub use amounts::measured;
 pub use branching::Branching;
-pub use json::{Flaws, metric_name, number};
+pub use gates::{Beside, Judged};
+pub use json::{Flaws, number};
+pub use options::Options;
 pub use page::Page;
 pub use place::{file, function};
 pub use resident::Resident;
 pub use several::{Several, Sum};
 pub use shorten::shorten_function;
-pub use subject::{Counts, Known, Subject};
+pub use subject::{Known, Subject};
 pub use table::{Cell, Column, Table, Tail};
-pub use told::{Coverage, Told, unit_name};
-pub use views::leaks::shape_name;
-pub use views::{OF_SEVERAL, ViewName, measure};
+pub use told::unit_name;
+pub use views::{OF_SEVERAL, measure};
 
 use views::View;
 

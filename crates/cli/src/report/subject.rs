@@ -14,10 +14,12 @@ use serde::Serialize;
 
 use super::json::number;
 use super::page::Page;
-use super::told::Told;
+use super::told::{Coverage, Told};
+use crate::glance::Glance;
 use crate::open::{Format, Oddities};
 use crate::origin::{self, Origin};
 use crate::report::style::Width;
+use crate::summary::Reading;
 
 /// What is known of a trace, however it was read.
 pub struct Known<'a> {
@@ -105,6 +107,58 @@ struct Contents {
     frames: u64,
     checkpoints: usize,
     packets: u64,
+}
+
+impl<'a> Known<'a> {
+    /// Of a trace that was read.
+    pub fn of(reading: &'a Reading) -> Self {
+        let summary = reading.profile.summary();
+        let (trace, facts) = (&reading.trace, &reading.facts);
+        Self {
+            path: &trace.path,
+            file_bytes: trace.file_bytes,
+            format: trace.format(),
+            info: trace.info(),
+            sampling: summary.sampling,
+            duration: summary.duration,
+            counts: Counts {
+                samples: summary.samples,
+                hits: summary.hits,
+                promotions: summary.promotions,
+                collections: summary.collections,
+                unmatched: Some(summary.unmatched),
+            },
+            oddities: trace.oddities(),
+            is_complete: trace.is_complete(),
+            index: trace.index(),
+            facts: trace.has_facts().then(|| Told::new(facts, Coverage::All)),
+        }
+    }
+
+    /// Of one whose index was looked at.
+    pub fn at_a_glance(glance: &'a Glance) -> Self {
+        let Summary { allocations, samples, promotions, collections, duration, .. } =
+            glance.index.summary;
+        Self {
+            path: &glance.path,
+            file_bytes: Some(glance.file_bytes),
+            format: glance.format,
+            info: &glance.info,
+            sampling: glance.sampling.clone(),
+            duration: Duration::from_micros(duration),
+            counts: Counts {
+                samples: allocations,
+                hits: samples,
+                promotions,
+                collections,
+                unmatched: None,
+            },
+            oddities: Oddities::default(),
+            is_complete: Some(true),
+            index: Some(&glance.index),
+            facts: Some(Told::new(&glance.facts, Coverage::Index)),
+        }
+    }
 }
 
 impl<'a> Subject<'a> {

@@ -5,8 +5,9 @@ use lifetrace_human as human;
 
 use super::page::Page;
 use super::resident::Resident;
-use super::{Report, Subject, ViewName};
+use super::{Known, Report, Subject};
 use crate::damages::Damages;
+use crate::question::ViewName;
 use crate::report::style::{FAINT, PLAIN, STRONG};
 
 impl Report<'_> {
@@ -14,7 +15,7 @@ impl Report<'_> {
     pub fn text(&self) -> String {
         let mut page = Page::new(self.width);
         let reading = &self.study.reading;
-        let subject = Subject::new(reading.known());
+        let subject = Subject::new(Known::of(reading));
         page.wrapped("", STRONG, subject.command());
         subject.brief().iter().for_each(|line| page.prose("", PLAIN, line));
         for note in notes(&subject, &reading.damages).into_iter().chain(self.unexplained()) {

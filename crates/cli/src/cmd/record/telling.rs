@@ -11,10 +11,11 @@ use lifetrace_recorder::{Notice, Outcome, SessionReport};
 use super::quoting::quoted;
 use super::shortcomings::{SHOWN, has_nothing, program, shortcomings, shown};
 use super::untraced;
-use crate::cmd::report::{self, Options};
+use crate::cmd::report;
 use crate::open::Backtraces;
+use crate::report::Options;
 use crate::report::Resident;
-use crate::{notices, summary, terminal};
+use crate::{bar, notices, summary, terminal};
 
 /// Messages about what is missing that are shown; the others are only counted.
 const COMPLAINTS: usize = 20;
@@ -186,7 +187,7 @@ fn description(session: &SessionReport, described: &[&SessionReport]) -> (String
     }
     let mut memory = None;
     if session.path.is_file()
-        && let Ok(reading) = summary::read(&session.path, Backtraces::Skip)
+        && let Ok(reading) = summary::read(&session.path, Backtraces::Skip, bar::watch)
     {
         let summary = reading.profile.summary();
         let allocated = human::amount(&summary.allocated, &summary.sampling);

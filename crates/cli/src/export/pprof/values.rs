@@ -1,20 +1,22 @@
 //! Which numbers a profile has, and what they are called.
 
-use clap::ValueEnum;
 use lifetrace_analysis::account::Balance;
+use lifetrace_human::named;
 use lifetrace_pprof::whole::apportion;
 
 use crate::export::Metric;
-use crate::origin::{Origin, of_export_metric};
+use crate::origin::Origin;
 
-/// Whose names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Types {
-    /// Go's four, which most readers know, and then ours
-    #[default]
-    Go,
-    /// Those of Ruby's gem ruby_memprofiler_pprof: retained_objects, retained_size
-    Rmp,
+named! {
+    /// Whose names.
+    #[derive(Default)]
+    pub enum Types {
+        /// Go's four, which most readers know, and then ours
+        #[default]
+        Go = "go",
+        /// Those of Ruby's gem ruby_memprofiler_pprof: retained_objects, retained_size
+        Rmp = "rmp",
+    }
 }
 
 /// One of the numbers.
@@ -40,7 +42,7 @@ const GREATEST_EXACT: f64 = (1u64 << 53) as f64;
 impl Column {
     /// Whether a trace tells it.
     pub fn is_told(&self, origin: &Origin) -> bool {
-        !of_export_metric(self.metric).iter().any(|lack| origin.lacks(*lack))
+        !self.metric.needs().iter().any(|lack| origin.lacks(*lack))
     }
 }
 

@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 
 use super::super::length;
 use super::csv::Csv;
+use crate::export::{Options, Warn};
 use crate::report::{file, function};
 use crate::study::Study;
 
@@ -72,12 +73,13 @@ struct Object<'a> {
     backtrace: Option<Vec<&'a Line>>,
 }
 
-pub fn write_csv(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
+pub fn write_csv(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
     let mut csv = Csv::new(&mut output);
     csv.line(COLUMNS)?;
     each(
         study,
+        options.warn,
         |line| line.function.len() as u64 + 1,
         |row, lines| {
             let functions = lines.map(|lines| {
@@ -89,10 +91,10 @@ pub fn write_csv(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
     Ok(output.flush()?)
 }
 
-pub fn write_json(study: &Study, output: &mut dyn Write) -> anyhow::Result<()> {
+pub fn write_json(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);
     let in_json = |line: &Line| serde_json::to_string(line).map_or(0, |text| text.len() as u64 + 1);
-    each(study, in_json, |row, backtrace| {
+    each(study, options.warn, in_json, |row, backtrace| {
         json_text::compact(&mut output, &Object { row: *row, backtrace })?;
         writeln!(output)
     })?;
@@ -118,13 +120,13 @@ fn csv_line(csv: &mut Csv<impl Write>, row: &Row, backtrace: &str) -> io::Result
 }
 
 /// Gives `take` each event, with the backtrace if it is a birth, whose lines are of the given length.
-fn each<F>(study: &Study, length: impl Fn(&Line) -> u64, take: F) -> anyhow::Result<()>
+fn each<F>(study: &Study, warn: Warn, length: impl Fn(&Line) -> u64, take: F) -> anyhow::Result<()>
 where
     F: FnMut(&Row, Option<Vec<&Line>>) -> io::Result<()>,
 {
     let start = study.reading.trace.info().start_time;
     let lines = Lines::new(study);
-    length::announce(lines.bytes(study, length));
+    length::announce(lines.bytes(study, length), warn);
     let mut events = Events { take, start, lines, failure: None };
     study.replay(&mut events)?;
     Ok(events.failure.map_or(Ok(()), Err)?)

@@ -1,17 +1,18 @@
 //! Several traces as JSON; `docs/json.md` describes its fields, which stay as they are.
 
 use lifetrace_human::json_text;
+use lifetrace_human::named::Named;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::super::json::{Totals, metric_name};
+use super::super::json::Totals;
 use super::{Flaws, Process, Several, Sum};
-use crate::gates::Judged;
+use crate::report::gates::Judged;
 
 #[derive(Serialize)]
 struct Document<'a> {
     traces: Vec<Trace<'a>>,
-    view: String,
+    view: &'static str,
     metric: &'static str,
     filter: Option<String>,
     /// Births, those that the filter left out included.
@@ -46,7 +47,7 @@ impl Sum<'_> {
         json_text::pretty(&Document {
             traces: processes.iter().enumerate().map(trace).collect::<Result<_, _>>()?,
             view: self.options.view.name(),
-            metric: metric_name(self.options.metric),
+            metric: self.options.metric.name(),
             filter: (!choice.filter.is_empty()).then(|| choice.filter.to_string()),
             samples_in_traces: processes.iter().map(|process| process.births).sum(),
             totals: Totals::of_sum(summary).told_by(origin)?,

@@ -25,15 +25,16 @@ use serde_json::Value;
 use super::resident::Resident;
 use super::text::notes;
 use super::views::{View, make_sum};
-use super::{Flaws, Subject};
+use super::{Flaws, Known, Subject};
 use crate::accounts::Accounts;
 use crate::choice::Choice;
-use crate::cmd::report::Options;
 use crate::damages::Damages;
 use crate::origin::Origin;
+use crate::report::Options;
 use crate::sought::Sought;
 use crate::study::Study;
 use crate::summary::Reading;
+use crate::watch::Watch;
 use memory::Memory;
 
 /// What several traces amount to.
@@ -93,12 +94,13 @@ impl Several {
         metric: Metric,
         accept: impl Fn(&Path, &Origin) -> anyhow::Result<()>,
         sought: &mut Sought,
+        watch: Watch,
     ) -> anyhow::Result<Self> {
         refuse_twins(paths)?;
         let (mut merged, mut processes) = (Merged::default(), Vec::new());
         let mut origin = Origin::default();
         for path in paths {
-            let study = Study::of(path, choice.clone())?;
+            let study = Study::of(path, choice.clone(), watch)?;
             accept(path, &study.reading.origin())?;
             origin = origin.and(study.reading.origin());
             sought.look(&study.reading);
@@ -124,7 +126,7 @@ impl Several {
 impl Process {
     fn new(study: &Study, metric: Metric) -> anyhow::Result<Self> {
         let reading = &study.reading;
-        let subject = Subject::new(reading.known());
+        let subject = Subject::new(Known::of(reading));
         let summary = reading.profile.summary();
         let mut value = Estimate::default();
         reading.profile.balances().for_each(|(_, balance)| value += metric.of(&balance));

@@ -10,13 +10,13 @@ use lifetrace_human::calendar;
 use lifetrace_import::Lack;
 use lifetrace_trace::ids::Timestamp;
 
-use super::super::ViewName;
 use super::super::amounts::bytes_or_none;
 use super::super::page::Page;
 use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
 use super::{Process, Several, Sum, memory};
-use crate::gates::Beside;
+use crate::question::ViewName;
+use crate::report::gates::Beside;
 use crate::report::style::{FAINT, PLAIN, STRONG, Width};
 
 /// So many programs are named, and so many notes told; others are counted.

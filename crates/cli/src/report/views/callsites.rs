@@ -14,8 +14,8 @@ use super::super::place::{brief_source, function, source};
 use super::super::shorten;
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
-use crate::cmd::report::Options;
 use crate::origin::Origin;
+use crate::report::Options;
 use crate::report::style::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
 /// Before the lines of a callsite, and before those of its backtrace.

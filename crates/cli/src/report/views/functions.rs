@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::{Number, measured};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;

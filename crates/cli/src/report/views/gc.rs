@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::timeline::bins;
 use super::{View, fields};
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::{Number, Quantity, bytes_or_none};
 use crate::report::chart;
 use crate::report::columns::columns;

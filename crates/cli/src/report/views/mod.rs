@@ -16,13 +16,13 @@ mod threads;
 mod timeline;
 mod tree;
 
-use clap::ValueEnum;
 use lifetrace_analysis::Metric;
 use serde_json::{Map, Value};
 
 use super::page::Page;
 use super::several::Several;
-use crate::cmd::report::Options;
+use crate::question::ViewName;
+use crate::report::Options;
 use crate::report::style::Width;
 use crate::study::Study;
 
@@ -33,67 +33,6 @@ pub trait View {
 
     /// For programs: fields of the document.
     fn json(&self) -> serde_json::Result<Map<String, Value>>;
-}
-
-/// What may be asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ViewName {
-    /// One page with the totals and the first callsites
-    #[default]
-    Summary,
-    /// Callsites that have most
-    Hot,
-    /// Call tree from the outermost function; with --inverted from the callsites, or from --focus
-    Tree,
-    /// Of the function that --focus names: where it is called, and where in it calls are made
-    Calls,
-    /// Sequences of calls, anywhere in backtraces, that explain most
-    Paths,
-    /// Functions, by themselves and with all that they call
-    Functions,
-    /// What moved from the young heap to the old one, and what a larger young heap would spare
-    Promotion,
-    /// Garbage collections, and what became of blocks in them
-    Gc,
-    /// What was alive when the program had most
-    Peak,
-    /// Live bytes over time, and who had them
-    Timeline,
-    /// Who allocates, and who frees what others allocated
-    Threads,
-    /// How large blocks are
-    Sizes,
-    /// What is never freed, and grows
-    Leaks,
-    /// What is freed soon: candidates for the stack, an arena, or reuse
-    Temporary,
-    /// How long blocks live
-    Lifetimes,
-}
-
-impl ViewName {
-    /// As one types it.
-    pub fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
-    /// What it is about if `asked` is what one would like; nothing if that is no metric.
-    pub fn metric(self, asked: Metric) -> Option<Metric> {
-        match self {
-            Self::Summary
-            | Self::Hot
-            | Self::Tree
-            | Self::Calls
-            | Self::Paths
-            | Self::Functions
-            | Self::Temporary
-            | Self::Lifetimes => Some(asked),
-            Self::Peak => Some(Metric::Peak),
-            Self::Timeline | Self::Leaks => Some(Metric::Live),
-            Self::Gc | Self::Threads => Some(Metric::Allocated),
-            Self::Promotion | Self::Sizes => None,
-        }
-    }
 }
 
 /// Finds the answer, for lines of so many columns.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::callsites::{INDENT, backtrace_line};
 use super::{View, fields, measure};
 use crate::accounts::Accounts;
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::{Number, measured};
 use crate::report::backtrace::shorten_to;
 use crate::report::json::{Line, number};

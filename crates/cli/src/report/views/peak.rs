@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::View;
 use super::callsites::Ranking;
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::heap::young_heap;
 use crate::report::page::Page;
 use crate::report::style::PLAIN;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::{Quantity, bytes_or_none, objects};
 use crate::report::heap;
 use crate::report::json::{PlaceFields, number};

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::callsites::{Backtrace, INDENT, hottest, place};
 use super::lifetimes::{LifetimeFields, in_collections, median};
 use super::{View, fields};
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::{Number, Quantity, measured, objects};
 use crate::report::json::PlaceFields;
 use crate::report::page::Page;

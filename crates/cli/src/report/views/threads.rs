@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::{Quantity, bytes_or_none};
 use crate::report::page::Page;
 use crate::report::style::{FAINT, STRONG};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::Number;
 use crate::report::chart;
 use crate::report::columns::columns;

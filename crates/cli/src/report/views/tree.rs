@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{fields, measure};
 use crate::accounts::Accounts;
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::amounts::{Number, measured};
 use crate::report::branching::Branching;
 use crate::report::json::Line;

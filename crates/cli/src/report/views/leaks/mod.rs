@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::{View, fields};
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::heap::young_heap;
 use crate::report::page::Page;
 use crate::report::resident::Resident;

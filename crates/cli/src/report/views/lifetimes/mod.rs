@@ -10,7 +10,7 @@ use lifetrace_analysis::{Callsite, Callsites, Metric, Shaped, Sites};
 use serde_json::{Map, Value};
 
 use super::{View, fields};
-use crate::cmd::report::Options;
+use crate::report::Options;
 use crate::report::page::Page;
 use crate::study::Study;
 
