@@ -28,7 +28,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-pprof", &["lifetrace-sampler", "lifetrace-recorder"]),
     ("lifetrace-human", &["lifetrace-analysis"]),
     ("lifetrace-import", &["lifetrace-analysis"]),
-    ("lifetrace-cli", &["lifetrace-human", "lifetrace-import", "lifetrace-pprof"]),
+    ("lifetrace-study", &["lifetrace-human", "lifetrace-import"]),
+    ("lifetrace-report", &["lifetrace-study"]),
+    ("lifetrace-cli", &["lifetrace-report", "lifetrace-pprof"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use lifetrace_human as human;
+use lifetrace_study::watch::{Watch, unwatched};
 use lifetrace_trace::Progress;
-
-use crate::watch::{Watch, unwatched};
 
 /// Shorter work has no bar.
 const PATIENCE: Duration = Duration::from_secs(1);

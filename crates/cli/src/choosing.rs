@@ -2,8 +2,7 @@
 
 use lifetrace_analysis::filter::{Filter, Focus, FramePattern, View};
 use lifetrace_analysis::machinery::Machinery;
-
-use crate::choice::Choice;
+use lifetrace_study::choice::Choice;
 
 /// What may be typed.
 #[derive(clap::Args, Clone, Debug, Default)]

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use lifetrace_analysis::filter::ParseError;
+use lifetrace_report::Judged;
+use lifetrace_study::sought::Sought;
 
-use crate::report::Judged;
-use crate::sought::Sought;
 use crate::terminal;
 
 /// Reads conditions as they were typed.

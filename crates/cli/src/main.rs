@@ -20,37 +20,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod accounts;
 mod bar;
-mod choice;
 mod choosing;
 mod cmd;
-mod damage;
-mod damages;
-mod diff;
 mod embedded;
 mod export;
-mod facts;
 mod gates;
-mod glance;
-mod input;
 mod naming;
-mod notices;
-mod open;
-mod origin;
 mod output;
-mod question;
-mod report;
 mod selection;
-mod sieve;
-mod sought;
-mod study;
-mod summary;
 mod terminal;
 mod transfer;
-mod twice;
 mod typed;
-mod watch;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use lifetrace_analysis::Names;
 use lifetrace_analysis::filter::Filter;
+use lifetrace_study::sieve::{LABEL, Sieve};
+use lifetrace_study::twice::Twice;
 use lifetrace_trace::event::{Location, TraceInfo};
 use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::frame::Frame;
@@ -15,13 +17,8 @@ use lifetrace_trace::ids::{LocationCode, ThreadId};
 use lifetrace_trace::told::{Told, What};
 use rustc_hash::FxHashMap;
 
-use crate::sieve::Sieve;
+use crate::bar;
 use crate::transfer::{Reader, Writer};
-use crate::twice::Twice;
-use crate::{bar, study};
-
-/// The label.
-pub const LABEL: &str = "slice.filter";
 
 /// Of all that a trace tells, what another one will.
 pub struct Selection(Option<Chosen>);
@@ -53,7 +50,8 @@ impl Selection {
         if filter.is_empty() {
             return Ok(Self::all());
         }
-        let sieve = Sieve::new(study::admission(input, filter, bar::unless(quiet))?, info)?;
+        let sieve =
+            Sieve::new(lifetrace_study::admission(input, filter, bar::unless(quiet))?, info)?;
         let (filter, modules) = (filter.to_string(), Modules::default());
         Ok(Self(Some(Chosen { filter, sieve, modules })))
     }

@@ -6,8 +6,7 @@
 use std::io::{self, Write};
 
 use lifetrace_human as human;
-
-use crate::report::style::Width;
+use lifetrace_report::style::Width;
 
 /// Columns of stdout: those of COLUMNS if it is set, else the terminal's.
 pub fn width() -> Width {

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use lifetrace_human as human;
+use lifetrace_study::damage::{Damage, Extent, Problem};
+use lifetrace_study::damages::Damages;
+use lifetrace_study::input::{Bytes, Input, Kind};
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::memtrace::Version;
 use lifetrace_trace::transfer::{AnyWriter, Format, Omitted};
@@ -14,9 +17,6 @@ use lifetrace_trace::{AnyReader, ReadError};
 use lifetrace_trace::{lt, memtrace};
 
 use crate::bar::Bar;
-use crate::damage::{Damage, Extent, Problem};
-use crate::damages::Damages;
-use crate::input::{Bytes, Input, Kind};
 use crate::output::Output;
 use crate::terminal;
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lifetrace_study::twice::Twice;
 use lifetrace_trace::transfer::copy_if;
 
 use crate::choosing;
 use crate::naming::{self, Verb};
 use crate::selection::Selection;
 use crate::transfer::{Options, Otherwise, Transfer};
-use crate::twice::Twice;
 
 /// What may be typed.
 #[derive(clap::Args)]

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::bail;
 use lifetrace_analysis::gate::ChangeGate;
 use lifetrace_human::named::Named;
+use lifetrace_report::diff::{By, Diff, Options};
 
-use crate::diff::{By, Diff, Options};
 use crate::gates;
 use crate::terminal;
 use crate::typed::one_of;

@@ -8,15 +8,14 @@ use std::process::ExitCode;
 use lifetrace_analysis::filter::Filter;
 use lifetrace_human as human;
 use lifetrace_import::lacks;
+use lifetrace_study::open::{Backtraces, Trace};
+use lifetrace_study::sieve::Sieve;
+use lifetrace_study::twice::Twice;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
 use lifetrace_trace::told::{Birth, What};
 
-use crate::open::{Backtraces, Trace};
-use crate::sieve::Sieve;
-use crate::study;
-use crate::twice::Twice;
 use crate::{bar, choosing, terminal};
 
 mod backtrace;
@@ -103,7 +102,7 @@ fn open(
     }
     let input = Twice::open(path)?;
     let trace = Trace::read(input.again()?, backtraces)?;
-    let sieve = Sieve::new(study::admission(&input, filter, bar::watch)?, trace.info())?;
+    let sieve = Sieve::new(lifetrace_study::admission(&input, filter, bar::watch)?, trace.info())?;
     Ok((trace, Some(sieve)))
 }
 

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use lifetrace_human::named::Named;
+use lifetrace_study::Study;
+use lifetrace_study::origin::Origin;
+use lifetrace_study::sought::Sought;
 
 use crate::export::{Format, Metric, Options, PprofTypes};
-use crate::origin::Origin;
 use crate::output::{Content, Output};
-use crate::sought::Sought;
-use crate::study::Study;
 use crate::typed::one_of;
 use crate::{bar, choosing, gates, terminal};
 

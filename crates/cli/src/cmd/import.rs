@@ -10,9 +10,9 @@ use anyhow::{Context, anyhow, bail};
 use files::Files;
 use lifetrace_human as human;
 use lifetrace_import::{Failure, Imported, import};
+use lifetrace_study::input::STDIN;
 
 use crate::bar::{Bar, Counted};
-use crate::input::STDIN;
 use crate::naming::{self, Verb};
 use crate::output::Output;
 use crate::terminal;

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lifetrace_human::json_text;
+use lifetrace_report::{Flaws, Known, Subject};
+use lifetrace_study::damages::Damages;
+use lifetrace_study::glance::{Glance, Look};
+use lifetrace_study::open::Backtraces;
 use serde::Serialize;
 
-use crate::damages::Damages;
-use crate::glance::{Glance, Look};
-use crate::open::Backtraces;
-use crate::report::{Flaws, Known, Subject};
-use crate::{bar, summary, terminal};
+use crate::{bar, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Look::Glance(glance) = look {
         return tell(Known::at_a_glance(&glance), &Damages::default(), args.json);
     }
-    let reading = summary::read(&args.trace, Backtraces::Skip, bar::watch)?;
+    let reading = lifetrace_study::read(&args.trace, Backtraces::Skip, bar::watch)?;
     if matches!(look, Look::NoIndex) && reading.damages.unfinished.is_none() {
         let trace = args.trace.display();
         terminal::complain(format_args!("{trace}: has no index: all of it was read"));

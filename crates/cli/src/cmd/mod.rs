@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::damages::Damages;
+use lifetrace_study::damages::Damages;
+
 use crate::terminal;
 
 pub mod check;

@@ -8,11 +8,11 @@ use clap::error::ErrorKind;
 use lifetrace_analysis::rate::{Blocks, Confidence};
 use lifetrace_human as human;
 use lifetrace_human::json_text;
+use lifetrace_report::style::Width;
+use lifetrace_report::{Page, number};
 use serde::Serialize;
 
 use super::record::quantity;
-use crate::report::style::Width;
-use crate::report::{Page, number};
 use crate::terminal;
 
 /// What may be typed.

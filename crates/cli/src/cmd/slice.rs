@@ -9,17 +9,16 @@ use std::time::Duration;
 use anyhow::bail;
 use lifetrace_human as human;
 use lifetrace_import::Lack;
+use lifetrace_study::input::Input;
+use lifetrace_study::twice::Twice;
 use lifetrace_trace::transfer::{Plan, Span, slice_if};
 
 use super::record::quantity;
 use crate::bar::Bar;
 use crate::choosing;
-use crate::input::Input;
 use crate::naming::{self, Verb};
 use crate::selection::Selection;
-use crate::study;
 use crate::transfer::{Options, Otherwise, Transfer, read};
-use crate::twice::Twice;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -46,7 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let filter = args.blocks.filter()?;
     let input = Twice::open(&args.input)?;
     if args.time.is_some() {
-        let (origin, path) = study::origin_of(&input)?;
+        let (origin, path) = lifetrace_study::origin_of(&input)?;
         origin.refuse(&path, "a slice of time", &[Lack::Times])?;
     }
     let quiet = args.options.quiet;

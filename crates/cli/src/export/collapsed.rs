@@ -4,11 +4,11 @@
 //! number at their end `_`, since two numbers at the end of a line are a comparison of two profiles.
 
 use lifetrace_pprof::whole::apportion;
+use lifetrace_study::Study;
 use std::io::{BufWriter, Write};
 
 use super::stacks::{Sameness, Stacks};
 use super::{Options, length};
-use crate::study::Study;
 
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut output = BufWriter::new(output);

@@ -3,10 +3,9 @@
 use lifetrace_analysis::Frame;
 use lifetrace_analysis::names::expand;
 use lifetrace_analysis::shape::Key;
+use lifetrace_study::Reading;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
-
-use crate::summary::Reading;
 
 /// For each line the first frame that has it.
 pub struct Codes<'a>(FxHashMap<(Key<'a>, bool), LocationCode>);

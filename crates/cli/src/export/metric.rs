@@ -3,8 +3,7 @@
 use lifetrace_analysis::account::Balance;
 use lifetrace_human::named;
 use lifetrace_import::Lack;
-
-use crate::origin::Origin;
+use lifetrace_study::origin::Origin;
 
 named! {
     /// One of the amounts.

@@ -30,8 +30,7 @@ use std::io::Write;
 
 use lifetrace_human::named;
 use lifetrace_import::Lack;
-
-use crate::study::Study;
+use lifetrace_study::Study;
 
 pub use length::Warn;
 pub use metric::Metric;

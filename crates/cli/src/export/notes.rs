@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use lifetrace_analysis::{Amount, Estimate, Metric};
 use lifetrace_human as human;
 use lifetrace_import::Lack;
+use lifetrace_report::{Known, unit_name};
+use lifetrace_study::Reading;
+use lifetrace_study::Study;
 use lifetrace_trace::fact::Sampler;
-
-use crate::report::{Known, unit_name};
-use crate::study::Study;
-use crate::summary::Reading;
 
 /// One line each, for people.
 pub fn notes(study: &Study) -> Vec<String> {

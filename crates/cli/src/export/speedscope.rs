@@ -6,6 +6,7 @@
 
 use lifetrace_human::json_text;
 use lifetrace_pprof::whole::apportion;
+use lifetrace_study::Study;
 use std::io::{self, BufWriter, Write};
 
 use lifetrace_human::named::Named;
@@ -15,7 +16,6 @@ use super::metric::Unit;
 use super::notes::{program, trust};
 use super::stacks::{Line, LineId, Sameness, Stacks};
 use super::{Metric, Options};
-use crate::study::Study;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 

@@ -9,11 +9,11 @@ use lifetrace_analysis::call_tree::{NodeId, Tree};
 use lifetrace_analysis::filter::View;
 use lifetrace_analysis::shape::Shaped;
 use lifetrace_analysis::{Names, Place, Profile};
+use lifetrace_report::function;
 use lifetrace_trace::event::Location;
 use rustc_hash::FxHashMap;
 
 use super::length;
-use crate::report::function;
 
 /// What makes two lines of backtraces equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use lifetrace_report::Flaws;
+use lifetrace_study::damages::Damages;
+use lifetrace_study::open::{Backtraces, Trace};
 use serde::Serialize;
 
 use super::counted::Counted;
-use crate::damages::Damages;
-use crate::open::{Backtraces, Trace};
-use crate::report::Flaws;
 use crate::terminal;
 
 /// What was found. Its fields are those of `--json`.

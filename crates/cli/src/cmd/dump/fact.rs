@@ -3,13 +3,12 @@
 use std::fmt::{Display, Write as _};
 
 use lifetrace_human as human;
+use lifetrace_report::unit_name;
 use lifetrace_trace::fact::{
     Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
     Resize, Sampler, ThreadName,
 };
 use lifetrace_trace::ids::{Bytes, Size, Timestamp, Words};
-
-use crate::report::unit_name;
 
 /// The line's columns after `fact`.
 pub(super) fn text(fact: &Fact) -> String {

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use lifetrace_study::damage::{Damage, Extent, Problem};
+use lifetrace_study::damages::Damages;
+use lifetrace_study::input::{Bytes, Input, Kind};
 use lifetrace_trace::lt::{self, ColumnSizes, Index, PacketFacts, PacketKind};
 use lifetrace_trace::memtrace;
 
 use super::totals::Totals;
-use crate::damage::{Damage, Extent, Problem};
-use crate::damages::Damages;
-use crate::input::{Bytes, Input, Kind};
 use crate::terminal;
 
 const LT_COLUMNS: &str = "# offset bytes packet, data: number steps event_bytes backtrace_bytes \

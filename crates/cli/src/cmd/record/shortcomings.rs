@@ -5,8 +5,7 @@ use std::path::Path;
 
 use lifetrace_human as human;
 use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
-
-use crate::notices;
+use lifetrace_study::notices;
 
 /// Traces of children that are described; the others are only counted.
 pub(super) const SHOWN: usize = 5;

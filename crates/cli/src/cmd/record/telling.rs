@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use lifetrace_human as human;
 use lifetrace_recorder::{Notice, Outcome, SessionReport};
+use lifetrace_report::Options;
+use lifetrace_report::Resident;
+use lifetrace_study::notices;
+use lifetrace_study::open::Backtraces;
 
 use super::quoting::quoted;
 use super::shortcomings::{SHOWN, has_nothing, program, shortcomings, shown};
 use super::untraced;
 use crate::cmd::report;
-use crate::open::Backtraces;
-use crate::report::Options;
-use crate::report::Resident;
-use crate::{bar, notices, summary, terminal};
+use crate::{bar, terminal};
 
 /// Messages about what is missing that are shown; the others are only counted.
 const COMPLAINTS: usize = 20;
@@ -187,7 +188,7 @@ fn description(session: &SessionReport, described: &[&SessionReport]) -> (String
     }
     let mut memory = None;
     if session.path.is_file()
-        && let Ok(reading) = summary::read(&session.path, Backtraces::Skip, bar::watch)
+        && let Ok(reading) = lifetrace_study::read(&session.path, Backtraces::Skip, bar::watch)
     {
         let summary = reading.profile.summary();
         let allocated = human::amount(&summary.allocated, &summary.sampling);
@@ -221,6 +222,16 @@ fn called(session: &SessionReport, others: &[&SessionReport]) -> String {
 mod tests {
     use super::*;
     use crate::cmd::record::shortcomings::tests::session;
+    use lifetrace_recorder::{Unread, Untraced};
+
+    #[test]
+    fn there_are_words_for_whatever_is_recorded() {
+        let became = Untraced::ALL.map(|why| Notice::Became { why, program: "/x".into() });
+        let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "/x.so".into() });
+        for notice in Notice::PLAIN.into_iter().chain(became).chain(unread) {
+            assert!(notices::of_program(&notice.code()).is_some(), "{notice:?}");
+        }
+    }
 
     #[test]
     fn the_main_trace_is_of_what_the_command_became() {

@@ -5,9 +5,8 @@
 
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::{Place, Shaped};
+use lifetrace_report::function;
 use rustc_hash::FxHashMap;
-
-use crate::report::function;
 
 /// The frame that the viewer takes for the root of all.
 const ROOT: &str = "[root]";

@@ -17,13 +17,13 @@ use lifetrace_analysis::{Observer, Shaped};
 use lifetrace_human::json_text;
 use lifetrace_import as import;
 use lifetrace_pprof::whole::apportion;
+use lifetrace_study::Reading;
+use lifetrace_study::Study;
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use super::notes::annotated_command;
-use crate::study::Study;
-use crate::summary::Reading;
 use frames::{Frames, PointId};
 
 #[derive(Serialize)]

@@ -9,12 +9,12 @@ use fxprof_processed_profile::{
 use lifetrace_analysis::Shaped;
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::names;
+use lifetrace_report::function;
+use lifetrace_study::Study;
 use lifetrace_trace::frame::FrameKind;
 use rustc_hash::FxHashMap;
 
 use crate::export::lines::Codes;
-use crate::report::function;
-use crate::study::Study;
 
 /// The stack of each backtrace that is shown; one without frames has none.
 pub type Stacks = FxHashMap<NodeId, Option<StackHandle>>;

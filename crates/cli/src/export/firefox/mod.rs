@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use fxprof_processed_profile::{Profile, ReferenceTimestamp, SamplingInterval, Timestamp};
 use lifetrace_human::json_text;
+use lifetrace_study::Study;
 
 use super::notes::{notes, program, trust};
-use crate::study::Study;
 use marker::note;
 use record::Recording;
 use thinning::Thinning;

@@ -8,10 +8,9 @@
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::{Death, Observer};
+use lifetrace_study::Study;
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
-
-use crate::study::Study;
 
 /// More births than this are thinned to about as many: some 100 MB of JSON.
 const MOST: u64 = 1_000_000;

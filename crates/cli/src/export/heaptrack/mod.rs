@@ -13,12 +13,12 @@ use lifetrace_analysis::Observer;
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::replay::Death;
 use lifetrace_pprof::whole::Carry;
+use lifetrace_study::Study;
 use lifetrace_trace::fact::{Counters, Fact};
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::notes::annotated_command;
-use crate::study::Study;
 use tables::Tables;
 
 /// The versions that we write as: heaptrack 1.4.0, file format 3.

@@ -7,13 +7,12 @@ use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::names::expand;
 use lifetrace_analysis::shape::LineId;
 use lifetrace_analysis::{Place, Shaped};
+use lifetrace_report::function;
+use lifetrace_study::Reading;
+use lifetrace_study::Study;
+use lifetrace_study::open::Trace;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
-
-use crate::open::Trace;
-use crate::report::function;
-use crate::study::Study;
-use crate::summary::Reading;
 
 /// What has been written, from 1 on; classes from 0 on.
 pub struct Tables<'a> {

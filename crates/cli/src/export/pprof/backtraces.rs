@@ -3,10 +3,10 @@
 use lifetrace_analysis::Shaped;
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_pprof::tables::Strings;
+use lifetrace_study::Study;
 
 use super::frames::Frames;
 use crate::export::lines::Codes;
-use crate::study::Study;
 
 /// The backtraces of a trace.
 pub struct Backtraces<'a> {

@@ -7,12 +7,11 @@ use lifetrace_analysis::shape::Key;
 use lifetrace_analysis::{Frame, Place};
 use lifetrace_pprof::proto::Line;
 use lifetrace_pprof::tables::{Code, EXECUTABLE, Strings, mapping_id};
+use lifetrace_report::function;
+use lifetrace_study::open::Trace;
 use lifetrace_trace::fact::Module;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
-
-use crate::open::Trace;
-use crate::report::function;
 
 /// Frames, in the order in which they were asked for.
 pub struct Frames<'a> {

@@ -15,12 +15,12 @@ use lifetrace_analysis::account::Balance;
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_pprof::proto::{Label, Profile, Sample};
 use lifetrace_pprof::tables::{Code, Strings, mappings};
+use lifetrace_study::Reading;
+use lifetrace_study::Study;
 use lifetrace_trace::event::Source;
 
 use super::Options;
 use super::notes::notes;
-use crate::study::Study;
-use crate::summary::Reading;
 use backtraces::Backtraces;
 use frames::Frames;
 use labels::{Kind, Kinds};

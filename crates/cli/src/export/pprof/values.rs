@@ -3,9 +3,9 @@
 use lifetrace_analysis::account::Balance;
 use lifetrace_human::named;
 use lifetrace_pprof::whole::apportion;
+use lifetrace_study::origin::Origin;
 
 use crate::export::Metric;
-use crate::origin::Origin;
 
 named! {
     /// Whose names.

@@ -7,11 +7,11 @@ use std::io::Write;
 use anyhow::bail;
 use inferno::flamegraph::color::BasicPalette;
 use inferno::flamegraph::{Options as Drawing, Palette, from_lines};
+use lifetrace_study::Study;
 
 use super::Options;
 use super::collapsed::each_line;
 use super::notes::{notes, program, trust};
-use crate::study::Study;
 
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut lines = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::report::shorten_function;
+use lifetrace_report::shorten_function;
 
 const SCRIPT: &str = include_str!("names.js");
 const END_OF_SCRIPT: &str = "]]></script>";

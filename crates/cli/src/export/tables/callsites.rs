@@ -6,13 +6,13 @@ use anyhow::bail;
 use lifetrace_analysis::callsites::Callsite;
 use lifetrace_analysis::{Callsites, Estimate, Metric as Order, Place};
 use lifetrace_human::json_text;
+use lifetrace_report::{file, function, number};
+use lifetrace_study::Study;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::csv::Csv;
 use crate::export::{Metric, Options};
-use crate::report::{file, function, number};
-use crate::study::Study;
 
 /// The names are those of the columns. Numbers that end in `95` are half of the 95 % interval of the one
 /// before.

@@ -8,6 +8,8 @@ use lifetrace_analysis::replay::{Death, since};
 use lifetrace_analysis::shape::LineId;
 use lifetrace_analysis::{Observer, Place, Shaped};
 use lifetrace_human::json_text;
+use lifetrace_report::{file, function};
+use lifetrace_study::Study;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::Timestamp;
 use serde::{Serialize, Serializer};
@@ -15,8 +17,6 @@ use serde::{Serialize, Serializer};
 use super::super::length;
 use super::csv::Csv;
 use crate::export::{Options, Warn};
-use crate::report::{file, function};
-use crate::study::Study;
 
 const COLUMNS: [&str; 12] = [
     "time_us",

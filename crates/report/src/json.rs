@@ -1,0 +1,197 @@
+//! The report as JSON; `docs/json.md` describes its fields, which stay as they are.
+
+use lifetrace_analysis::{Frame, Metric, Place, Summary};
+use lifetrace_human::json_text;
+use lifetrace_human::named::Named;
+use lifetrace_study::damage::Damage;
+use lifetrace_study::damages::Damages;
+use lifetrace_study::origin::Origin;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::amounts::Quantity;
+use super::{Known, Report, Subject};
+use crate::gates::Judged;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    trace: Subject<'a>,
+    view: &'static str,
+    metric: Option<&'static str>,
+    filter: Option<String>,
+    /// Births, those that the filter left out included.
+    samples_in_trace: u64,
+    totals: Value,
+    #[serde(flatten)]
+    view_fields: Map<String, Value>,
+    /// Those that were asked for.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    gates: &'a [Judged],
+    #[serde(flatten)]
+    flaws: Flaws,
+}
+
+/// The amounts of the whole program.
+#[derive(Serialize)]
+pub struct Totals {
+    allocated: Quantity,
+    promoted: Quantity,
+    peak: PeakQuantity,
+    live_at_end: Quantity,
+}
+
+#[derive(Serialize)]
+struct PeakQuantity {
+    /// Since the start; several processes' peaks are at different times.
+    time_us: Option<u64>,
+    #[serde(flatten)]
+    quantity: Quantity,
+}
+
+/// A line of a backtrace.
+#[derive(Serialize)]
+pub struct Line<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    inlined: bool,
+}
+
+/// Where something happened.
+#[derive(Serialize)]
+pub struct PlaceFields<'a> {
+    function: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+}
+
+/// What was wrong with a trace: fields of its documents.
+#[derive(Serialize)]
+pub struct Flaws {
+    damage: Option<Flaw>,
+    damages: Vec<Flaw>,
+    damages_total: u64,
+}
+
+#[derive(Clone, Serialize)]
+struct Flaw {
+    offset: u64,
+    /// Nothing if all to the end is lost.
+    bytes: Option<u64>,
+    allocations_missing: Option<u64>,
+    reason: String,
+}
+
+impl Report<'_> {
+    /// One JSON object.
+    pub fn json(&self, gates: &[Judged]) -> serde_json::Result<String> {
+        let (reading, filter) = (&self.study.reading, &self.study.choice.filter);
+        let origin = reading.origin();
+        let mut view_fields = self.view.json()?;
+        if let Some(resident) = self.resident() {
+            view_fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
+        }
+        origin.silence_fields(&mut view_fields);
+        json_text::pretty(&Document {
+            trace: Subject::new(Known::of(reading)),
+            view: self.options.view.name(),
+            metric: self.options.view.metric(self.options.metric).map(Metric::name),
+            filter: (!filter.is_empty()).then(|| filter.to_string()),
+            samples_in_trace: reading.profile.replay().births(),
+            totals: Totals::new(&reading.profile.summary()).told_by(&origin)?,
+            view_fields,
+            gates,
+            flaws: Flaws::new(&reading.damages),
+        })
+    }
+}
+
+impl Totals {
+    pub fn new(summary: &Summary) -> Self {
+        Self::with_peak_at(summary, Some(summary.peak.time.as_micros() as u64))
+    }
+
+    /// Those of several traces.
+    pub fn of_sum(summary: &Summary) -> Self {
+        Self::with_peak_at(summary, None)
+    }
+
+    /// What of them is known.
+    pub fn told_by(self, origin: &Origin) -> serde_json::Result<Value> {
+        let mut totals = serde_json::to_value(self)?;
+        origin.silence(&mut totals);
+        Ok(totals)
+    }
+
+    fn with_peak_at(summary: &Summary, time_us: Option<u64>) -> Self {
+        Self {
+            allocated: Quantity::new(&summary.allocated),
+            promoted: Quantity::new(&summary.promoted),
+            peak: PeakQuantity { time_us, quantity: Quantity::new(&summary.peak.amount) },
+            live_at_end: Quantity::new(&summary.live),
+        }
+    }
+}
+
+impl<'a> Line<'a> {
+    pub fn new(frame: Frame<'a>) -> Self {
+        Self { place: PlaceFields::new(frame.place), inlined: frame.inlined }
+    }
+}
+
+impl<'a> PlaceFields<'a> {
+    pub fn new(place: Place<'a>) -> Self {
+        match place {
+            Place::Known(location) => Self {
+                function: Some(&location.defname),
+                file: Some(&location.filename),
+                line: (location.line > 0).then_some(location.line),
+            },
+            Place::Unknown(_) | Place::NoBacktrace => {
+                Self { function: None, file: None, line: None }
+            }
+        }
+    }
+}
+
+impl Flaws {
+    /// Of a trace whose damages these are.
+    pub fn new(damages: &Damages) -> Self {
+        let listed: Vec<_> = damages.listed.iter().map(Flaw::new).collect();
+        Self { damage: listed.first().cloned(), damages: listed, damages_total: damages.count }
+    }
+}
+
+impl Flaw {
+    fn new(damage: &Damage) -> Self {
+        let stretch = damage.stretch();
+        Self {
+            offset: damage.offset(),
+            bytes: stretch.map(|stretch| stretch.bytes),
+            allocations_missing: stretch.and_then(|stretch| stretch.births),
+            reason: damage.reason(),
+        }
+    }
+}
+
+/// A number to three decimal places; whole ones are written as such: `64`, not `64.0`.
+pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    const GREATEST_EXACT: f64 = (1u64 << 53) as f64;
+    let thousandths = value * 1e3;
+    let value = if thousandths < GREATEST_EXACT { thousandths.round() / 1e3 } else { *value };
+    if value.fract() == 0.0 && (0.0..=GREATEST_EXACT).contains(&value) {
+        serializer.serialize_u64(value as u64)
+    } else {
+        serializer.serialize_f64(value)
+    }
+}
+
+/// The same, or `null`.
+pub fn number_or_none<S: Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => number(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}

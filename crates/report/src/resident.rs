@@ -1,0 +1,184 @@
+//! How much of a process's memory is explained by what lives, what the rest may be, and whether that grows.
+//!
+//! Of all that lives: where a filter leaves blocks out, nothing is said.
+
+use lifetrace_analysis::Metric;
+use lifetrace_analysis::resident::{Growth, Moment};
+use lifetrace_human as human;
+use lifetrace_study::Reading;
+use lifetrace_study::Study;
+use lifetrace_study::accounts::Accounts;
+use serde::Serialize;
+
+use super::json::number;
+
+/// So much memory that is no block a program may have without a word about it, in bytes; and as long as this
+/// part of its memory is explained.
+const USUAL: f64 = (32 << 20) as f64;
+const EXPLAINED: f64 = 0.5;
+
+/// Less memory than this is not worth a cause of its own, in bytes.
+const LEAST: u64 = 1 << 20;
+
+/// Causes that hold for every process.
+const ALWAYS: &str = "what the program maps itself, stacks, code and data of files";
+
+const AT_END: &str = "at the end";
+const AT_PEAK: &str = "at the peak";
+
+/// A process's memory at a moment.
+pub struct Resident<'a> {
+    reading: &'a Reading,
+    moment: Moment,
+    /// When that was.
+    when: &'static str,
+    growth: Option<Growth>,
+}
+
+#[derive(Serialize)]
+pub struct Fields {
+    bytes: u64,
+    time_us: u64,
+    #[serde(serialize_with = "number")]
+    live_bytes: f64,
+    #[serde(serialize_with = "number")]
+    live_share: f64,
+    growth_beside: Option<GrowthFields>,
+}
+
+#[derive(Serialize)]
+struct GrowthFields {
+    since_us: u64,
+    #[serde(serialize_with = "number")]
+    bytes: f64,
+    #[serde(serialize_with = "number")]
+    bytes_per_hour: f64,
+}
+
+impl<'a> Resident<'a> {
+    /// At the end. `None` where the trace does not tell, or not all blocks are looked at.
+    pub fn of(study: &'a Study) -> Option<Self> {
+        let is_told = study.choice.filter.is_empty() && study.origin().tells(Metric::Live);
+        is_told.then(|| Self::of_all(&study.reading)).flatten()
+    }
+
+    /// The same of a trace of which all blocks are looked at.
+    pub fn of_all(reading: &'a Reading) -> Option<Self> {
+        let moment = *reading.resident.last().filter(|it| it.resident > 0)?;
+        Some(Self { reading, moment, when: AT_END, growth: reading.resident.growth() })
+    }
+
+    /// When most lived: as the system counted it the last time before, and all of the peak.
+    pub fn at_peak(study: &'a Study) -> Option<Self> {
+        let is_told = study.origin().tells(Metric::Peak);
+        let end = Self::of(study).filter(|_| is_told)?;
+        let peak = study.reading.profile.summary().peak;
+        let before = *study.reading.resident.at(peak.time).filter(|it| it.resident > 0)?;
+        let moment = Moment { live: peak.amount.bytes, ..before };
+        Some(Self { moment, when: AT_PEAK, ..end })
+    }
+
+    /// What was counted at that moment.
+    pub fn moment(&self) -> &Moment {
+        &self.moment
+    }
+
+    /// Whether there is more and more memory beside what lives.
+    pub fn grows(&self) -> bool {
+        self.growth.is_some()
+    }
+
+    /// That there is, and how fast.
+    pub fn growing(&self) -> Option<String> {
+        let Growth { since, bytes, per_hour } = self.growth?;
+        Some(format!(
+            "The process grows beside what was sampled: by {} since {} after the start, which is {}/h. It may be {}.",
+            human::bytes(bytes),
+            human::duration(since),
+            human::bytes(per_hour),
+            self.causes(),
+        ))
+    }
+
+    /// How much of the memory lives, and what the rest may be if it is much.
+    pub fn explained(&self) -> String {
+        let Moment { resident, live, .. } = self.moment;
+        let resident = resident as f64;
+        let first = format!(
+            "Resident {}: {}, of which {} ({}) {}.",
+            self.when,
+            human::bytes(resident),
+            human::estimate(&live),
+            human::percent(self.share()),
+            if self.when == AT_PEAK { "lived" } else { "lives" },
+        );
+        if is_much(&self.moment) && !self.grows() {
+            format!("{first} The rest may be {}.", self.causes())
+        } else {
+            first
+        }
+    }
+
+    /// The sentence that a page needs which is about what lives: where there is more and more memory
+    /// beside, or little of it is explained.
+    pub fn unexplained(&self) -> Option<String> {
+        self.growing().or_else(|| is_much(&self.moment).then(|| self.explained()))
+    }
+
+    /// For programs.
+    pub fn fields(&self) -> Fields {
+        let growth = |it: Growth| GrowthFields {
+            since_us: it.since.as_micros() as u64,
+            bytes: it.bytes,
+            bytes_per_hour: it.per_hour,
+        };
+        Fields {
+            bytes: self.moment.resident,
+            time_us: self.moment.time.as_micros() as u64,
+            live_bytes: self.moment.live.value,
+            live_share: self.share(),
+            growth_beside: self.growth.map(growth),
+        }
+    }
+
+    fn share(&self) -> f64 {
+        share(&self.moment)
+    }
+
+    /// What memory may be that is no block of those that were sampled, the likeliest first.
+    pub fn causes(&self) -> String {
+        let samplers = || self.reading.facts.samplers.values();
+        let hears_malloc = samplers().any(|it| &*it.name == "malloc");
+        let live = self.moment.live.value as u64;
+        let free_heap = self.moment.heap.filter(|heap| *heap >= live.saturating_add(LEAST));
+        let free = self.moment.allocator.map(|(held, in_use)| held.saturating_sub(in_use));
+        let bytes = |bytes: u64| human::bytes(bytes as f64);
+        let causes = [
+            (!hears_malloc && samplers().next().is_some()).then(|| {
+                "memory from malloc, which was not sampled (record --sources all does)".to_owned()
+            }),
+            free_heap.map(|heap| {
+                format!("garbage and free memory of the collected heap, which has {}", bytes(heap))
+            }),
+            match free {
+                Some(free) => (free >= LEAST)
+                    .then(|| format!("memory that the allocator keeps free, {}", bytes(free))),
+                None => hears_malloc.then(|| {
+                    "memory that the allocator keeps free (fragmentation, for one)".to_owned()
+                }),
+            },
+            Some(ALWAYS.to_owned()),
+        ];
+        causes.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The part of the memory that lives.
+pub fn share(moment: &Moment) -> f64 {
+    moment.live.value / moment.resident as f64
+}
+
+/// Whether so much memory is no block that a reader should know.
+pub fn is_much(moment: &Moment) -> bool {
+    moment.rest() > USUAL && share(moment) < EXPLAINED
+}

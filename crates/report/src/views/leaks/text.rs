@@ -1,0 +1,250 @@
+//! Leaks as a page: the verdict, then what it rests on.
+
+use lifetrace_analysis::leaks::{Holding, Kind, SHORTEST};
+use lifetrace_analysis::statistics::Growth;
+use lifetrace_analysis::{Callsite, Summary};
+use lifetrace_human as human;
+
+use super::super::callsites::{INDENT, hottest, place};
+use super::{Leaks, Verdict, micros, sum};
+use crate::chart;
+use crate::page::Page;
+use crate::place::{brief_source, function};
+use crate::resident::Resident;
+use crate::style::{PLAIN, SHARE, STRONG};
+use crate::table::{Cell, Column, Table, Tail};
+use crate::young;
+
+/// A peak so late in the time of the trace may be the height of a growth that the exit ended.
+const LATE: f64 = 0.5;
+/// Callsites that grow by steps and are told in full.
+const STEPS: usize = 3;
+/// Callsites that are told in a line each, and columns of charts.
+const BRIEF: usize = 5;
+const CHART_COLUMNS: usize = 60;
+
+pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
+    let resident = leaks.resident.as_ref();
+    let beside = resident.and_then(Resident::growing);
+    let explained = resident.map(Resident::explained);
+    let mut sentences = beside
+        .into_iter()
+        .chain(verdict(leaks))
+        .chain(young::at_end(&leaks.summary, leaks.young_heap))
+        .chain(explained);
+    page.prose("", STRONG, &sentences.next().unwrap_or_default());
+    sentences.for_each(|sentence| page.prose("", PLAIN, &sentence));
+    if leaks.verdict() == Verdict::TooShort {
+        brief(leaks, page, "What lives at the end", &leaks.all().collect::<Vec<_>>(), leaks.top);
+        return;
+    }
+    let most = leaks.top;
+    entries(
+        leaks,
+        page,
+        Kind::Leak,
+        most,
+        "Leaks: they grow all the time, and keep what they have",
+    );
+    let heading = "By steps: leaks that come seldom, or tables that double";
+    entries(leaks, page, Kind::Steps, most.min(STEPS), heading);
+    for (kind, heading) in [
+        (Kind::Filling, "No leaks as far as can be told: they grow, but free what is as old"),
+        (Kind::Plateau, "No leaks: caches and the like, which hold level"),
+        (Kind::StartUp, "No leaks: built up at the start, and kept"),
+        (Kind::Unknown, "Cannot be told: too few samples, or up and down"),
+    ] {
+        brief(leaks, page, heading, &leaks.of(kind).collect::<Vec<_>>(), BRIEF.min(most));
+    }
+}
+
+/// What it comes to; the first sentence is enough for those in a hurry.
+fn verdict(leaks: &Leaks<'_>) -> Vec<String> {
+    let first = match leaks.verdict() {
+        Verdict::GrowsBeside => "None of the callsites that were sampled grows like a leak.".to_owned(),
+        Verdict::NotHeard => {
+            "Whether the program leaks cannot be told: it has memory that was not heard (see the note above).".to_owned()
+        }
+        Verdict::NothingLives => {
+            let live = human::amount(&leaks.summary.live, &leaks.summary.sampling);
+            format!("No leak can be seen: nothing is alive at the end ({live}).")
+        }
+        Verdict::TooShort => format!(
+            "Too short to tell: in {}, what leaks looks like what a program builds up as it begins. Record {} or more.",
+            human::duration(leaks.summary.duration),
+            human::about(SHORTEST.as_secs_f64()),
+        ),
+        Verdict::NoLeak => format!("No callsite grows like a leak.{}", steps(leaks)),
+        Verdict::Leaks => return growing(leaks),
+    };
+    [Some(first), before_the_exit(leaks)].into_iter().flatten().collect()
+}
+
+/// Many programs free all that they have as they exit.
+fn before_the_exit(leaks: &Leaks<'_>) -> Option<String> {
+    let Summary { peak, live, duration, .. } = &leaks.summary;
+    let is_late =
+        peak.time >= duration.mul_f64(LATE) && live.bytes.value < peak.amount.bytes.value / 2.0;
+    is_late.then(|| {
+        format!(
+            "Most of the {} that lived {} after the start was freed by the end. If that was because the program exits, look at the time before: lifetrace slice --time 0s-{:.3}s",
+            human::estimate(&peak.amount.bytes),
+            human::duration(peak.time),
+            peak.time.as_secs_f64(),
+        )
+    })
+}
+
+fn growing(leaks: &Leaks<'_>) -> Vec<String> {
+    let count = leaks.of(Kind::Leak).count();
+    let who = match count {
+        1 => "1 callsite grows like a leak:".to_owned(),
+        _ => format!("{count} callsites grow like leaks; together"),
+    };
+    let together = leaks.judgement.together;
+    let rate = together.map(|it| human::per_hour(it.per_hour, it.low, it.high));
+    let first = format!("{who} {}.", rate.unwrap_or_default());
+    let live = human::amount(&leaks.summary.live, &leaks.summary.sampling);
+    let limit = leaks.limit;
+    let full = leaks.full().and_then(|full| match full.hours {
+        Some(0.0) => Some(format!("What lives at the end, {live}, is more than {limit}.")),
+        _ => Some(format!(
+            "With the {live} that live at the end, that would fill {limit} {}.",
+            human::fill(&full)?
+        )),
+    });
+    [Some(first), full].into_iter().flatten().collect()
+}
+
+fn steps(leaks: &Leaks<'_>) -> String {
+    match leaks.of(Kind::Steps).count() {
+        0 => String::new(),
+        1 => " 1 callsite grows by steps.".to_owned(),
+        count => format!(" {count} callsites grow by steps."),
+    }
+}
+
+/// Callsites of one kind, in full.
+fn entries(leaks: &Leaks<'_>, page: &mut Page, kind: Kind, most: usize, heading: &str) {
+    let all = leaks.of(kind).count();
+    if all == 0 {
+        return;
+    }
+    page.line("");
+    let shown = most.min(all);
+    let count = if shown < all { format!(" ({shown} of {all})") } else { String::new() };
+    page.prose("", STRONG, &format!("{heading}{count}"));
+    for (rank, (holding, callsite)) in (1..).zip(leaks.of(kind).take(shown)) {
+        page.line("");
+        entry(leaks, page, rank, holding, callsite);
+    }
+}
+
+fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it: &Callsite<'_>) {
+    let Some(growth) = &holding.growth else { return };
+    let head = format!("{rank:>3}.  {}", rate(growth));
+    let live = human::amount(&it.live, &leaks.summary.sampling);
+    page.entry(SHARE, &head, INDENT, &format!("{live} live at end"));
+    place(page, &it.place);
+    let most = page.room(INDENT.len()).map_or(CHART_COLUMNS, |room| room.min(CHART_COLUMNS));
+    page.line(format_args!("{INDENT}{}", chart::sparkline(&shares(&holding.heights, most))));
+    let age = human::duration(micros(holding.oldest));
+    let alone = alone(growth, leaks).unwrap_or_default();
+    page.prose(INDENT, PLAIN, &format!("the oldest for {age}{alone}"));
+    page.prose(INDENT, PLAIN, &past(holding));
+    hottest(page, &leaks.callsites, it);
+}
+
+/// When it would have filled the limit if nothing else grew.
+fn alone(growth: &Growth, leaks: &Leaks<'_>) -> Option<String> {
+    let (full, limit) = (growth.fills(leaks.limit_bytes()), leaks.limit);
+    match full.hours {
+        Some(0.0) => Some(format!("; alone it is more than {limit}")),
+        _ => Some(format!("; alone it would fill {limit} {}", human::fill(&full)?)),
+    }
+}
+
+fn rate(growth: &Growth) -> String {
+    let rate = &growth.rate;
+    let text = human::per_hour(rate.per_hour, rate.low, rate.high);
+    if text.starts_with(|first: char| first.is_ascii_digit()) { format!("+{text}") } else { text }
+}
+
+/// What it holds, beside what it once freed.
+fn past(holding: &Holding) -> String {
+    let never = human::proportion(&holding.never_freed);
+    match &holding.past {
+        None => "nothing of what it allocated was ever freed".to_owned(),
+        Some(past) => format!(
+            "{never} of the bytes it allocated were never freed; what it freed lived {} at most (99 %), and {} of what lives is older",
+            human::lifetime(past.most_lived),
+            human::proportion(&past.outliving),
+        ),
+    }
+}
+
+/// Shares of the greatest, so many at most.
+fn shares(heights: &[f64], most: usize) -> Vec<f64> {
+    let greatest = heights.iter().copied().fold(0.0, f64::max);
+    let columns = most.min(heights.len());
+    let at = |column: usize| (column * (heights.len() - 1)).div_ceil(columns.max(2) - 1);
+    let share = |height: f64| if greatest > 0.0 { height / greatest } else { 0.0 };
+    (0..columns).map(|column| share(heights[at(column)])).collect()
+}
+
+/// Callsites of one kind, a line each.
+fn brief(
+    leaks: &Leaks<'_>,
+    page: &mut Page,
+    heading: &str,
+    all: &[(&Holding, &Callsite<'_>)],
+    most: usize,
+) {
+    if all.is_empty() {
+        return;
+    }
+    page.line("");
+    let live = human::estimate(&sum(all.iter().map(|(_, callsite)| *callsite)));
+    let count = human::count(all.len() as f64);
+    let callsites = if all.len() == 1 { "callsite" } else { "callsites" };
+    page.prose("", STRONG, &format!("{heading}: {live} of {count} {callsites}"));
+    let mut table = Table::new([
+        Column::left("live at end"),
+        Column::left("growth").goes(1),
+        Column::left("the oldest").goes(2),
+        Column::left("never freed").goes(3),
+    ])
+    .with_tails("callsite")
+    .with_more(all.len().saturating_sub(most));
+    for (holding, callsite) in all.iter().take(most) {
+        table.row(row(leaks, holding, callsite), tail(callsite));
+    }
+    page.table(&table);
+}
+
+fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> [Cell; 4] {
+    [
+        human::amount(&callsite.live, &leaks.summary.sampling),
+        growth(holding, leaks.judgement.is_too_short),
+        human::about(holding.oldest as f64 * 1e-6),
+        human::percent(holding.never_freed.value),
+    ]
+    .map(Cell::from)
+}
+
+fn tail(callsite: &Callsite<'_>) -> Tail {
+    let source = brief_source(&callsite.place).unwrap_or_default();
+    Tail::Place { name: function(&callsite.place), source }
+}
+
+/// How it goes with time, where there is room for two words.
+fn growth(holding: &Holding, is_too_short: bool) -> String {
+    match &holding.growth {
+        None => "all new".to_owned(),
+        Some(_) if is_too_short => "?".to_owned(),
+        Some(growth) if holding.kind == Kind::Unknown && growth.rate.low > 0.0 => {
+            "up and down".to_owned()
+        }
+        Some(growth) => rate(growth),
+    }
+}

@@ -1,0 +1,61 @@
+//! What was alive when the program had most.
+
+use lifetrace_analysis::Metric;
+use lifetrace_human as human;
+use lifetrace_import::Lack;
+use lifetrace_study::Study;
+use serde_json::{Map, Value};
+
+use super::View;
+use super::callsites::Ranking;
+use crate::Options;
+use crate::heap::young_heap;
+use crate::page::Page;
+use crate::style::PLAIN;
+use crate::young;
+
+/// The peak, and whose it is.
+pub struct Peak<'a> {
+    sentence: String,
+    young: Option<String>,
+    ranking: Ranking<'a>,
+}
+
+impl<'a> Peak<'a> {
+    pub fn new(study: &'a Study, options: &Options) -> Self {
+        let summary = study.reading.profile.summary();
+        let peak = &summary.peak;
+        let bytes = human::amount(&peak.amount, &summary.sampling);
+        let when = match study.reading.origin().lacks(Lack::Times) {
+            true => String::new(),
+            false => format!(" {} after the start", human::duration(peak.time)),
+        };
+        let sentence = format!(
+            "Most was alive{when}: {bytes} in {} objects.{}",
+            human::objects(&peak.amount.objects),
+            if summary.sampling.is_exact() {
+                ""
+            } else {
+                " The highest of many estimates is more likely too high than too low."
+            },
+        );
+        Self {
+            sentence,
+            young: young::at_peak(&summary, young_heap(study)),
+            ranking: Ranking::new(study, options, Metric::Peak),
+        }
+    }
+}
+
+impl View for Peak<'_> {
+    fn text(&self, page: &mut Page) {
+        page.prose("", PLAIN, &self.sentence);
+        self.young.iter().for_each(|text| page.prose("", PLAIN, text));
+        page.line("");
+        self.ranking.text(page);
+    }
+
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        self.ranking.json()
+    }
+}

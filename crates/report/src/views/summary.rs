@@ -1,0 +1,143 @@
+//! One page: what was allocated and held, and who had most of it.
+
+use lifetrace_analysis::{Amount, Metric, Sampling, Summary as Totals};
+use lifetrace_human as human;
+use lifetrace_import::Lack;
+use lifetrace_study::Study;
+use lifetrace_study::accounts::Accounts;
+use lifetrace_study::origin::Origin;
+use serde_json::{Map, Value};
+
+use super::View;
+use super::callsites::Ranking;
+use crate::Options;
+use crate::heap::{exact_totals, young_heap};
+use crate::page::Page;
+use crate::resident::Resident;
+use crate::style::{PLAIN, STRONG};
+use crate::table::{Column, Table, Tail};
+use crate::young;
+
+/// Totals and the first callsites.
+pub struct Summary<'a> {
+    totals: Totals,
+    /// Of which peak.
+    peak_note: String,
+    exact_totals: Option<String>,
+    young_heap: young::Room,
+    origin: Origin,
+    resident: Option<Resident<'a>>,
+    ranking: Ranking<'a>,
+}
+
+impl<'a> Summary<'a> {
+    pub fn new(study: &'a Study, options: &Options) -> Self {
+        let time = study.summary().peak.time;
+        let peak_note = match study.origin().lacks(Lack::Times) {
+            true => String::new(),
+            false => format!("{} after the start", human::duration(time)),
+        };
+        Self {
+            exact_totals: exact_totals(study),
+            young_heap: young_heap(study),
+            resident: Resident::of(study),
+            ..Self::noted(study, options, peak_note)
+        }
+    }
+
+    /// Of several traces.
+    pub fn of_sum(of: &'a impl Accounts, options: &Options) -> Self {
+        Self::noted(of, options, "each process's own peak, added up".to_owned())
+    }
+
+    fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
+        let ranking = Ranking::new(of, options, options.metric);
+        let (totals, origin) = (of.summary(), of.origin());
+        let (exact_totals, young_heap, resident) = (None, None, None);
+        Self { totals, peak_note, exact_totals, young_heap, origin, resident, ranking }
+    }
+}
+
+impl View for Summary<'_> {
+    fn text(&self, page: &mut Page) {
+        self.totals(page);
+        let young = young::of_both(&self.totals, self.young_heap);
+        young.iter().for_each(|text| page.prose("", PLAIN, text));
+        if let Some(exact) = &self.exact_totals {
+            page.prose("", PLAIN, exact);
+            self.outside(page);
+        }
+        if let Some(resident) = &self.resident {
+            page.prose("", PLAIN, &resident.explained());
+            resident.growing().iter().for_each(|text| page.prose("", STRONG, text));
+        }
+        page.line("");
+        self.ranking.text(page);
+    }
+
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        let mut fields = self.ranking.json()?;
+        if let Some(resident) = &self.resident {
+            fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
+        }
+        Ok(fields)
+    }
+}
+
+impl Summary<'_> {
+    /// Names the part of what was allocated that a managed runtime does not count.
+    fn outside(&self, page: &mut Page) {
+        let outside = &self.totals.outside;
+        if outside.samples > 0 {
+            let amount = bytes(outside, &self.totals.sampling);
+            let text =
+                format!("Outside the heap that is counted there: {amount} of what was allocated");
+            page.prose("", PLAIN, &text);
+        }
+    }
+
+    /// What was allocated, what lived at the peak, and what lives, as far as it is known.
+    fn totals(&self, page: &mut Page) {
+        let (totals, origin) = (&self.totals, &self.origin);
+        let promoted = (totals.promotions > 0).then_some(("promoted", &totals.promoted, ""));
+        let told = |metric, row| origin.tells(metric).then_some(row);
+        let rows = [
+            told(Metric::Allocated, ("allocated", &totals.allocated, "")),
+            promoted,
+            told(Metric::Peak, ("peak", &totals.peak.amount, &*self.peak_note)),
+            told(Metric::Live, ("live at end", &totals.live, "")),
+        ];
+        let tells_objects = !origin.lacks(Lack::Objects);
+        let columns = [Column::left(""), Column::left("bytes")].into_iter();
+        let of_objects = tells_objects.then(|| Column::left("objects").goes(1));
+        let mut table = Table::new(columns.chain(of_objects));
+        for (name, amount, note) in rows.into_iter().flatten() {
+            let objects = tells_objects.then(|| objects(amount, &totals.sampling).into());
+            let cells = [name.to_owned().into(), bytes(amount, &totals.sampling).into()];
+            let note = if amount.samples > 0 { note } else { "" };
+            table.row(cells.into_iter().chain(objects), Tail::Note(note.to_owned()));
+        }
+        page.table(&table);
+    }
+}
+
+/// All digits of what is exact.
+fn bytes(amount: &Amount, sampling: &Sampling) -> String {
+    if sampling.is_exact() {
+        let (all_digits, short) =
+            (human::exact_bytes(amount.bytes.value), human::bytes(amount.bytes.value));
+        return if all_digits == short { short } else { format!("{all_digits} ({short})") };
+    }
+    human::amount(amount, sampling)
+}
+
+fn objects(amount: &Amount, sampling: &Sampling) -> String {
+    if amount.samples == 0 && !sampling.is_exact() {
+        return String::new();
+    }
+    // What `realloc` added is of no object.
+    match amount.samples > 0 && amount.objects.value == 0.0 {
+        true => "none new".to_owned(),
+        false => human::objects(&amount.objects),
+    }
+}

@@ -1,0 +1,166 @@
+//! What a user should know of a trace, in words. The codes are those that the recorder writes; a trace of
+//! a later version may have others, which are shown as they are.
+
+use std::borrow::Cow;
+
+use lifetrace_human as human;
+
+/// The code of deaths that were told late; nothing else of them is missing.
+pub const DEATH_UNHEARD: &str = "death-unheard";
+
+/// That so many events are not in the trace, for a reason that a trace names by a code, or that they are late.
+pub fn lost(code: &str, count: u64) -> String {
+    let events = human::count(count as f64);
+    match code {
+        DEATH_UNHEARD => format!(
+            "{events} blocks were freed past the agent (by a function of the C library's own, for \
+             one): they died some time before the trace says so"
+        ),
+        _ => {
+            let code = human::printable(code);
+            format!("{events} events were lost before they reached the trace ({code})")
+        }
+    }
+}
+
+/// What goes on after the program's name.
+pub fn of_program(code: &str) -> Option<Cow<'static, str>> {
+    let about = code.split_once(':');
+    let about = about
+        .and_then(|(code, subject)| of_subject(code, subject).or_else(|| of_cut(code, subject)));
+    about.map(Cow::from).or_else(|| of_itself(code).map(Cow::from))
+}
+
+/// Of a notice that is about something in particular.
+fn of_subject(code: &str, subject: &str) -> Option<String> {
+    let why = match code {
+        "became-unaware" => "LD_PRELOAD and LIFETRACE_SOCKET are not in its environment",
+        "became-static" => "it is statically linked",
+        "became-privileged" => "it has other rights, so that the system ignores the agent",
+        "became-foreign" => {
+            "it is of another C library or processor, or linked with a sanitizer's shared library"
+        }
+        _ => return of_file(code, subject),
+    };
+    let program = human::printable(subject);
+    Some(format!("executed {program}, which is not traced: {why}; the trace ends there"))
+}
+
+/// Of a notice that is about a file that the program has loaded.
+fn of_file(code: &str, file: &str) -> Option<String> {
+    let why = match code {
+        "debug-info-compressed" => "is compressed in a way that this build cannot read: no lines",
+        "debug-info-split" => {
+            "is split, and its .dwo or .dwp files are not there: no inlined functions"
+        }
+        "debug-info-shared" => {
+            "is partly in a file made by dwz, which is not there: some names lack"
+        }
+        "debug-info-damaged" => "is damaged: no lines",
+        _ => return None,
+    };
+    Some(format!("has loaded {}, whose debug information {why}", human::printable(file)))
+}
+
+fn of_itself(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "own-allocator" => {
+            "brings an allocator of its own that cannot be heard: of its blocks nothing is in the trace, \
+             neither what lives nor what leaks (a program that keeps its symbols can be heard)"
+        }
+        "unheard-memory" => {
+            "had much more memory than was heard of: it may have come by an allocator of its own, or by \
+             mmap; of that nothing is in the trace, neither what lives nor what leaks"
+        }
+        "no-region" => "left no room in its address space: nothing could be sampled",
+        "ocaml-without-sampler" => {
+            "has an OCaml runtime without a statistical memory profiler (4.11 to 4.14 have one, and 5.3 \
+             and later): its OCaml heap is not in the trace"
+        }
+        "ocaml-memtrace" => {
+            "has Memtrace linked in, and MEMTRACE is set: its OCaml heap is left to that (unset MEMTRACE \
+             to record it here)"
+        }
+        "ocaml-own-memprof" => {
+            "has used Gc.Memprof itself, which serves one at a time: from then on its OCaml heap is not \
+             in the trace"
+        }
+        "ocaml-memprof-unguarded" => {
+            "does not let itself be watched: should it start Gc.Memprof itself, it gets the exception \
+             \"already started\""
+        }
+        "ocaml-domains-misreported" => {
+            "runs several domains on an OCaml that reports blocks as dead which other domains have \
+             promoted (ocaml/ocaml#14057): lifetimes are too short, and what lives is too little"
+        }
+        "ocaml-bytecode" => {
+            "is OCaml bytecode, whose heap cannot be sampled: the trace has what its interpreter gets \
+             from malloc (compile it with ocamlopt to see its heap)"
+        }
+        "ocaml-hidden" => {
+            "has an OCaml runtime that it does not export: its OCaml heap is not in the trace (link it \
+             with -rdynamic, as ocamlopt does by itself)"
+        }
+        "no-ocaml" => "has no OCaml heap: nothing was sampled (--sources native samples malloc)",
+        _ => return None,
+    })
+}
+
+/// How many backtraces a notice says to be cut off; 0 if it is about something else.
+pub fn cut_backtraces(code: &str) -> u64 {
+    let count = |subject: &str| subject.split(':').next()?.parse().ok();
+    code.strip_prefix("cut-").and_then(|it| count(it.split_once(':')?.1)).unwrap_or(0)
+}
+
+/// Of a notice that says where backtraces end without their outermost frames.
+fn of_cut(code: &str, subject: &str) -> Option<String> {
+    let (count, file) = subject.split_once(':').unwrap_or((subject, ""));
+    let count = human::count(count.parse::<u64>().ok()? as f64);
+    let file = human::printable(file);
+    Some(match code {
+        "cut-at-made-code" => format!(
+            "runs code without unwind tables, such as a virtual machine compiles at run time: \
+             {count} backtraces end there"
+        ),
+        "cut-at-file" => format!(
+            "has loaded {file}, which lacks unwind tables for some of its code, or whose stack could \
+             not be read: {count} backtraces end there"
+        ),
+        "cut-too-deep" => {
+            format!("has very deep stacks: {count} backtraces lack their outermost frames")
+        }
+        _ => return None,
+    })
+}
+
+/// A sentence about the traced program.
+pub fn sentence(code: &str) -> String {
+    match of_program(code) {
+        Some(words) => format!("the program {words}"),
+        None => format!("the recorder noticed: {}", human::printable(code)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_are_sentences() {
+        let cut = "the program has loaded /x.so, which lacks unwind tables";
+        assert!(sentence("cut-at-file:1200:/x.so").starts_with(cut));
+        assert!(
+            sentence("cut-at-made-code:1200").ends_with("run time: 1,200 backtraces end there")
+        );
+        assert_eq!(cut_backtraces("cut-at-file:1200:/x.so"), 1200);
+        assert_eq!(cut_backtraces("no-ocaml") + cut_backtraces("cut-else"), 0);
+        let executed = sentence("became-static:/bin/a b");
+        assert!(executed.starts_with("the program executed /bin/a b, which is not traced: it is"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_shown_as_it_is() {
+        assert_eq!(sentence("later-thing"), "the recorder noticed: later-thing");
+        assert!(sentence("no-ocaml").starts_with("the program has no OCaml heap"));
+    }
+}
