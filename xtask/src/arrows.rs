@@ -30,7 +30,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-import", &["lifetrace-analysis"]),
     ("lifetrace-study", &["lifetrace-human", "lifetrace-import"]),
     ("lifetrace-report", &["lifetrace-study"]),
-    ("lifetrace-cli", &["lifetrace-report", "lifetrace-pprof"]),
+    ("lifetrace-export", &["lifetrace-report", "lifetrace-pprof"]),
+    ("lifetrace-cli", &["lifetrace-export"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

@@ -24,7 +24,6 @@ mod bar;
 mod choosing;
 mod cmd;
 mod embedded;
-mod export;
 mod gates;
 mod naming;
 mod output;

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use lifetrace_export::{Format, Metric, Options, PprofTypes};
 use lifetrace_human::named::Named;
 use lifetrace_study::Study;
 use lifetrace_study::origin::Origin;
 use lifetrace_study::sought::Sought;
 
-use crate::export::{Format, Metric, Options, PprofTypes};
 use crate::output::{Content, Output};
 use crate::typed::one_of;
 use crate::{bar, choosing, gates, terminal};

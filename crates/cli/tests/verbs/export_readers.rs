@@ -207,7 +207,7 @@ fn names_in_flame_graphs_lose_their_middle() {
     let shown = svg.split("</text>").filter_map(|it| it.rsplit('>').next());
     let shown: Vec<_> = shown.filter(|it| it.contains('…')).collect();
     assert!(shown.iter().any(|it| it.ends_with("….f_elt")), "{shown:?}");
-    let script = include_str!("../../src/export/svg/names.js");
+    let script = include_str!("../../../export/src/svg/names.js");
     assert!(svg.contains(script));
     let browser = "var cut = {textContent: 'alloc::collections..'},
     title = {textContent: 'alloc::collections::btree::map::insert (7 bytes, 1%)'};

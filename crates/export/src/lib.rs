@@ -11,6 +11,7 @@
 //!
 //! All amounts are estimates (see `lifetrace_analysis::estimate`), rounded so that they still add up.
 //! docs/exports.md says what each format keeps and loses.
+#![forbid(unsafe_code)]
 
 mod collapsed;
 mod dhat;

@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer};
 
 use super::super::length;
 use super::csv::Csv;
-use crate::export::{Options, Warn};
+use crate::{Options, Warn};
 
 const COLUMNS: [&str; 12] = [
     "time_us",

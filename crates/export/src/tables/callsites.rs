@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::csv::Csv;
-use crate::export::{Metric, Options};
+use crate::{Metric, Options};
 
 /// The names are those of the columns. Numbers that end in `95` are half of the 95 % interval of the one
 /// before.

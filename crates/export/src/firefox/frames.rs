@@ -14,7 +14,7 @@ use lifetrace_study::Study;
 use lifetrace_trace::frame::FrameKind;
 use rustc_hash::FxHashMap;
 
-use crate::export::lines::Codes;
+use crate::lines::Codes;
 
 /// The stack of each backtrace that is shown; one without frames has none.
 pub type Stacks = FxHashMap<NodeId, Option<StackHandle>>;

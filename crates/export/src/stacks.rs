@@ -180,7 +180,7 @@ mod tests {
     use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
 
     use super::*;
-    use crate::export::Metric;
+    use crate::Metric;
 
     /// Of each code, the functions and their lines, outermost first.
     struct Program(FxHashMap<LocationCode, Vec<Location>>);

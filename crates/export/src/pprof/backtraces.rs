@@ -6,7 +6,7 @@ use lifetrace_pprof::tables::Strings;
 use lifetrace_study::Study;
 
 use super::frames::Frames;
-use crate::export::lines::Codes;
+use crate::lines::Codes;
 
 /// The backtraces of a trace.
 pub struct Backtraces<'a> {

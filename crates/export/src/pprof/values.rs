@@ -5,7 +5,7 @@ use lifetrace_human::named;
 use lifetrace_pprof::whole::apportion;
 use lifetrace_study::origin::Origin;
 
-use crate::export::Metric;
+use crate::Metric;
 
 named! {
     /// Whose names.
