@@ -101,6 +101,8 @@ mod tests {
         check("lifetrace-trace", "lifetrace-transport", 1);
         check("lifetrace-native", "lifetrace-trace", 1);
         check("lifetrace-analysis", "lifetrace-recorder", 1);
+        check("lifetrace-report", "lifetrace-recorder", 1);
+        check("lifetrace-study", "lifetrace-report", 1);
         check("lifetrace-unknown", "libc", 1);
     }
 }

@@ -6,17 +6,11 @@
 //! with 125 for anything of its own.
 //!
 //! ```text
-//! cmd/*      what may be typed, and what is done then
-//! report/    a read trace as a page of text, or as JSON
-//! gates      whether a condition on it is true     accounts       what several views are made of
-//! export/    a read trace as other programs read it
-//! summary    a trace read into a profile     glance         its head and its end only
-//! open       a trace of either format        input          where it is read from
-//! damage(s)  what is wrong with it           facts          what it tells beside events
-//! origin/    what such a trace cannot answer
-//! transfer   from one trace to another       output, bar    where to, and how far it is
-//! twice      an input that is read again     selection, sieve   of some blocks only
-//! terminal       where text goes
+//! cmd/*      what may be typed, and what is done then     choosing, typed   what many verbs take
+//! gates      conditions of --fail-if, and the exit code   naming            names of outputs
+//! transfer   from one trace to another                    selection         some blocks of it only
+//! output     where to                                     bar, terminal     what is shown meanwhile
+//! embedded   the library that goes into programs
 //! ```
 #![forbid(unsafe_code)]
 
