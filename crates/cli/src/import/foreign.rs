@@ -62,11 +62,7 @@ const SIGNATURES: [(&[u8], &str, Reader); 18] = [
     ),
     (b"mem_heap_B=", "a part of a profile of massif", Reader::Other("ms_print")),
     (b"bplist00", "a property list, as Xcode's memory graphs are", Reader::Other("leaks or Xcode")),
-    (
-        b"\x04\x22\x4d\x18",
-        "data packed by lz4, as recordings of memray are",
-        MEMRAY,
-    ),
+    (b"\x04\x22\x4d\x18", "data packed by lz4, as recordings of memray are", MEMRAY),
     (b"\x11\x57\xdd\x75", "metadata of LTTng", Reader::Other("babeltrace2")),
     (
         b"{\"$schema\":\"https://www.speedscope.app",

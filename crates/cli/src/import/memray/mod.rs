@@ -8,6 +8,8 @@
 
 mod page;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::io::{Read, Write};
@@ -20,8 +22,8 @@ use super::lacks::{MADE as BLOCKS, TIMES};
 use super::points::{self, Counted};
 use super::scribe::{Scribe, Subject};
 use super::{Imported, Lack};
-pub use page::{foreign, is_beginning};
 use page::Page;
+pub use page::{foreign, is_beginning};
 use tree::Tree;
 
 /// What the tables may take, in bytes.
@@ -109,11 +111,7 @@ impl Import<'_> {
         }
     }
 
-    fn write_blocks(
-        &self,
-        told: &Told,
-        scribe: &mut Scribe<'_>,
-    ) -> Result<Vec<String>, Failure> {
+    fn write_blocks(&self, told: &Told, scribe: &mut Scribe<'_>) -> Result<Vec<String>, Failure> {
         let Told::OverTime(times) = told else {
             return points::write_moment(
                 self.tree.points(),
@@ -124,9 +122,14 @@ impl Import<'_> {
             );
         };
         let looks = times.len().saturating_sub(1);
-        let step = times.last().map_or(0, |last| last / 1000 / times.len().max(1) as u64);
-        scribe.label(TIMES, &format!("to the next of memray's {} looks, one every {step} ms or so",
-            super::count(looks as u64)))?;
+        let step = times.last().map_or(0, |last| last / 1000 / looks.max(1) as u64);
+        scribe.label(
+            TIMES,
+            &format!(
+                "to the next of memray's {} looks, one every {step} ms or so",
+                super::count(looks as u64)
+            ),
+        )?;
         let end = times.last().copied().unwrap_or_default();
         points::write_lived(&self.tree.lived(times), end, &self.tree, scribe)
     }
@@ -158,7 +161,8 @@ impl Told {
 /// after the last look. Each is at least two after the one before, so that blocks can die in between.
 fn times_of(looks: &[u64]) -> Vec<u64> {
     let (first, last) = (looks[0], looks[looks.len() - 1]);
-    let step = (last.saturating_sub(first) / looks.len() as u64).max(1);
+    let steps = looks.len().saturating_sub(1).max(1) as u64;
+    let step = (last.saturating_sub(first) / steps).max(1);
     let mut times = Vec::with_capacity(looks.len() + 1);
     for look in looks.iter().copied().chain([last.saturating_add(step)]) {
         let time = look.saturating_sub(first).saturating_mul(1000);

@@ -119,7 +119,10 @@ impl<'a> Tree<'a> {
         let mut remarks = self.remarks.clone();
         let is_cut = |&&(_, file, _): &&Spot| self.string(file) == TOO_DEEP;
         if self.spots.iter().any(|spot| is_cut(&spot)) {
-            remarks.push("some backtraces were too deep for memray: their innermost frames are missing".into());
+            remarks.push(
+                "some backtraces were too deep for memray: their innermost frames are missing"
+                    .into(),
+            );
         }
         let strings = self.tables.strings.len();
         let is_known = |string: u32| (string as usize) < strings;

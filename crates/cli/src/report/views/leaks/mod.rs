@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::{View, fields};
 use crate::cmd::report::Options;
+use crate::import::Lack;
 use crate::report::heap::young_heap;
 use crate::report::page::Page;
 use crate::report::resident::Resident;
@@ -34,6 +35,8 @@ pub struct Leaks<'a> {
     places: Vec<usize>,
     limit: ByteSize,
     top: usize,
+    /// An import may not tell what was allocated and freed.
+    tells_freed: bool,
 }
 
 /// In one word, what the page begins with.
@@ -75,6 +78,7 @@ impl<'a> Leaks<'a> {
             callsites,
             limit: options.limit,
             top: options.top,
+            tells_freed: !reading.origin().lacks(Lack::Allocated),
         })
     }
 
