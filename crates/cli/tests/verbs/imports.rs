@@ -88,10 +88,9 @@ fn what_memray_says_of_the_peak_and_the_end_is_kept() {
     let end = imported(&imports().join("memray.temporal.html.gz"));
     let (peak, end) = (peak.path(), end.path());
     // As `memray stats` and `memray transform csv --leaks` have it.
-    for (path, field, bytes, objects) in [
-        (&peak, "peak", 45_999_564.0, 2082.0),
-        (&end, "live_at_end", 7_537_906.0, 2050.0),
-    ] {
+    for (path, field, bytes, objects) in
+        [(&peak, "peak", 45_999_564.0, 2082.0), (&end, "live_at_end", 7_537_906.0, 2050.0)]
+    {
         assert_eq!(total(argument(path), field, "bytes"), bytes);
         assert_eq!(total(argument(path), field, "objects"), objects);
     }
