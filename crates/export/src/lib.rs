@@ -85,7 +85,8 @@ impl Format {
     /// What a trace must tell, whatever the metric.
     pub fn needs(self) -> &'static [Lack] {
         match self {
-            Self::Firefox | Self::Heaptrack | Self::EventsCsv | Self::EventsJson => &[Lack::Times],
+            Self::Firefox | Self::Heaptrack => &[Lack::Times, Lack::Allocated],
+            Self::EventsCsv | Self::EventsJson => &[Lack::Times],
             Self::Dhat => &[Lack::Peak, Lack::Allocated, Lack::Live],
             _ => &[],
         }

@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use super::{dhat, heaptrack, pprof, unpack};
+use super::{dhat, heaptrack, memray, pprof, unpack};
 
 /// So many unpacked bytes tell what a file is.
 pub const BEGINNING: u64 = 4096;
@@ -31,18 +31,27 @@ pub enum Reader {
 const GO_PPROF: Reader = Reader::ImportAfter(
     "go tool pprof -proto -output heap.pb.gz PROGRAM FILE, then: lifetrace import heap.pb.gz",
 );
+pub(crate) const MEMRAY: Reader = Reader::ImportAfter(
+    "memray flamegraph -o page.html FILE (of the peak; with --leaks --temporal of all times), \
+     then: lifetrace import page.html",
+);
 const FIREFOX: Reader = Reader::Other("profiler.firefox.com");
 const CHROME: Reader = Reader::Other("the memory panel of Chrome's developer tools");
 
 /// Beginnings that say all.
-const SIGNATURES: [(&[u8], &str, Reader); 17] = [
+const SIGNATURES: [(&[u8], &str, Reader); 18] = [
     (b"heap_v2/", "a heap profile of jemalloc (heap_v2)", Reader::Import),
     (b"heap profile:", "a heap profile as text, of gperftools, tcmalloc or Go", Reader::Import),
     (b"--- heapz 1 ---", "a heap profile as text (heapz)", GO_PPROF),
     (b"--- symbol", "a profile as text, with its symbols (pprof --raw, jeprof --raw)", GO_PPROF),
     (b"desc: ", "a profile of Valgrind's massif", Reader::Other("ms_print")),
     (b"PERFILE2", "a recording of perf", Reader::Other("perf report")),
-    (b"memray\0", "a recording of memray", Reader::Other("memray flamegraph")),
+    (b"memray\0", "a recording of memray", MEMRAY),
+    (
+        b"allocator,num_allocations,size,tid,",
+        "a table of memray (csv), which does not say of which moment",
+        MEMRAY,
+    ),
     (b"FLR\0", "a recording of Java's Flight Recorder", Reader::Other("JDK Mission Control")),
     (b"JAVA PROFILE 1.0", "a heap dump of Java", Reader::Other("Eclipse's Memory Analyzer")),
     (b"Nettrace", "a trace of .NET", Reader::Other("PerfView")),
@@ -54,11 +63,7 @@ const SIGNATURES: [(&[u8], &str, Reader); 17] = [
     ),
     (b"mem_heap_B=", "a part of a profile of massif", Reader::Other("ms_print")),
     (b"bplist00", "a property list, as Xcode's memory graphs are", Reader::Other("leaks or Xcode")),
-    (
-        b"\x04\x22\x4d\x18",
-        "data packed by lz4, as recordings of memray are",
-        Reader::Other("memray flamegraph"),
-    ),
+    (b"\x04\x22\x4d\x18", "data packed by lz4, as recordings of memray are", MEMRAY),
     (b"\x11\x57\xdd\x75", "metadata of LTTng", Reader::Other("babeltrace2")),
     (
         b"{\"$schema\":\"https://www.speedscope.app",
@@ -104,6 +109,9 @@ pub fn of_unpacked(bytes: &[u8]) -> Option<Foreign> {
     }
     if heaptrack::is_beginning(bytes) {
         return Some(Foreign { what: "a recording of heaptrack", reader: Reader::Import });
+    }
+    if memray::is_beginning(bytes) {
+        return Some(memray::foreign(bytes));
     }
     if dhat::is_beginning(bytes) {
         return of_json(bytes);

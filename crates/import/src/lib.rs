@@ -3,6 +3,7 @@
 //! ```text
 //! bytes -> unpack (gzip, zstd) -> heaptrack -----------------------> scribe -> .lt
 //!                              -> dhat -----------------> points ---^
+//!                              -> memray ------------------^
 //!                              -> pprof, text -> naming --^
 //! ```
 //!
@@ -26,6 +27,7 @@ pub mod foreign;
 mod heap_text;
 mod heaptrack;
 pub mod lacks;
+mod memray;
 pub mod naming;
 mod points;
 mod pprof;
@@ -89,6 +91,9 @@ pub fn import(
     if heap_text::is_beginning(&beginning) {
         return heap_text::import(input.take(LONGEST), output, resolver);
     }
+    if memray::is_beginning(&beginning) {
+        return memray::import(input.take(LONGEST), output);
+    }
     if dhat::is_beginning(&beginning) {
         return dhat::import(input.take(LONGEST), output);
     }
@@ -107,8 +112,8 @@ fn cannot_be_imported(foreign: Foreign) -> Option<Fault> {
 }
 
 fn unknown(beginning: &[u8]) -> Fault {
-    let known = "expected a recording of heaptrack, DHAT's JSON, or a heap profile of pprof, \
-        jemalloc or gperftools";
+    let known = "expected a recording of heaptrack, DHAT's JSON, a flamegraph of memray, or a heap \
+        profile of pprof, jemalloc or gperftools";
     let found = match beginning {
         [] => "an empty file".to_owned(),
         [0xf5, b'L', b'T', 0x1a, ..] | [0xc1, 0x1f, 0xfc, 0xc1, ..] => {

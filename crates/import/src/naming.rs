@@ -17,6 +17,8 @@ pub struct Spot<'a> {
     pub offset: u64,
     /// In the process.
     pub address: u64,
+    /// Whether the address is the one that the file states, wherever the process had it.
+    pub is_stated: bool,
     /// Where the process had the beginning of the file, if that is known.
     pub start: Option<u64>,
 }
@@ -173,7 +175,7 @@ mod tests {
     }
 
     fn spot<'a>(path: &'a str, build_id: &'a [u8], offset: u64) -> Option<Spot<'a>> {
-        Some(Spot { path, build_id, offset, address: 0, start: None })
+        Some(Spot { path, build_id, offset, address: 0, is_stated: false, start: None })
     }
 
     #[test]

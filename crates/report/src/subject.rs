@@ -370,7 +370,7 @@ impl<'a> Subject<'a> {
 
     fn samples(&self) -> String {
         let count = |number: u64| human::count(number as f64);
-        if self.origin.lacks(Lack::Times) {
+        if self.origin.lacks(Lack::Times) || self.origin.lacks(Lack::Sizes) {
             return format!("{} blocks were made from what it tells", count(self.samples));
         }
         let promoted = match self.promotions {

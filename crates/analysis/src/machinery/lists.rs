@@ -284,6 +284,9 @@ pub(super) const PREFIXES: &[&str] = &[
     "_ZN9__gnu_cxx",
 ];
 
+/// In names of functions: a program's global allocator in Rust, whoever wrote it.
+pub(super) const RUST_ALLOCATOR: &str = " as core::alloc::global::GlobalAlloc>::";
+
 /// Parts of the paths of source files.
 pub(super) const FOLDERS: &[&str] = &["/library/alloc/src/", "/library/core/src/", "/hashbrown-"];
 

@@ -11,7 +11,9 @@ mod lists;
 
 use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location, is_remark};
 
-use self::lists::{CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, WRAPPERS};
+use self::lists::{
+    CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, RUST_ALLOCATOR, WRAPPERS,
+};
 use crate::filter::FramePattern;
 use crate::names::Place;
 use crate::plain_name::plain_name;
@@ -76,6 +78,7 @@ fn is_machinery_function(function: &str) -> bool {
         || WRAPPERS.contains(&symbol)
         || PREFIXES.iter().any(|prefix| plain.starts_with(prefix))
         || is_cpp_standard(&plain)
+        || function.contains(RUST_ALLOCATOR)
 }
 
 fn is_cpp_standard(plain: &str) -> bool {
@@ -131,6 +134,7 @@ mod tests {
             "std::__1::vector<int, std::__1::allocator<int>>::push_back(int const&)",
             "lifetrace::alloc::Alloc<A>::counting_alloc",
             "<lifetrace::alloc::Alloc<A> as core::alloc::global::GlobalAlloc>::alloc",
+            "<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc",
             "__rust_alloc",
             "__rustc::__rust_alloc",
             "__rustc[4794b31dd7191200]::__rust_alloc",

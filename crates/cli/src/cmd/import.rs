@@ -88,7 +88,7 @@ fn default_output(input: &Path) -> anyhow::Result<PathBuf> {
         bail!("{}: what shall the trace be called?\n  name it with -o", input.display());
     };
     let mut stem = name;
-    for suffix in [".gz", ".zst", ".json", ".pb", ".pprof", ".heap", ".heapprofile"] {
+    for suffix in [".gz", ".zst", ".json", ".pb", ".pprof", ".heap", ".heapprofile", ".html"] {
         stem = stem.strip_suffix(suffix).filter(|stem| !stem.is_empty()).unwrap_or(stem);
     }
     Ok(PathBuf::from(format!("{stem}.lt")))
@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(named("dhat.out.9"), Path::new("dhat.out.9.lt"));
         assert_eq!(named("dhat-heap.json"), Path::new("dhat-heap.lt"));
         assert_eq!(named("heap.pb.gz"), Path::new("heap.lt"));
+        assert_eq!(named("page.html"), Path::new("page.lt"));
         assert_eq!(named(".json"), Path::new(".json.lt"));
         assert!(default_output(Path::new("-")).is_err());
     }

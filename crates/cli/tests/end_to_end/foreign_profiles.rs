@@ -1,6 +1,6 @@
 //! What other profilers write of programs, imported with names.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,6 +35,44 @@ fn imported(profile: &Path, more: &[&str]) -> (String, Value) {
 
 fn first(page: &Value) -> &str {
     page["callsites"][0]["function"].as_str().unwrap()
+}
+
+/// What the crate `jemalloc_pprof` makes of a dump, within the program.
+fn as_pprof(dump: &Path) -> PathBuf {
+    let profile = dump.with_extension("pb.gz");
+    let mut writer = Command::new(fixture::rust_that_profiles());
+    writer.stdin(File::open(dump).unwrap()).stdout(File::create(&profile).unwrap());
+    assert!(writer.status().unwrap().success());
+    profile
+}
+
+#[test]
+fn a_profile_without_names_has_those_of_the_files() {
+    // Its mappings are of all memory, and its addresses those that the file states.
+    for program in [
+        fixture::c_with_installed_library("keeps_blocks", "jemalloc"),
+        fixture::c_with_installed_library_fixed("keeps_blocks", "jemalloc"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let moved = folder.path().join("keeps_blocks");
+        fs::copy(&program, &moved).unwrap();
+        let profile = as_pprof(&profile_of(&moved, folder.path()));
+        let (said, page) = imported(&profile, &[]);
+        assert_eq!(first(&page), "keep_block", "{said}");
+        let live = page["callsites"][0]["live_at_end"]["bytes"].as_f64().unwrap();
+        // 1,200 samples or so: five standard deviations.
+        assert!((live - KEPT).abs() < 0.15 * KEPT, "{live}");
+        // The crate does not write how often was sampled.
+        assert!(said.contains("how it was sampled is not told"), "{said}");
+        let lacks = page["trace"]["import"]["lacks"].as_array().unwrap();
+        assert!(lacks.contains(&"sampling".into()) && page["trace"]["exact"] != true, "{page}");
+        // Where the program is not any more.
+        fs::remove_file(&moved).unwrap();
+        let (said, page) = imported(&profile, &[]);
+        assert!(first(&page).starts_with("keeps_blocks+0x"), "{page}");
+        assert!(said.contains("places in the code have no names"), "{said}");
+        assert!(said.contains("keeps_blocks (build id"), "{said}");
+    }
 }
 
 #[test]

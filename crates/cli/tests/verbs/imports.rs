@@ -83,11 +83,40 @@ fn dhats_sums_are_kept() {
 }
 
 #[test]
+fn what_memray_says_of_the_peak_and_the_end_is_kept() {
+    let peak = imported(&imports().join("memray.peak.html.gz"));
+    let end = imported(&imports().join("memray.temporal.html.gz"));
+    let (peak, end) = (peak.path(), end.path());
+    // As `memray stats` and `memray transform csv --leaks` have it.
+    for (path, field, bytes, objects) in
+        [(&peak, "peak", 45_999_564.0, 2082.0), (&end, "live_at_end", 7_537_906.0, 2050.0)]
+    {
+        assert_eq!(total(argument(path), field, "bytes"), bytes);
+        assert_eq!(total(argument(path), field, "objects"), objects);
+    }
+    let refused = run(&["report", argument(&peak), "--metric", "live"]);
+    assert!(text(&refused.stderr).contains("cannot be answered"));
+    let page = stdout(&["report", argument(&end), "--view", "leaks"]);
+    assert!(page.contains("3.83 MiB"), "{page}");
+    let document = json(&["report", argument(&end), "--view", "leaks", "--json"]);
+    assert!(!document.to_string().contains("\"never_freed\":{"), "{document}");
+    for format in ["firefox", "heaptrack", "dhat"] {
+        let refused = run(&["export", "-F", format, argument(&end)]);
+        assert!(text(&refused.stderr).contains("cannot be answered"), "{format}");
+    }
+    let collapsed = text(&export("collapsed", argument(&peak), &[]));
+    let sum = |line: &str| line.rsplit(' ').next().and_then(|it| it.parse::<u64>().ok()).unwrap();
+    assert_eq!(collapsed.lines().map(sum).sum::<u64>(), 45_999_564);
+}
+
+#[test]
 fn pages_of_what_was_imported() {
     for (file, golden) in [
         ("heaptrack.sqlite3.zst", "import-heaptrack.txt"),
         ("dhat.sqlite3.json.gz", "import-dhat.txt"),
         ("go.pb.gz", "import-pprof.txt"),
+        ("memray.peak.html.gz", "import-memray-peak.txt"),
+        ("memray.temporal.html.gz", "import-memray-temporal.txt"),
     ] {
         let (trace, output) = import(&imports().join(file));
         let (path, said) = (trace.path(), text(&output.stderr));
@@ -145,6 +174,9 @@ fn what_is_none_of_these_is_refused() {
         (b"heap_v2/524288\n  t*: 1: 2 [0: 0]\n", "no backtrace"),
         (b"{\"head\":{\"callFrame\":{}}}", "heap profile of V8"),
         (b"\x04\x22\x4d\x18\x60", "packed by lz4, as recordings of memray"),
+        (b"memray\0\x0b\0\0\0", "memray flamegraph -o page.html"),
+        (b"allocator,num_allocations,size,tid,thread_name,stack_trace\r\n", "not say of which moment"),
+        (b"<!DOCTYPE html>\n<title>memray - table report</title>", "which has no backtraces"),
         (b"\xfd7zXZ\0", "xz -d"),
         (b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x02ns", "cpu/ns"),
         (b"\x1f\x8b\x08", "cut"),

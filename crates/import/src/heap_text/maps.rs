@@ -73,6 +73,7 @@ impl Maps {
             build_id: &[],
             offset: mapping.offset.wrapping_add(inside),
             address,
+            is_stated: false,
             start: file.beginning,
         };
         (address < mapping.end).then_some((mapping.file, spot))

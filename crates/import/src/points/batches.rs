@@ -1,7 +1,7 @@
 //! Points made into batches of equal blocks.
 
 use super::lifetimes::{Class, Share, share};
-use super::{Amount, Misfits, Point, Times};
+use super::{Amount, Lived, Misfits, Point, Times};
 
 /// So many equal blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,12 @@ pub fn of_points(points: &[Point], times: Times, misfits: &mut Misfits) -> Vec<B
         add(after, second, &|long| Life::Spread { first: from, last: times.end, long });
     }
     batches
+}
+
+/// The batches of blocks whose times are known.
+pub fn of_lived(lived: &Lived) -> Vec<Batch> {
+    let Lived { point, amount, birth, death } = *lived;
+    split(point, amount, Share::default(), &|_| Life::To { birth, death }).collect()
 }
 
 impl Classes {

@@ -55,6 +55,18 @@ pub struct Times {
     pub end: u64,
 }
 
+/// Blocks of a point that were born and died together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lived {
+    /// The index of a point.
+    pub point: usize,
+    pub amount: Amount,
+    /// From the start.
+    pub birth: u64,
+    /// Nothing if they live at the end.
+    pub death: Option<u64>,
+}
+
 /// What was not as it should be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Misfits {
@@ -84,6 +96,24 @@ pub fn write(
     let told: u128 = points.iter().map(|point| u128::from(point.peak.bytes)).sum();
     let outcome = schedule::write(batches, times, told, backtraces, scribe)?;
     Ok(misfits.remarks(outcome, told))
+}
+
+/// Writes blocks that are known to have lived at some times, until the end.
+///
+/// # Errors
+/// Those of the output.
+pub fn write_lived(
+    lived: &[Lived],
+    end: u64,
+    backtraces: &dyn Backtraces,
+    scribe: &mut Scribe<'_>,
+) -> Result<Vec<String>, Failure> {
+    let mut misfits = Misfits { weight: 1, ..Misfits::default() };
+    let batches = lived.iter().flat_map(batches::of_lived).collect();
+    let batches = stand_ins::thin_out(batches, MOST_BLOCKS, &mut misfits);
+    stand_ins::declare(&batches, scribe)?;
+    let outcome = schedule::write(batches, Times { peak: end, end }, 0, backtraces, scribe)?;
+    Ok(misfits.remarks(outcome, 0))
 }
 
 impl Misfits {

@@ -243,6 +243,7 @@ impl<'a> Profile<'a> {
             build_id: &build_id,
             offset: place.address.wrapping_sub(mapping.start).wrapping_add(mapping.offset),
             address: place.address,
+            is_stated: mapping.is_of_all(),
             start: beginnings.next().map(|it| it.start),
         }))
     }
@@ -278,6 +279,14 @@ impl<'a> Profile<'a> {
             end_char: column,
             defname: or(self.string(function.name), &|| self.string(function.system_name)).into(),
         }
+    }
+}
+
+impl Mapping {
+    /// Whether it stands for no mapping: some writers state addresses as the file has them, and a
+    /// mapping of all memory (the crate `pprof_util`; `go tool pprof` knows such ones, too).
+    fn is_of_all(&self) -> bool {
+        self.start == 0 && self.offset == 0 && matches!(self.limit, 0 | u64::MAX)
     }
 }
 
@@ -320,6 +329,15 @@ fn bytes_of(build_id: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mappings_of_all_memory_are_none() {
+        let mapping = |start, limit, offset| Mapping { start, limit, offset, ..Mapping::default() };
+        assert!(mapping(0, u64::MAX, 0).is_of_all() && mapping(0, 0, 0).is_of_all());
+        for real in [mapping(0, 4096, 0), mapping(4096, u64::MAX, 0), mapping(0, u64::MAX, 4096)] {
+            assert!(!real.is_of_all(), "{real:?}");
+        }
+    }
 
     #[test]
     fn build_ids() {

@@ -40,6 +40,8 @@ pub struct MappedPlace {
     pub offset: u64,
     /// In the process.
     pub address: u64,
+    /// Whether the address is the one that the file states, wherever the process had it.
+    pub is_stated: bool,
     /// Where the process had the beginning of the file, if that is known.
     pub start: Option<u64>,
 }
@@ -239,13 +241,16 @@ impl Layout {
 
     /// Where the file says that this is, if it has code there.
     fn address(&self, place: MappedPlace) -> Option<FileAddress> {
-        let code = self.segments.iter().filter(|segment| segment.is_code);
+        let mut code = self.segments.iter().filter(|segment| segment.is_code);
+        if place.is_stated {
+            return code.any(|it| it.has(place.address)).then_some(FileAddress(place.address));
+        }
         if !self.is_hollow {
             let address = |segment: &Segment| {
                 let inside = place.offset.checked_sub(segment.offset)?;
                 (inside < segment.length).then(|| segment.address.wrapping_add(inside))
             };
-            return { code }.find_map(address).map(FileAddress);
+            return code.find_map(address).map(FileAddress);
         }
         let first = self.segments.iter().map(|segment| segment.address).min().unwrap_or(0);
         let address = match self.is_fixed {
@@ -253,9 +258,13 @@ impl Layout {
             // The first segment is mapped where the file begins.
             false => place.address.checked_sub(place.start?)?.wrapping_add(first),
         };
-        let has = |segment: &Segment| {
-            address.checked_sub(segment.address).is_some_and(|inside| inside < segment.in_memory)
-        };
-        { code }.any(has).then_some(FileAddress(address))
+        code.any(|it| it.has(address)).then_some(FileAddress(address))
+    }
+}
+
+impl Segment {
+    /// Whether this address, as the file states it, is in it.
+    fn has(&self, address: u64) -> bool {
+        address.checked_sub(self.address).is_some_and(|inside| inside < self.in_memory)
     }
 }

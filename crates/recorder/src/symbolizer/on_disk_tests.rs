@@ -38,6 +38,7 @@ impl Program {
         let place = MappedPlace {
             offset: offset.unwrap(),
             address: if is_fixed { address } else { start + address },
+            is_stated: false,
             start: Some(start),
         };
         let build_id = object.build_id().unwrap().unwrap_or_default().to_vec();
@@ -117,6 +118,23 @@ fn without_a_build_id_the_name_has_to_do_and_the_place_must_be_in_it() {
     let far = MappedPlace { offset: 1 << 30, ..program.place };
     let outside = Program { place: far, ..program };
     assert_eq!(outside.name(&outside.path(), None), Err(format!("{:?}", Unnamed::Outside)));
+}
+
+#[test]
+fn an_address_may_be_the_one_that_the_file_states() {
+    // Code lies elsewhere in the file than in memory.
+    for options in [&["-no-pie"][..], &["-Wl,--section-start=.text=0x123450"]] {
+        let program = Program::new(options);
+        let MappedPlace { offset, address, start, .. } = program.place;
+        let address = if options[0] == "-no-pie" { address } else { address - start.unwrap() };
+        assert_ne!(offset, address);
+        let place = MappedPlace { offset: address, address, is_stated: true, start: Some(0) };
+        let program = Program { place, ..program };
+        assert_eq!(program.name(&program.path(), None).unwrap(), "outer", "{options:?}");
+        let place = MappedPlace { address: 1 << 40, ..place };
+        let outside = Program { place, ..program };
+        assert_eq!(outside.name(&outside.path(), None), Err(format!("{:?}", Unnamed::Outside)));
+    }
 }
 
 #[test]

@@ -92,10 +92,8 @@ impl Origin {
 
     /// The metric that is meant if nobody says.
     pub fn usual_metric(&self) -> Metric {
-        match self.tells(Metric::Allocated) || !self.tells(Metric::Live) {
-            true => Metric::Allocated,
-            false => Metric::Live,
-        }
+        let order = [Metric::Allocated, Metric::Live, Metric::Peak];
+        order.into_iter().find(|metric| self.tells(*metric)).unwrap_or(Metric::Allocated)
     }
 
     /// Refuses a report that cannot be made.

@@ -66,6 +66,8 @@ pub fn of_field(key: &str) -> Option<Lack> {
         "peak" => Some(Lack::Peak),
         "allocated" => Some(Lack::Allocated),
         "live_at_end" => Some(Lack::Live),
+        "never_freed" => Some(Lack::Allocated),
+        "freed" => Some(Lack::Lifetimes),
         "time_us" => Some(Lack::Times),
         _ if key.starts_with("peak_") => Some(Lack::Peak),
         _ if key.starts_with("allocated_") => Some(Lack::Allocated),

@@ -35,7 +35,8 @@ impl Resolver for Files {
         let key = (spot.path.to_owned(), spot.build_id.to_vec());
         let file = found.entry(key).or_insert_with(|| find(symbols, spot));
         let file = file.as_ref().map_err(|why| *why)?;
-        let place = MappedPlace { offset: spot.offset, address: spot.address, start: spot.start };
+        let Spot { offset, address, is_stated, start, .. } = spot;
+        let place = MappedPlace { offset, address, is_stated, start };
         symbols.locations(file, place).map_err(|why| match why {
             Unnamed::Outside => Nameless::Outside,
             Unnamed::NoSymbol => Nameless::NoSymbol,

@@ -77,6 +77,13 @@ pub fn c_with_installed_library(name: &str, library: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[&format!("-l{library}")]))
 }
 
+/// The same at fixed addresses, which are not its places in the file.
+pub fn c_with_installed_library_fixed(name: &str, library: &str) -> PathBuf {
+    compiled(&format!("c/{name}.c"), &format!("{name}-fixed"), |source| {
+        gcc(source, &["-no-pie", &format!("-l{library}")])
+    })
+}
+
 /// A program in C that calls an allocator of a library by names that begin with `prefix`.
 pub fn c_by_other_names(prefix: &str, library: &Path, options: &[&str]) -> PathBuf {
     let output = format!("other_names-{prefix}{}", options.concat());
@@ -123,9 +130,18 @@ pub fn c_stripped(name: &str) -> PathBuf {
 
 /// A program in Rust with an allocator that is not the system's.
 pub fn rust_with_allocator(name: &str) -> PathBuf {
+    rust_of_package("allocators", name)
+}
+
+/// A program in Rust that makes profiles of what other profilers wrote.
+pub fn rust_that_profiles() -> PathBuf {
+    rust_of_package("profiles", "profiles")
+}
+
+fn rust_of_package(package: &str, name: &str) -> PathBuf {
     made(name, |unfinished| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("allocators");
-        let manifest = source("allocators/Cargo.toml");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);
+        let manifest = source(&format!("{package}/Cargo.toml"));
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--release", "--locked", "--bin", name]);
         run(cargo.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(&target));

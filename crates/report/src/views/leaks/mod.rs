@@ -11,6 +11,7 @@ use lifetrace_analysis::filter::ByteSize;
 use lifetrace_analysis::leaks::{Holding, Judgement, Kind, Leaks as Observed};
 use lifetrace_analysis::statistics::growth::Fill;
 use lifetrace_analysis::{Callsite, Callsites, Estimate, Metric, Shaped, Sites, Summary};
+use lifetrace_import::Lack;
 use lifetrace_study::Study;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -34,6 +35,8 @@ pub struct Leaks<'a> {
     places: Vec<usize>,
     limit: ByteSize,
     top: usize,
+    /// An import may not tell what was allocated and freed.
+    tells_freed: bool,
 }
 
 /// In one word, what the page begins with.
@@ -75,6 +78,7 @@ impl<'a> Leaks<'a> {
             callsites,
             limit: options.limit,
             top: options.top,
+            tells_freed: !reading.origin().lacks(Lack::Allocated),
         })
     }
 

@@ -151,7 +151,7 @@ fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it:
     let age = human::duration(micros(holding.oldest));
     let alone = alone(growth, leaks).unwrap_or_default();
     page.prose(INDENT, PLAIN, &format!("the oldest for {age}{alone}"));
-    page.prose(INDENT, PLAIN, &past(holding));
+    page.prose(INDENT, PLAIN, &past(holding, leaks.tells_freed));
     hottest(page, &leaks.callsites, it);
 }
 
@@ -171,9 +171,10 @@ fn rate(growth: &Growth) -> String {
 }
 
 /// What it holds, beside what it once freed.
-fn past(holding: &Holding) -> String {
+fn past(holding: &Holding, tells_freed: bool) -> String {
     let never = human::proportion(&holding.never_freed);
     match &holding.past {
+        _ if !tells_freed => "how much it allocated and freed is not told".to_owned(),
         None => "nothing of what it allocated was ever freed".to_owned(),
         Some(past) => format!(
             "{never} of the bytes it allocated were never freed; what it freed lived {} at most (99 %), and {} of what lives is older",
@@ -227,7 +228,10 @@ fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> [Cell; 
         human::amount(&callsite.live, &leaks.summary.sampling),
         growth(holding, leaks.judgement.is_too_short),
         human::about(holding.oldest as f64 * 1e-6),
-        human::percent(holding.never_freed.value),
+        match leaks.tells_freed {
+            true => human::percent(holding.never_freed.value),
+            false => "?".to_owned(),
+        },
     ]
     .map(Cell::from)
 }
