@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use super::{dhat, heaptrack, pprof, unpack};
+use super::{dhat, heaptrack, pprof, unpack, v8};
 
 /// So many unpacked bytes tell what a file is.
 pub const BEGINNING: u64 = 4096;
@@ -72,7 +72,7 @@ const KEYS: [(&str, &str, Reader); 9] = [
     ("\"preprocessedProfileVersion\"", "a profile of Firefox", FIREFOX),
     ("\"meta\":{\"interval\"", "a profile of Firefox", FIREFOX),
     ("\"nativeAllocations\"", "a profile of Firefox", FIREFOX),
-    ("\"head\":{\"callFrame\"", "a sampled heap profile of V8 (.heapprofile)", CHROME),
+    (v8::KEY, "a sampled heap profile of V8 (.heapprofile)", Reader::Import),
     ("\"snapshot\":{\"meta\"", "a heap snapshot of V8 (.heapsnapshot)", CHROME),
     (
         "www.speedscope.app/file-format-schema",
@@ -113,10 +113,14 @@ pub fn of_unpacked(bytes: &[u8]) -> Option<Foreign> {
 
 /// Written with or without spaces.
 fn of_json(bytes: &[u8]) -> Option<Foreign> {
-    let text: String =
-        String::from_utf8_lossy(bytes).chars().filter(|it| !it.is_ascii_whitespace()).collect();
+    let text = without_spaces(bytes);
     let found = KEYS.iter().find(|(key, ..)| text.contains(key));
     found.map(|&(_, what, reader)| Foreign { what, reader })
+}
+
+/// A document's beginning, whoever wrote it.
+pub fn without_spaces(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().filter(|it| !it.is_ascii_whitespace()).collect()
 }
 
 impl Foreign {

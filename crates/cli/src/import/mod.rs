@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes -> unpack (gzip, zstd) -> heaptrack -----------------------> scribe -> .lt
-//!                              -> dhat -----------------> points ---^
+//!                              -> dhat, v8 -------------> points ---^
 //!                              -> pprof, text -> naming --^
 //! ```
 //!
@@ -30,6 +30,7 @@ mod points;
 mod pprof;
 mod scribe;
 mod unpack;
+mod v8;
 
 use std::io::{BufRead, BufReader, Cursor, Read, Write};
 
@@ -87,6 +88,9 @@ pub fn import(
     if heap_text::is_beginning(&beginning) {
         return heap_text::import(input.take(LONGEST), output, resolver);
     }
+    if v8::is_beginning(&beginning) {
+        return v8::import(input.take(LONGEST), output);
+    }
     if dhat::is_beginning(&beginning) {
         return dhat::import(input.take(LONGEST), output);
     }
@@ -106,7 +110,7 @@ fn cannot_be_imported(foreign: Foreign) -> Option<Fault> {
 
 fn unknown(beginning: &[u8]) -> Fault {
     let known = "expected a recording of heaptrack, DHAT's JSON, or a heap profile of pprof, \
-        jemalloc or gperftools";
+        jemalloc, gperftools or V8";
     let found = match beginning {
         [] => "an empty file".to_owned(),
         [0xf5, b'L', b'T', 0x1a, ..] | [0xc1, 0x1f, 0xfc, 0xc1, ..] => {

@@ -83,11 +83,31 @@ fn dhats_sums_are_kept() {
 }
 
 #[test]
+fn v8s_sum_is_kept() {
+    let packed = imports().join("node.heapprofile.gz");
+    let mut json = String::new();
+    let unpacked = flate2::read::GzDecoder::new(fs::File::open(&packed).unwrap());
+    { unpacked }.read_to_string(&mut json).unwrap();
+    let sizes = json.split("\"selfSize\":").skip(1);
+    let sizes = sizes.map(|rest| rest.split(',').next().unwrap().parse::<u64>().unwrap());
+    let trace = imported(&packed);
+    let path = trace.path();
+    let document = self::json(&["report", argument(&path), "--json"]);
+    assert_eq!(
+        document["totals"]["live_at_end"]["bytes"].as_f64(),
+        Some(sizes.sum::<u64>() as f64)
+    );
+    assert_eq!(document["totals"]["allocated"], Value::Null);
+    assert_eq!(document["totals"]["live_at_end"]["objects"], Value::Null);
+}
+
+#[test]
 fn pages_of_what_was_imported() {
     for (file, golden) in [
         ("heaptrack.sqlite3.zst", "import-heaptrack.txt"),
         ("dhat.sqlite3.json.gz", "import-dhat.txt"),
         ("go.pb.gz", "import-pprof.txt"),
+        ("node.heapprofile.gz", "import-v8.txt"),
     ] {
         let (trace, output) = import(&imports().join(file));
         let (path, said) = (trace.path(), text(&output.stderr));
@@ -143,7 +163,8 @@ fn what_is_none_of_these_is_refused() {
         (b"heap profile: 1: 2 [3: 4] @ heapprofile\n", "2 bytes live, its backtraces have 0"),
         (b"--- heapz 1 ---\nformat = java\n", "pprof -proto"),
         (b"heap_v2/524288\n  t*: 1: 2 [0: 0]\n", "no backtrace"),
-        (b"{\"head\":{\"callFrame\":{}}}", "heap profile of V8"),
+        (b"{\"head\":{\"callFrame\":{}}}", "nothing lives in it"),
+        (b"{\"snapshot\":{\"meta\":{}}}", "heap snapshot of V8"),
         (b"\x04\x22\x4d\x18\x60", "packed by lz4, as recordings of memray"),
         (b"\xfd7zXZ\0", "xz -d"),
         (b"\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x02ns", "cpu/ns"),
