@@ -57,6 +57,7 @@ impl Metric {
     pub fn usual(origin: &Origin) -> Self {
         match origin.usual_metric() {
             lifetrace_analysis::Metric::Live => Self::Live,
+            lifetrace_analysis::Metric::Peak => Self::Peak,
             _ => Self::Allocated,
         }
     }

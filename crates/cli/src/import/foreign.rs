@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use super::{dhat, heaptrack, pprof, unpack, v8};
+use super::{dhat, heaptrack, massif, pprof, unpack, v8};
 
 /// So many unpacked bytes tell what a file is.
 pub const BEGINNING: u64 = 4096;
@@ -34,12 +34,13 @@ const FIREFOX: Reader = Reader::Other("profiler.firefox.com");
 const CHROME: Reader = Reader::Other("the memory panel of Chrome's developer tools");
 
 /// Beginnings that say all.
-const SIGNATURES: [(&[u8], &str, Reader); 17] = [
+const SIGNATURES: [(&[u8], &str, Reader); 18] = [
     (b"heap_v2/", "a heap profile of jemalloc (heap_v2)", Reader::Import),
     (b"heap profile:", "a heap profile as text, of gperftools, tcmalloc or Go", Reader::Import),
     (b"--- heapz 1 ---", "a heap profile as text (heapz)", GO_PPROF),
     (b"--- symbol", "a profile as text, with its symbols (pprof --raw, jeprof --raw)", GO_PPROF),
-    (b"desc: ", "a profile of Valgrind's massif", Reader::Other("ms_print")),
+    (b"desc: I1 cache:", "a profile of cachegrind", Reader::Other("cg_annotate")),
+    (massif::BEGINNING, "a profile of Valgrind's massif", Reader::Import),
     (b"PERFILE2", "a recording of perf", Reader::Other("perf report")),
     (b"memray\0", "a recording of memray", Reader::Other("memray flamegraph")),
     (b"FLR\0", "a recording of Java's Flight Recorder", Reader::Other("JDK Mission Control")),

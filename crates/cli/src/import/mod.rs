@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes -> unpack (gzip, zstd) -> heaptrack -----------------------> scribe -> .lt
-//!                              -> dhat, v8 -------------> points ---^
+//!                              -> dhat, massif, v8 -----> points ---^
 //!                              -> pprof, text -> naming --^
 //! ```
 //!
@@ -25,12 +25,15 @@ pub mod foreign;
 mod heap_text;
 mod heaptrack;
 pub mod lacks;
+mod lines;
+mod massif;
 pub mod naming;
 mod points;
 mod pprof;
 mod scribe;
 mod unpack;
 mod v8;
+mod valgrind;
 
 use std::io::{BufRead, BufReader, Cursor, Read, Write};
 
@@ -91,6 +94,9 @@ pub fn import(
     if v8::is_beginning(&beginning) {
         return v8::import(input.take(LONGEST), output);
     }
+    if massif::is_beginning(&beginning) {
+        return massif::import(input.take(LONGEST), output);
+    }
     if dhat::is_beginning(&beginning) {
         return dhat::import(input.take(LONGEST), output);
     }
@@ -110,7 +116,7 @@ fn cannot_be_imported(foreign: Foreign) -> Option<Fault> {
 
 fn unknown(beginning: &[u8]) -> Fault {
     let known = "expected a recording of heaptrack, DHAT's JSON, or a heap profile of pprof, \
-        jemalloc, gperftools or V8";
+        jemalloc, gperftools, massif or V8";
     let found = match beginning {
         [] => "an empty file".to_owned(),
         [0xf5, b'L', b'T', 0x1a, ..] | [0xc1, 0x1f, 0xfc, 0xc1, ..] => {
