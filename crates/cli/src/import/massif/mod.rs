@@ -128,11 +128,11 @@ impl File<'_> {
             return format!("{pages}what lived when the snapshot was asked for");
         }
         let percent = self.options.peak_inaccuracy;
-        let [all, most] = [snapshot.all(), self.most].map(count);
+        let more = 100.0 * (self.most - snapshot.all()) as f64 / snapshot.all().max(1) as f64;
         let which = match snapshot.all() == self.most {
             true => "the highest snapshot".to_owned(),
             false => {
-                format!("the highest snapshot with backtraces, {all} bytes; another has {most}")
+                format!("the highest snapshot with backtraces; one without is {more:.1} % higher")
             }
         };
         format!(
