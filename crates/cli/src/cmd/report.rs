@@ -16,7 +16,6 @@ use crate::choice::{self, Choice};
 use crate::damage::Damage;
 use crate::damages::Damages;
 use crate::gates::{self, Beside, Judged};
-use crate::import::Lack;
 use crate::origin::Origin;
 use crate::report::{OF_SEVERAL, Report, Resident, Several, Sum, ViewName};
 use crate::sought::Sought;
@@ -193,8 +192,8 @@ impl Gates {
         growth: Option<&Growth>,
         origin: &Origin,
     ) -> Vec<Judged> {
-        let tells_sampling = !origin.lacks(Lack::Sampling);
-        let judge = |gate| Judged::of_trace(gate, tells_sampling, summary, growth, self.is_strict);
+        let caveat = origin.caveat();
+        let judge = |gate| Judged::of_trace(gate, caveat, summary, growth, self.is_strict);
         self.gates.iter().map(judge).collect()
     }
 }
