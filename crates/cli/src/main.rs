@@ -58,7 +58,7 @@ enum Verb {
     Check(cmd::check::Args),
     /// Rewrite a trace in another format, or what is left of a damaged one
     Convert(cmd::convert::Args),
-    /// Read what another memory profiler wrote: heaptrack, DHAT, pprof
+    /// Read what another memory profiler wrote: heaptrack, DHAT, massif, pprof, jemalloc, memray, V8
     ///
     /// Writes a trace, so that all reports and views work on it. docs/import.md says what each kind of
     /// file tells and what it does not.

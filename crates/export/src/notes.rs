@@ -29,7 +29,8 @@ pub fn notes(study: &Study) -> Vec<String> {
         (Metric::Peak, "live at the peak", &summary.peak.amount),
     ];
     let totals = totals.into_iter().filter(|(metric, ..)| origin.tells(*metric));
-    notes.extend(totals.map(|(_, what, amount)| total(what, amount)));
+    let tells_objects = !origin.lacks(Lack::Objects);
+    notes.extend(totals.map(|(_, what, amount)| total(what, amount, tells_objects)));
     notes.extend(study.choice.sentences());
     notes.iter().map(|note| human::printable(note).into_owned()).collect()
 }
@@ -68,6 +69,9 @@ pub fn trust(reading: &Reading) -> String {
     if reading.origin().lacks(Lack::Sampling) {
         return "nobody tells how it was sampled".to_owned();
     }
+    if let Some(caveat) = reading.origin().caveat() {
+        return human::printable(caveat).into_owned();
+    }
     match summary.sampling.is_exact() {
         true => format!("exact, of all {} allocations", summary.samples),
         false => format!(
@@ -93,9 +97,15 @@ fn rates(reading: &Reading, first: f64) -> String {
     }
 }
 
-fn total(what: &str, amount: &Amount) -> String {
-    let (bytes, objects) = (number(&amount.bytes), number(&amount.objects));
-    format!("{what}: {bytes} bytes, {objects} objects ({} samples)", amount.samples)
+fn total(what: &str, amount: &Amount, tells_objects: bool) -> String {
+    let bytes = number(&amount.bytes);
+    match tells_objects {
+        true => {
+            let (objects, samples) = (number(&amount.objects), amount.samples);
+            format!("{what}: {bytes} bytes, {objects} objects ({samples} samples)")
+        }
+        false => format!("{what}: {bytes} bytes"),
+    }
 }
 
 /// All digits, since it is compared with sums of other numbers.

@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use super::{dhat, heaptrack, memray, pprof, unpack};
+use super::{dhat, heaptrack, massif, memray, pprof, unpack, v8};
 
 /// So many unpacked bytes tell what a file is.
 pub const BEGINNING: u64 = 4096;
@@ -39,12 +39,13 @@ const FIREFOX: Reader = Reader::Other("profiler.firefox.com");
 const CHROME: Reader = Reader::Other("the memory panel of Chrome's developer tools");
 
 /// Beginnings that say all.
-const SIGNATURES: [(&[u8], &str, Reader); 18] = [
+const SIGNATURES: [(&[u8], &str, Reader); 19] = [
     (b"heap_v2/", "a heap profile of jemalloc (heap_v2)", Reader::Import),
     (b"heap profile:", "a heap profile as text, of gperftools, tcmalloc or Go", Reader::Import),
     (b"--- heapz 1 ---", "a heap profile as text (heapz)", GO_PPROF),
     (b"--- symbol", "a profile as text, with its symbols (pprof --raw, jeprof --raw)", GO_PPROF),
-    (b"desc: ", "a profile of Valgrind's massif", Reader::Other("ms_print")),
+    (b"desc: I1 cache:", "a profile of cachegrind", Reader::Other("cg_annotate")),
+    (massif::BEGINNING, "a profile of Valgrind's massif", Reader::Import),
     (b"PERFILE2", "a recording of perf", Reader::Other("perf report")),
     (b"memray\0", "a recording of memray", MEMRAY),
     (
@@ -78,7 +79,7 @@ const KEYS: [(&str, &str, Reader); 9] = [
     ("\"preprocessedProfileVersion\"", "a profile of Firefox", FIREFOX),
     ("\"meta\":{\"interval\"", "a profile of Firefox", FIREFOX),
     ("\"nativeAllocations\"", "a profile of Firefox", FIREFOX),
-    ("\"head\":{\"callFrame\"", "a sampled heap profile of V8 (.heapprofile)", CHROME),
+    (v8::KEY, "a sampled heap profile of V8 (.heapprofile)", Reader::Import),
     ("\"snapshot\":{\"meta\"", "a heap snapshot of V8 (.heapsnapshot)", CHROME),
     (
         "www.speedscope.app/file-format-schema",
@@ -122,10 +123,14 @@ pub fn of_unpacked(bytes: &[u8]) -> Option<Foreign> {
 
 /// Written with or without spaces.
 fn of_json(bytes: &[u8]) -> Option<Foreign> {
-    let text: String =
-        String::from_utf8_lossy(bytes).chars().filter(|it| !it.is_ascii_whitespace()).collect();
+    let text = without_spaces(bytes);
     let found = KEYS.iter().find(|(key, ..)| text.contains(key));
     found.map(|&(_, what, reader)| Foreign { what, reader })
+}
+
+/// A document's beginning, whoever wrote it.
+pub fn without_spaces(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().filter(|it| !it.is_ascii_whitespace()).collect()
 }
 
 impl Foreign {

@@ -10,6 +10,9 @@ pub const MADE: &str = "import.blocks";
 /// How exactly times are known, likewise.
 pub const TIMES: &str = "import.times";
 
+/// Which peak it is, or what else stands for the program's memory, likewise.
+pub const PEAK: &str = "import.peak";
+
 /// That frames have no names, likewise.
 pub const NAMELESS: &str = "import.nameless";
 

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! bytes -> unpack (gzip, zstd) -> heaptrack -----------------------> scribe -> .lt
-//!                              -> dhat -----------------> points ---^
-//!                              -> memray ------------------^
+//!                              -> dhat, massif, memray, v8 -> points ^
 //!                              -> pprof, text -> naming --^
 //! ```
 //!
@@ -27,12 +26,16 @@ pub mod foreign;
 mod heap_text;
 mod heaptrack;
 pub mod lacks;
+mod lines;
+mod massif;
 mod memray;
 pub mod naming;
 mod points;
 mod pprof;
 mod scribe;
 mod unpack;
+mod v8;
+mod valgrind;
 
 use std::io::{BufRead, BufReader, Cursor, Read, Write};
 
@@ -94,6 +97,12 @@ pub fn import(
     if memray::is_beginning(&beginning) {
         return memray::import(input.take(LONGEST), output);
     }
+    if v8::is_beginning(&beginning) {
+        return v8::import(input.take(LONGEST), output);
+    }
+    if massif::is_beginning(&beginning) {
+        return massif::import(input.take(LONGEST), output);
+    }
     if dhat::is_beginning(&beginning) {
         return dhat::import(input.take(LONGEST), output);
     }
@@ -113,7 +122,7 @@ fn cannot_be_imported(foreign: Foreign) -> Option<Fault> {
 
 fn unknown(beginning: &[u8]) -> Fault {
     let known = "expected a recording of heaptrack, DHAT's JSON, a flamegraph of memray, or a heap \
-        profile of pprof, jemalloc or gperftools";
+        profile of pprof, jemalloc, gperftools, massif or V8";
     let found = match beginning {
         [] => "an empty file".to_owned(),
         [0xf5, b'L', b'T', 0x1a, ..] | [0xc1, 0x1f, 0xfc, 0xc1, ..] => {

@@ -58,10 +58,10 @@ const UNHEARD: &str =
 const UNHEARD_UNLESS_STRICT: &str = "\n  the program has memory that was not heard, so there may be any amount beside; --strict takes it for true";
 
 impl Judged {
-    /// Of a trace, which `tells_sampling` or does not.
+    /// Of a trace, whose amounts are exact only if there is no caveat.
     pub fn of_trace(
         gate: &Gate,
-        tells_sampling: bool,
+        caveat: Option<&str>,
         summary: &Summary,
         growth: Option<&Growth>,
         is_strict: bool,
@@ -79,9 +79,9 @@ impl Judged {
         let sentence = format!(
             "{}{}, from {rests_on}{kind}",
             described(measure, finding.value),
-            match is_exact && !tells_sampling {
-                true => " (as the file has it, which does not tell how it was sampled)".to_owned(),
-                false => {
+            match caveat.filter(|_| is_exact) {
+                Some(caveat) => format!(" (as the file has it; {})", human::printable(caveat)),
+                None => {
                     within(&finding.interval, is_exact && measure != Measure::Growth, |number| {
                         quantity(measure, number)
                     })

@@ -204,7 +204,7 @@ impl<'a> Subject<'a> {
             word_bytes: info.word_bits / 8,
             sample_rate: info.sample_rate,
             sample_interval_bytes: known.sampling.interval_bytes(),
-            exact: known.sampling.is_exact() && !origin.lacks(Lack::Sampling),
+            exact: known.sampling.is_exact() && origin.caveat().is_none(),
             hears_all: known.sampling.hears_all(),
             samples: counts.samples,
             sampled_words: counts.hits,
@@ -354,6 +354,9 @@ impl<'a> Subject<'a> {
     fn sampling(&self) -> String {
         if self.origin.lacks(Lack::Sampling) {
             return "how it was sampled is not told: amounts are those of the file".to_owned();
+        }
+        if self.origin.caveat().is_some() {
+            return "sums, not single allocations: amounts are those of the file".to_owned();
         }
         if self.exact && self.origin.lacks(Lack::Sizes) {
             return "sums of all allocations: they are exact".to_owned();

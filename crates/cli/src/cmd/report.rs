@@ -9,7 +9,6 @@ use lifetrace_analysis::gate::{Gate, Measure, WholeProgram};
 use lifetrace_analysis::statistics::Growth;
 use lifetrace_analysis::{Metric, Summary};
 use lifetrace_human::named::Named;
-use lifetrace_import::Lack;
 use lifetrace_report::style::Width;
 use lifetrace_report::{Beside, Judged, OF_SEVERAL, Options, Report, Resident, Several, Sum};
 use lifetrace_study::Study;
@@ -166,8 +165,8 @@ impl Gates {
         growth: Option<&Growth>,
         origin: &Origin,
     ) -> Vec<Judged> {
-        let tells_sampling = !origin.lacks(Lack::Sampling);
-        let judge = |gate| Judged::of_trace(gate, tells_sampling, summary, growth, self.is_strict);
+        let caveat = origin.caveat();
+        let judge = |gate| Judged::of_trace(gate, caveat, summary, growth, self.is_strict);
         self.gates.iter().map(judge).collect()
     }
 }

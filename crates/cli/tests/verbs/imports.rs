@@ -110,6 +110,61 @@ fn what_memray_says_of_the_peak_and_the_end_is_kept() {
 }
 
 #[test]
+fn v8s_sum_is_kept() {
+    let packed = imports().join("node.heapprofile.gz");
+    let mut json = String::new();
+    let unpacked = flate2::read::GzDecoder::new(fs::File::open(&packed).unwrap());
+    { unpacked }.read_to_string(&mut json).unwrap();
+    let sizes = json.split("\"selfSize\":").skip(1);
+    let sizes = sizes.map(|rest| rest.split(',').next().unwrap().parse::<u64>().unwrap());
+    let trace = imported(&packed);
+    let path = trace.path();
+    let document = self::json(&["report", argument(&path), "--json"]);
+    assert_eq!(
+        document["totals"]["live_at_end"]["bytes"].as_f64(),
+        Some(sizes.sum::<u64>() as f64)
+    );
+    assert_eq!(document["totals"]["allocated"], Value::Null);
+    assert_eq!(document["totals"]["live_at_end"]["objects"], Value::Null);
+}
+
+#[test]
+fn massifs_peak_is_kept() {
+    let packed = imports().join("massif.sqlite3.gz");
+    let mut profile = String::new();
+    let unpacked = flate2::read::GzDecoder::new(fs::File::open(&packed).unwrap());
+    { unpacked }.read_to_string(&mut profile).unwrap();
+    let number = |snapshot: &str, name: &str| -> u64 {
+        let value = snapshot.split(name).nth(1).unwrap().lines().next().unwrap();
+        value.parse().unwrap()
+    };
+    let snapshots = profile.split("snapshot=").filter(|it| !it.contains("heap_tree=empty")).skip(1);
+    let totals = snapshots.map(|snapshot| {
+        let heap = number(snapshot, "mem_heap_B=");
+        (heap + number(snapshot, "mem_heap_extra_B="), heap)
+    });
+    let heap = totals.max().unwrap().1 as f64;
+    let trace = imported(&packed);
+    let path = trace.path();
+    let document = json(&["report", argument(&path), "--json"]);
+    let totals = &document["totals"];
+    assert_eq!(totals["peak"]["bytes"].as_f64(), Some(heap));
+    for unknown in [&totals["peak"]["objects"], &totals["allocated"], &totals["live_at_end"]] {
+        assert_eq!(unknown, &Value::Null);
+    }
+    assert_eq!(document["trace"]["exact"], false);
+    let page = stdout(&["report", argument(&path), "--view", "peak"]);
+    assert!(
+        page.contains("the real peak may be 1 % higher") && !page.contains("objects."),
+        "{page}"
+    );
+    let folded = text(&export("collapsed", argument(&path), &[]));
+    assert!(folded.lines().all(|line| line.ends_with(|last: char| last.is_ascii_digit())));
+    let judged = run(&["report", argument(&path), "--fail-if", "peak > 1kB"]);
+    assert!(text(&judged.stderr).contains("as the file has it; the highest snapshot"));
+}
+
+#[test]
 fn pages_of_what_was_imported() {
     for (file, golden) in [
         ("heaptrack.sqlite3.zst", "import-heaptrack.txt"),
@@ -117,6 +172,8 @@ fn pages_of_what_was_imported() {
         ("go.pb.gz", "import-pprof.txt"),
         ("memray.peak.html.gz", "import-memray-peak.txt"),
         ("memray.temporal.html.gz", "import-memray-temporal.txt"),
+        ("node.heapprofile.gz", "import-v8.txt"),
+        ("massif.sqlite3.gz", "import-massif.txt"),
     ] {
         let (trace, output) = import(&imports().join(file));
         let (path, said) = (trace.path(), text(&output.stderr));
@@ -170,9 +227,11 @@ fn what_is_none_of_these_is_refused() {
         (b"{\"dhatFileVersion\":2,\"pps\":[{\"tb\":-1}]}", "line 1 column"),
         (b"v 10400 3\nx /bin/ls\n", "heaptrack --interpret"),
         (b"heap profile: 1: 2 [3: 4] @ heapprofile\n", "2 bytes live, its backtraces have 0"),
+        (b"desc: (none)\ncmd: x\ntime_unit: i\n", "no snapshot in it has a tree"),
         (b"--- heapz 1 ---\nformat = java\n", "pprof -proto"),
         (b"heap_v2/524288\n  t*: 1: 2 [0: 0]\n", "no backtrace"),
-        (b"{\"head\":{\"callFrame\":{}}}", "heap profile of V8"),
+        (b"{\"head\":{\"callFrame\":{}}}", "nothing lives in it"),
+        (b"{\"snapshot\":{\"meta\":{}}}", "heap snapshot of V8"),
         (b"\x04\x22\x4d\x18\x60", "packed by lz4, as recordings of memray"),
         (b"memray\0\x0b\0\0\0", "memray flamegraph -o page.html"),
         (b"allocator,num_allocations,size,tid,thread_name,stack_trace\r\n", "not say of which moment"),

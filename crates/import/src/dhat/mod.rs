@@ -5,7 +5,6 @@
 //!
 //! Valgrind counts time in instructions; in our trace one is a microsecond.
 
-mod frame;
 mod json;
 
 use std::io::{ErrorKind, Read, Write};
@@ -17,7 +16,7 @@ use super::fault::{Failure, Fault};
 use super::lacks::MADE as BLOCKS;
 use super::points::{self, Backtraces, Times};
 use super::scribe::{Scribe, Subject};
-use super::{Imported, Lack};
+use super::{Imported, Lack, valgrind};
 use json::File;
 
 /// The only version there is.
@@ -114,7 +113,7 @@ impl Backtraces for File {
 
     fn frame(&self, code: LocationCode) -> Frame {
         let text = usize::try_from(code.0).ok().and_then(|index| self.frames.get(index));
-        text.map_or_else(Frame::default, |text| frame::parse(text))
+        text.map_or_else(Frame::default, |text| valgrind::parse(text))
     }
 }
 

@@ -10,7 +10,6 @@
 
 mod go;
 mod header;
-mod lines;
 mod maps;
 mod profile;
 #[cfg(test)]

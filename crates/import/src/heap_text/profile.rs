@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::super::budget::Budget;
 use super::super::fault::Fault;
+use super::super::lines::{Line, Lines};
 use super::super::naming::{self, Naming};
 use super::super::points::{Amount, Point};
 use super::go;
 use super::header::{self, Header, Writer, amounts};
-use super::lines::{Line, Lines};
 use super::maps::Maps;
 
 /// What the tables may take, in bytes.

@@ -145,6 +145,9 @@ impl Several {
             (true, _) if self.origin.lacks(Lack::Sampling) => {
                 "how all of them were sampled is not told".to_owned()
             }
+            (true, _) if self.origin.caveat().is_some() => {
+                "amounts are those of the files, some of which are not exact".to_owned()
+            }
             (true, _) if self.origin.lacks(Lack::Sizes) => {
                 "every allocation counted: all numbers are exact".to_owned()
             }

@@ -30,9 +30,12 @@ impl<'a> Peak<'a> {
             true => String::new(),
             false => format!(" {} after the start", human::duration(peak.time)),
         };
+        let objects = match study.reading.origin().lacks(Lack::Objects) {
+            true => String::new(),
+            false => format!(" in {} objects", human::objects(&peak.amount.objects)),
+        };
         let sentence = format!(
-            "Most was alive{when}: {bytes} in {} objects.{}",
-            human::objects(&peak.amount.objects),
+            "Most was alive{when}: {bytes}{objects}.{}",
             if summary.sampling.is_exact() {
                 ""
             } else {

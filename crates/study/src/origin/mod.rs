@@ -30,6 +30,8 @@ pub struct Origin {
     clock: Option<String>,
     /// How exactly times are known.
     times: Option<String>,
+    /// Which peak it is that is told.
+    peak: Option<String>,
     /// How many frames have no names, if some have none.
     nameless: Option<String>,
 }
@@ -40,6 +42,7 @@ pub struct Fields {
     from: String,
     lacks: Vec<&'static str>,
     clock: Option<String>,
+    peak: Option<String>,
 }
 
 impl Origin {
@@ -56,6 +59,7 @@ impl Origin {
                 lacks::FROM => origin.from = Some(value.to_owned()),
                 lacks::MADE => is_made = true,
                 lacks::TIMES => origin.times = Some(value.to_owned()),
+                lacks::PEAK => origin.peak = Some(value.to_owned()),
                 lacks::NAMELESS => origin.nameless = Some(value.to_owned()),
                 CLOCK => origin.clock = Some(value.to_owned()),
                 _ => origin.lacks.extend(Lack::ALL.into_iter().find(|lack| lack.key() == key)),
@@ -86,14 +90,15 @@ impl Origin {
             lacks: &self.lacks | &other.lacks,
             clock: self.clock.or(other.clock),
             times: self.times.or(other.times),
+            peak: self.peak.or(other.peak),
             nameless: self.nameless.or(other.nameless),
         }
     }
 
     /// The metric that is meant if nobody says.
     pub fn usual_metric(&self) -> Metric {
-        let order = [Metric::Allocated, Metric::Live, Metric::Peak];
-        order.into_iter().find(|metric| self.tells(*metric)).unwrap_or(Metric::Allocated)
+        let usual = [Metric::Allocated, Metric::Live, Metric::Peak];
+        usual.into_iter().find(|metric| self.tells(*metric)).unwrap_or(Metric::Allocated)
     }
 
     /// Refuses a report that cannot be made.
@@ -126,6 +131,14 @@ impl Origin {
         self.has(of_metric(metric))
     }
 
+    /// Why amounts are not called exact that the trace has in full.
+    pub fn caveat(&self) -> Option<&str> {
+        match self.lacks(Lack::Sampling) {
+            true => Some("it does not tell how it was sampled"),
+            false => self.peak.as_deref(),
+        }
+    }
+
     /// What a microsecond of the trace stands for, if for no microsecond.
     pub fn clock(&self) -> Option<&str> {
         self.clock.as_deref()
@@ -140,6 +153,9 @@ impl Origin {
         for remark in [&self.clock, &self.times].into_iter().flatten() {
             note += &format!("; times: {}", human::printable(remark));
         }
+        if let Some(remark) = &self.peak {
+            note += &format!("; what is told: {}", human::printable(remark));
+        }
         if let Some(remark) = &self.nameless {
             note += &format!("; {}", human::printable(remark));
         }
@@ -150,7 +166,8 @@ impl Origin {
     pub fn fields(&self) -> Option<Fields> {
         let from = self.from.clone()?;
         let lacks = self.lacks.iter().map(|lack| lack.name()).collect();
-        Some(Fields { from, lacks, clock: self.clock.clone() })
+        let (clock, peak) = (self.clock.clone(), self.peak.clone());
+        Some(Fields { from, lacks, clock, peak })
     }
 
     /// Refuses what cannot be answered: `what` is asked of the trace at `path`.
@@ -233,6 +250,26 @@ mod tests {
         let mut document = serde_json::json!({"peak": {"bytes": 1}, "a": [{"peak": 2, "b": 3}]});
         import.silence(&mut document);
         assert_eq!(document, serde_json::json!({"peak": null, "a": [{"peak": null, "b": 3}]}));
+    }
+
+    #[test]
+    fn the_usual_metric_is_one_that_is_told() {
+        let lacking = |lacks: &[Lack]| {
+            let labels: Vec<_> = lacks.iter().map(|lack| (lack.key(), "")).collect();
+            origin(&[&[(lacks::FROM, "x")][..], &labels].concat()).usual_metric()
+        };
+        assert_eq!(lacking(&[]), Metric::Allocated);
+        assert_eq!(lacking(&[Lack::Allocated]), Metric::Live);
+        assert_eq!(lacking(&[Lack::Allocated, Lack::Live]), Metric::Peak);
+        assert_eq!(lacking(&[Lack::Allocated, Lack::Live, Lack::Peak]), Metric::Allocated);
+    }
+
+    #[test]
+    fn what_makes_amounts_inexact_is_told() {
+        let peak = origin(&[(lacks::FROM, "x"), (lacks::PEAK, "the highest")]);
+        assert_eq!(peak.caveat(), Some("the highest"));
+        assert!(peak.note().unwrap().ends_with("; what is told: the highest"));
+        assert_eq!(origin(&[(lacks::FROM, "x")]).caveat(), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A text in memory, line by line, each with its place.
 
-use super::super::fault::{Fault, Place};
+use super::fault::{Fault, Place};
 
 /// What is left of a text.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! A frame as DHAT prints it: `0x10A2B3: name (file.c:12)`, `0x10A2B3: ??? (in /usr/bin/perl)`.
+//! A frame as Valgrind's tools print it: `0x10A2B3: name (file.c:12)`, `0x10A2B3: ??? (in /usr/bin/perl)`.
 
 use lifetrace_trace::event::Location;
 use lifetrace_trace::frame::{Frame, FrameKind};
