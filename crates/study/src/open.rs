@@ -117,7 +117,7 @@ impl Trace {
 
     /// What comes next, or nothing where reading ends; [`damages`](Self::damages) tells why it does.
     #[inline]
-    pub fn next(&mut self) -> Option<Told> {
+    pub fn next_told(&mut self) -> Option<Told> {
         let told = self.reader.next().unwrap_or_else(|error| {
             self.stop = Some(error.into());
             None

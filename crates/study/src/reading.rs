@@ -60,7 +60,7 @@ pub fn read_admitted(
     profile = profile.in_old_heap(admission.is_in_old_heap());
     let _shown = watch(trace.progress(), trace.file_bytes)?;
     let (mut facts, mut resident) = (Facts::default(), Resident::default());
-    while let Some(told) = trace.next() {
+    while let Some(told) = trace.next_told() {
         if let What::Fact(fact) = &told.what {
             admission.learn(fact);
         }

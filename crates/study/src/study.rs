@@ -75,7 +75,7 @@ pub fn replay(
 ) -> anyhow::Result<Trace> {
     let _shown = watch(trace.progress(), trace.file_bytes)?;
     let mut replay = Replay::new(trace.info())?.in_old_heap(admission.is_in_old_heap());
-    while let Some(told) = trace.next() {
+    while let Some(told) = trace.next_told() {
         if let What::Fact(fact) = &told.what {
             admission.learn(fact);
         }
@@ -131,7 +131,7 @@ fn refuse_filter(input: &Twice, filter: &Filter) -> anyhow::Result<()> {
 pub fn origin_of(input: &Twice) -> anyhow::Result<(Origin, PathBuf)> {
     let mut trace = Trace::read(input.again()?, Backtraces::Skip)?;
     let mut facts = Facts::default();
-    while let Some(Told { what: What::Fact(fact), .. }) = trace.next() {
+    while let Some(Told { what: What::Fact(fact), .. }) = trace.next_told() {
         facts.take(*fact);
     }
     Ok((Origin::of(&facts), trace.path))
@@ -158,7 +158,7 @@ impl Surveyed {
         let profile = Profile::new(trace.info());
         let mut profile =
             profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
-        while let Some(told) = trace.next() {
+        while let Some(told) = trace.next_told() {
             profile.take(&told, &[]);
             if let What::Fact(fact) = told.what {
                 surveyed.learn(told.time, *fact);

@@ -133,7 +133,7 @@ impl<W: Write> Dump<W> {
 
     /// Writes what comes next; false at the end.
     fn next(&mut self, trace: &mut Trace) -> io::Result<bool> {
-        let Some(told) = trace.next() else { return Ok(false) };
+        let Some(told) = trace.next_told() else { return Ok(false) };
         if !self.sieve.as_mut().is_none_or(|sieve| sieve.keeps(&told, trace.backtrace(), trace)) {
             self.pass_over(&told.what, trace);
             return Ok(true);

@@ -63,7 +63,7 @@ impl Verdict {
 
     fn read(mut trace: Trace) -> Self {
         let mut counted = Counted::default();
-        while let Some(told) = trace.next() {
+        while let Some(told) = trace.next_told() {
             counted.take(&told.what);
         }
         let damages = trace.damages();
