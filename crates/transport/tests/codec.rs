@@ -59,7 +59,7 @@ enum Kind {
     },
     FrameAddress(u64, u64),
     Runtime(Vec<u8>),
-    CollectorTotals([u64; 8]),
+    CollectorTotals([u64; 9]),
 }
 
 impl Owned {
@@ -234,7 +234,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         }),
         any::<(u64, u64)>().prop_map(|(frame, address)| Kind::FrameAddress(frame, address)),
         build_id.prop_map(Kind::Runtime),
-        any::<[u64; 8]>().prop_map(Kind::CollectorTotals),
+        any::<[u64; 9]>().prop_map(Kind::CollectorTotals),
         any::<u64>().prop_map(Kind::Rate),
         context.prop_map(Kind::Context),
     ]
