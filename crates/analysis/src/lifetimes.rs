@@ -4,7 +4,8 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::cycles::{Collections, Cycles};
+pub use crate::cycles::Collections;
+use crate::cycles::Cycles;
 use crate::history::Block;
 use crate::replay::{Death, Observer};
 use crate::sites::{SiteId, Sites};

@@ -1,4 +1,4 @@
-//! Numbers, names and times for people: sizes in binary units, [estimates](mod@estimate) with their
+//! Numbers, names and times for people: sizes in binary units, estimates with their
 //! intervals, [dates](calendar), and text that is safe on a terminal, in [JSON](json_text) too.
 #![forbid(unsafe_code)]
 

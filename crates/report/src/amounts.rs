@@ -2,13 +2,20 @@
 
 use lifetrace_analysis::{Amount, Estimate, Interval, Metric, Sampling, metric::Unit};
 use lifetrace_human as human;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::json::{number, number_or_none};
 
-/// An amount of memory.
+/// An amount of memory: in documents its bytes and objects, each with its interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity(pub Amount);
+
+/// An estimated number: in documents with its interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Number(pub Estimate);
+
 #[derive(Serialize)]
-pub struct Quantity {
+struct QuantityFields {
     samples: u64,
     #[serde(serialize_with = "number")]
     bytes: f64,
@@ -28,27 +35,8 @@ pub struct Quantity {
     objects_high95: Option<f64>,
 }
 
-impl Quantity {
-    pub fn new(amount: &Amount) -> Self {
-        let interval = |estimate: &Estimate| (amount.samples > 0).then(|| estimate.interval());
-        let (bytes, objects) = (interval(&amount.bytes), interval(&amount.objects));
-        Self {
-            samples: amount.samples,
-            bytes: amount.bytes.value,
-            bytes_interval95: amount.bytes.interval95(),
-            bytes_low95: bytes.map(|interval| interval.low),
-            bytes_high95: bytes.map(|interval| interval.high),
-            objects: amount.objects.value,
-            objects_interval95: amount.objects.interval95(),
-            objects_low95: objects.map(|interval| interval.low),
-            objects_high95: objects.map(|interval| interval.high),
-        }
-    }
-}
-
-/// An estimated number.
 #[derive(Serialize)]
-pub struct Number {
+struct NumberFields {
     #[serde(serialize_with = "number")]
     value: f64,
     #[serde(serialize_with = "number")]
@@ -59,11 +47,44 @@ pub struct Number {
     high95: f64,
 }
 
+impl Quantity {
+    /// An amount, as a part of a document.
+    pub fn new(amount: &Amount) -> Self {
+        Self(*amount)
+    }
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let amount = &self.0;
+        let interval = |estimate: &Estimate| (amount.samples > 0).then(|| estimate.interval());
+        let (bytes, objects) = (interval(&amount.bytes), interval(&amount.objects));
+        let fields = QuantityFields {
+            samples: amount.samples,
+            bytes: amount.bytes.value,
+            bytes_interval95: amount.bytes.interval95(),
+            bytes_low95: bytes.map(|interval| interval.low),
+            bytes_high95: bytes.map(|interval| interval.high),
+            objects: amount.objects.value,
+            objects_interval95: amount.objects.interval95(),
+            objects_low95: objects.map(|interval| interval.low),
+            objects_high95: objects.map(|interval| interval.high),
+        };
+        fields.serialize(serializer)
+    }
+}
+
 impl From<Estimate> for Number {
     fn from(estimate: Estimate) -> Self {
-        let Interval { low, high } = estimate.interval();
-        let interval95 = estimate.interval95();
-        Self { value: estimate.value, interval95, low95: low, high95: high }
+        Self(estimate)
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Interval { low, high } = self.0.interval();
+        let (value, interval95) = (self.0.value, self.0.interval95());
+        NumberFields { value, interval95, low95: low, high95: high }.serialize(serializer)
     }
 }
 

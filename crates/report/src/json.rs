@@ -6,6 +6,7 @@ use lifetrace_human::named::Named;
 use lifetrace_study::damage::Damage;
 use lifetrace_study::damages::Damages;
 use lifetrace_study::origin::Origin;
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -48,20 +49,20 @@ struct PeakQuantity {
     quantity: Quantity,
 }
 
-/// A line of a backtrace.
-#[derive(Serialize)]
-pub struct Line<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    inlined: bool,
-}
+/// A line of a backtrace: in documents its place, and whether it is inlined.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a>(pub Frame<'a>);
 
-/// Where something happened.
+/// Where something happened: in documents `function`, `file` and `line`, `null` where they are not known.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaceFields<'a>(pub Place<'a>);
+
 #[derive(Serialize)]
-pub struct PlaceFields<'a> {
+struct LineFields<'a> {
     function: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
+    inlined: bool,
 }
 
 /// What was wrong with a trace: fields of its documents.
@@ -88,7 +89,7 @@ impl Report<'_> {
         let origin = reading.origin();
         let mut view_fields = self.view.json()?;
         if let Some(resident) = self.resident() {
-            view_fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
+            view_fields.insert("resident".to_owned(), serde_json::to_value(&resident)?);
         }
         origin.silence_fields(&mut view_fields);
         json_text::pretty(&Document {
@@ -132,24 +133,34 @@ impl Totals {
     }
 }
 
-impl<'a> Line<'a> {
-    pub fn new(frame: Frame<'a>) -> Self {
-        Self { place: PlaceFields::new(frame.place), inlined: frame.inlined }
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (function, file, line) = PlaceFields(self.0.place).parts();
+        LineFields { function, file, line, inlined: self.0.inlined }.serialize(serializer)
     }
 }
 
 impl<'a> PlaceFields<'a> {
-    pub fn new(place: Place<'a>) -> Self {
-        match place {
-            Place::Known(location) => Self {
-                function: Some(&location.defname),
-                file: Some(&location.filename),
-                line: (location.line > 0).then_some(location.line),
-            },
-            Place::Unknown(_) | Place::NoBacktrace => {
-                Self { function: None, file: None, line: None }
-            }
+    fn parts(&self) -> (Option<&'a str>, Option<&'a str>, Option<u32>) {
+        match self.0 {
+            Place::Known(location) => (
+                Some(&location.defname),
+                Some(&location.filename),
+                (location.line > 0).then_some(location.line),
+            ),
+            Place::Unknown(_) | Place::NoBacktrace => (None, None, None),
         }
+    }
+}
+
+impl Serialize for PlaceFields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (function, file, line) = self.parts();
+        let mut fields = serializer.serialize_struct("Place", 3)?;
+        fields.serialize_field("function", &function)?;
+        fields.serialize_field("file", &file)?;
+        fields.serialize_field("line", &line)?;
+        fields.end()
     }
 }
 

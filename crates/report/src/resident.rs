@@ -8,7 +8,7 @@ use lifetrace_human as human;
 use lifetrace_study::Reading;
 use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::json::number;
 
@@ -36,7 +36,7 @@ pub struct Resident<'a> {
 }
 
 #[derive(Serialize)]
-pub struct Fields {
+struct Fields {
     bytes: u64,
     time_us: u64,
     #[serde(serialize_with = "number")]
@@ -53,6 +53,12 @@ struct GrowthFields {
     bytes: f64,
     #[serde(serialize_with = "number")]
     bytes_per_hour: f64,
+}
+
+impl Serialize for Resident<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.fields().serialize(serializer)
+    }
 }
 
 impl<'a> Resident<'a> {
@@ -125,8 +131,7 @@ impl<'a> Resident<'a> {
         self.growing().or_else(|| is_much(&self.moment).then(|| self.explained()))
     }
 
-    /// For programs.
-    pub fn fields(&self) -> Fields {
+    fn fields(&self) -> Fields {
         let growth = |it: Growth| GrowthFields {
             since_us: it.since.as_micros() as u64,
             bytes: it.bytes,

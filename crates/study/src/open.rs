@@ -178,7 +178,7 @@ impl Trace {
         })
     }
 
-    /// What was wrong with the trace; to be asked when there is [nothing more](Self::next).
+    /// What was wrong with the trace; to be asked when there is [nothing more](Self::next_told).
     pub fn damages(&mut self) -> Damages {
         Damages::new(&self.path, self.reader.as_lt(), self.stop.take())
     }

@@ -1,12 +1,13 @@
 //! The callsites that have most: how much, where, and by which way.
 
-use lifetrace_analysis::{Callsite, Callsites, Frame, Metric, Place, Sampling, Shaped, Sites};
+use lifetrace_analysis::{
+    Callsite, Callsites, Estimate, Frame, Metric, Place, Sampling, Shaped, Sites,
+};
 use lifetrace_human as human;
 use lifetrace_import::Lack;
 use lifetrace_study::accounts::Accounts;
 use lifetrace_study::origin::Origin;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
 
 use super::super::amounts::{Quantity, bytes_or_none, objects};
 use super::super::backtrace;
@@ -14,7 +15,7 @@ use super::super::json::{self, PlaceFields, number};
 use super::super::page::Page;
 use super::super::place::{brief_source, function, source};
 use super::super::shorten;
-use super::{View, fields, measure};
+use super::{Render, measure};
 use crate::Options;
 use crate::style::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
@@ -22,69 +23,98 @@ use crate::style::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 pub const INDENT: &str = "      ";
 const DEEPER: &str = "        ";
 
-/// Callsites in the order of a metric.
+/// Callsites in the order of a metric: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Ranking<'a> {
+    callsites_total: usize,
+    /// The first of them.
+    callsites: Vec<Site<'a>>,
+    #[serde(skip)]
     sampling: Sampling,
-    callsites: Callsites<'a>,
-    top: usize,
+    #[serde(skip)]
     metric: Metric,
+    #[serde(skip)]
     origin: Origin,
+}
+
+#[derive(Debug, Serialize)]
+struct Site<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    share: f64,
+    allocated: Quantity,
+    peak: Quantity,
+    live_at_end: Quantity,
+    #[serde(flatten)]
+    byte_seconds: ByteSeconds,
+    #[serde(flatten)]
+    hottest: Hottest<'a>,
+}
+
+/// In documents with half of its interval.
+#[derive(Debug)]
+struct ByteSeconds(Estimate);
+
+/// The backtrace that has most of a callsite, and among how many.
+#[derive(Debug, Serialize)]
+pub struct Hottest<'a> {
+    backtraces: usize,
+    hottest_backtrace: Backtrace<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct Backtrace<'a> {
+    share: f64,
+    frames: Vec<json::Line<'a>>,
 }
 
 impl<'a> Ranking<'a> {
     pub fn new(of: &'a impl Accounts, options: &Options, metric: Metric) -> Self {
         let sites = Sites::new(Shaped::new(of.tree(), of.names(), of.view()));
+        let all = Callsites::new(sites, of.balances(), metric);
+        let shown = all.callsites.iter().take(options.top);
         Self {
+            callsites_total: all.callsites.len(),
+            callsites: shown.map(|callsite| Site::new(&all, callsite)).collect(),
             sampling: of.summary().sampling,
-            callsites: Callsites::new(sites, of.balances(), metric),
-            top: options.top,
             metric,
             origin: of.origin(),
         }
     }
 }
 
-impl View for Ranking<'_> {
-    fn text(&self, page: &mut Page) {
-        let (all, what) = (&self.callsites.callsites, measure(self.metric));
-        let shown = &all[..self.top.min(all.len())];
-        if shown.is_empty() {
-            page.line(format_args!("{} callsites have {what}", all.len()));
+impl Render for Ranking<'_> {
+    fn render(&self, page: &mut Page) {
+        let (all, what) = (self.callsites_total, measure(self.metric));
+        if self.callsites.is_empty() {
+            page.line(format_args!("{all} callsites have {what}"));
             return;
         }
-        let share = human::percent(shown.iter().map(|callsite| callsite.share).sum());
-        page.prose("", STRONG, &heading(shown.len(), all.len(), what, &share));
-        for (rank, callsite) in (1..).zip(shown) {
+        let share = human::percent(self.callsites.iter().map(|site| site.share).sum());
+        page.prose("", STRONG, &heading(self.callsites.len(), all, what, &share));
+        for (rank, site) in (1..).zip(&self.callsites) {
             page.line("");
-            self.callsite(page, rank, callsite);
+            self.site(page, rank, site);
         }
-    }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        let callsites = &self.callsites.callsites;
-        fields(&Document {
-            callsites_total: callsites.len(),
-            callsites: callsites.iter().take(self.top).map(|site| self.site(site)).collect(),
-        })
     }
 }
 
 impl Ranking<'_> {
-    fn callsite(&self, page: &mut Page, rank: usize, callsite: &Callsite<'_>) {
-        let (first, others) = self.amounts(callsite);
-        let head = format!("{rank:>3}. {:>7}", human::percent(callsite.share));
+    fn site(&self, page: &mut Page, rank: usize, site: &Site<'_>) {
+        let (first, others) = self.amounts(site);
+        let head = format!("{rank:>3}. {:>7}", human::percent(site.share));
         page.entry(SHARE, &head, INDENT, &first);
-        place(page, &callsite.place);
+        place(page, &site.place.0);
         if !others.is_empty() {
             page.prose(INDENT, PLAIN, &others);
         }
-        hottest(page, &self.callsites, callsite);
+        site.hottest.render(page);
     }
 
     /// What was allocated, lived at the peak, and lives, as far as it is known: what callsites are
     /// ordered by, and the others.
-    fn amounts(&self, callsite: &Callsite<'_>) -> (String, String) {
-        let Callsite { allocated, peak, live, .. } = callsite;
+    fn amounts(&self, site: &Site<'_>) -> (String, String) {
+        let [allocated, peak, live] = [site.allocated.0, site.peak.0, site.live_at_end.0];
         let bytes = human::estimate(&allocated.bytes);
         let objects = objects(&allocated.objects);
         let allocated = match self.metric {
@@ -92,8 +122,8 @@ impl Ranking<'_> {
             _ if self.origin.lacks(Lack::Objects) => bytes,
             _ => format!("{bytes} in {objects}"),
         };
-        let peak = format!("{} at the peak", bytes_or_none(peak, &self.sampling));
-        let live = format!("{} live at end", bytes_or_none(live, &self.sampling));
+        let peak = format!("{} at the peak", bytes_or_none(&peak, &self.sampling));
+        let live = format!("{} live at end", bytes_or_none(&live, &self.sampling));
         let beside = format!("{allocated} allocated");
         let (first, others) = match self.metric {
             Metric::Allocated | Metric::Objects => {
@@ -102,62 +132,65 @@ impl Ranking<'_> {
             Metric::Peak => (peak, [(Metric::Live, live), (Metric::Allocated, beside)]),
             Metric::Live => (live, [(Metric::Peak, peak), (Metric::Allocated, beside)]),
             Metric::ByteSeconds => (
-                human::byte_seconds(&callsite.byte_seconds),
+                human::byte_seconds(&site.byte_seconds.0),
                 [(Metric::Allocated, beside), (Metric::Live, live)],
             ),
         };
         let others = others.into_iter().filter(|(metric, _)| self.origin.tells(*metric));
         (first, others.map(|(_, amount)| amount).collect::<Vec<_>>().join("; "))
     }
+}
 
-    fn site<'s>(&'s self, callsite: &Callsite<'s>) -> Site<'s> {
-        Site {
-            place: PlaceFields::new(callsite.place),
+impl<'a> Site<'a> {
+    fn new(all: &Callsites<'a>, callsite: &Callsite<'a>) -> Self {
+        Self {
+            place: PlaceFields(callsite.place),
             share: callsite.share,
-            allocated: Quantity::new(&callsite.allocated),
-            peak: Quantity::new(&callsite.peak),
-            live_at_end: Quantity::new(&callsite.live),
-            byte_seconds: callsite.byte_seconds.value,
-            byte_seconds_interval95: callsite.byte_seconds.interval95(),
-            backtraces: callsite.hottest.of,
-            hottest_backtrace: Backtrace::new(&self.callsites, callsite),
+            allocated: Quantity(callsite.allocated),
+            peak: Quantity(callsite.peak),
+            live_at_end: Quantity(callsite.live),
+            byte_seconds: ByteSeconds(callsite.byte_seconds),
+            hottest: Hottest::new(all, callsite),
         }
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    callsites_total: usize,
-    callsites: Vec<Site<'a>>,
+impl Serialize for ByteSeconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields {
+            #[serde(serialize_with = "number")]
+            byte_seconds: f64,
+            #[serde(serialize_with = "number")]
+            byte_seconds_interval95: f64,
+        }
+        let byte_seconds_interval95 = self.0.interval95();
+        Fields { byte_seconds: self.0.value, byte_seconds_interval95 }.serialize(serializer)
+    }
 }
 
-#[derive(Serialize)]
-struct Site<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    share: f64,
-    allocated: Quantity,
-    peak: Quantity,
-    live_at_end: Quantity,
-    #[serde(serialize_with = "number")]
-    byte_seconds: f64,
-    #[serde(serialize_with = "number")]
-    byte_seconds_interval95: f64,
-    backtraces: usize,
-    hottest_backtrace: Backtrace<'a>,
-}
+impl<'a> Hottest<'a> {
+    pub fn new(all: &Callsites<'a>, callsite: &Callsite<'a>) -> Self {
+        let frames = all.frames(callsite.hottest.backtrace).map(json::Line).collect();
+        let hottest_backtrace = Backtrace { share: callsite.hottest.share, frames };
+        Self { backtraces: callsite.hottest.of, hottest_backtrace }
+    }
 
-/// The backtrace that has most of a callsite.
-#[derive(Serialize)]
-pub struct Backtrace<'a> {
-    share: f64,
-    frames: Vec<json::Line<'a>>,
-}
+    /// Writes the backtrace.
+    pub fn render(&self, page: &mut Page) {
+        page.prose(INDENT, FAINT, &self.provenance());
+        let frames: Vec<_> = self.hottest_backtrace.frames.iter().map(|line| line.0).collect();
+        backtrace::shorten(&frames).iter().for_each(|line| backtrace_line(page, line));
+    }
 
-impl<'a> Backtrace<'a> {
-    pub fn new(callsites: &Callsites<'a>, callsite: &Callsite<'a>) -> Self {
-        let frames = callsites.frames(callsite.hottest.backtrace).map(json::Line::new);
-        Self { share: callsite.hottest.share, frames: frames.collect() }
+    fn provenance(&self) -> String {
+        match self.backtraces {
+            1 => "by its only backtrace:".to_owned(),
+            all => {
+                let share = human::percent(self.hottest_backtrace.share);
+                format!("{share} of this by the hottest of {all} backtraces:")
+            }
+        }
     }
 }
 
@@ -174,23 +207,6 @@ pub fn place(page: &mut Page, place: &Place<'_>) {
     page.wrapped(INDENT, NAME, &function(place));
     if let Some(source) = source(place) {
         page.wrapped(INDENT, FAINT, &source);
-    }
-}
-
-/// The backtrace that has most of a callsite.
-pub fn hottest(page: &mut Page, callsites: &Callsites<'_>, callsite: &Callsite<'_>) {
-    page.prose(INDENT, FAINT, &provenance(callsite));
-    let frames: Vec<_> = callsites.frames(callsite.hottest.backtrace).collect();
-    backtrace::shorten(&frames).iter().for_each(|line| backtrace_line(page, line));
-}
-
-fn provenance(callsite: &Callsite<'_>) -> String {
-    match callsite.hottest.of {
-        1 => "by its only backtrace:".to_owned(),
-        all => {
-            let share = human::percent(callsite.hottest.share);
-            format!("{share} of this by the hottest of {all} backtraces:")
-        }
     }
 }
 

@@ -5,9 +5,8 @@ use lifetrace_analysis::{Estimate, Metric};
 use lifetrace_human as human;
 use lifetrace_study::accounts::Accounts;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::{View, fields, measure};
+use super::{Render, measure};
 use crate::Options;
 use crate::amounts::{Number, measured};
 use crate::json::PlaceFields;
@@ -16,12 +15,24 @@ use crate::place::{file, function};
 use crate::style::STRONG;
 use crate::table::{Cell, Column, Table, Tail};
 
-/// All functions.
+/// Functions, by themselves and with all that they call: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Functions<'a> {
-    functions: Vec<Function<'a>>,
-    total: f64,
+    functions_total: usize,
+    /// The first of them, by what they and what they call have.
+    functions: Vec<Entry<'a>>,
+    #[serde(skip)]
     metric: Metric,
-    top: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Entry<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    total: Number,
+    total_share: f64,
+    own: Number,
+    own_share: f64,
 }
 
 impl<'a> Functions<'a> {
@@ -29,34 +40,43 @@ impl<'a> Functions<'a> {
         let metric = options.metric;
         let (sites, values) = of.sites(metric);
         let total = values.iter().map(|(_, value)| value.value).sum();
-        Self { functions: functions(&sites, &values), total, metric, top: options.top }
+        let all = functions(&sites, &values);
+        Self {
+            functions_total: all.len(),
+            functions: all.iter().take(options.top).map(|it| Entry::new(it, total)).collect(),
+            metric,
+        }
     }
 
-    fn share(&self, part: Estimate) -> f64 {
-        if self.total > 0.0 { part.value / self.total } else { 0.0 }
-    }
-
-    fn row(&self, function: &Function<'_>) -> [Cell; 4] {
-        let Function { own, total, .. } = function;
-        let amount = |estimate: &Estimate| match estimate.value {
-            0.0 => String::new(),
-            _ => measured(self.metric, estimate),
+    fn row(&self, function: &Entry<'_>) -> [Cell; 4] {
+        let cells = |number: &Number, share: f64| match number.0.value {
+            0.0 => [String::new(), String::new()],
+            _ => [human::percent(share), measured(self.metric, &number.0)],
         };
-        let share = |estimate: Estimate| match estimate.value {
-            0.0 => String::new(),
-            _ => human::percent(self.share(estimate)),
-        };
-        [share(*total), amount(total), share(*own), amount(own)].map(Cell::from)
+        let [total_share, total] = cells(&function.total, function.total_share);
+        let [own_share, own] = cells(&function.own, function.own_share);
+        [total_share, total, own_share, own].map(Cell::from)
     }
 }
 
-impl<'a> View for Functions<'a> {
-    fn text(&self, page: &mut Page) {
-        let shown = &self.functions[..self.top.min(self.functions.len())];
+impl<'a> Entry<'a> {
+    fn new(function: &Function<'a>, total: f64) -> Self {
+        let share = |part: Estimate| if total > 0.0 { part.value / total } else { 0.0 };
+        Self {
+            place: PlaceFields(function.place),
+            total: Number(function.total),
+            total_share: share(function.total),
+            own: Number(function.own),
+            own_share: share(function.own),
+        }
+    }
+}
+
+impl Render for Functions<'_> {
+    fn render(&self, page: &mut Page) {
+        let (shown, all) = (self.functions.len(), self.functions_total);
         let what = measure(self.metric);
-        let all = self.functions.len();
-        let heading =
-            format!("{} of {all} functions by {what}, what they call included", shown.len());
+        let heading = format!("{shown} of {all} functions by {what}, what they call included");
         page.prose("", STRONG, &heading);
         page.line("");
         let mut table = Table::new([
@@ -66,43 +86,13 @@ impl<'a> View for Functions<'a> {
             Column::left("self").continues(),
         ]);
         table = table.with_tails("function");
-        for it in shown {
+        for it in &self.functions {
             let tail = Tail::Place {
-                name: function(&it.place),
-                source: file(&it.place).unwrap_or_default(),
+                name: function(&it.place.0),
+                source: file(&it.place.0).unwrap_or_default(),
             };
             table.row(self.row(it), tail);
         }
         page.table(&table);
     }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        let entry = |function: &Function<'a>| Entry {
-            place: PlaceFields::new(function.place),
-            total: function.total.into(),
-            total_share: self.share(function.total),
-            own: function.own.into(),
-            own_share: self.share(function.own),
-        };
-        fields(&Document {
-            functions_total: self.functions.len(),
-            functions: self.functions.iter().take(self.top).map(entry).collect(),
-        })
-    }
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    functions_total: usize,
-    functions: Vec<Entry<'a>>,
-}
-
-#[derive(Serialize)]
-struct Entry<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    total: Number,
-    total_share: f64,
-    own: Number,
-    own_share: f64,
 }

@@ -348,7 +348,7 @@ impl<'a> View for Gc<'a> {
             over_time: pace.over_time.clone(),
         };
         let site = |(place, sums): &(Place<'a>, Sums)| Site {
-            place: PlaceFields::new(*place),
+            place: PlaceFields(*place),
             share: self.share(sums),
             blocks: self.entry(sums),
         };

@@ -19,6 +19,7 @@ mod tree;
 use lifetrace_analysis::Metric;
 use lifetrace_study::Study;
 use lifetrace_study::question::ViewName;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::page::Page;
@@ -33,6 +34,22 @@ pub trait View {
 
     /// For programs: fields of the document.
     fn json(&self) -> serde_json::Result<Map<String, Value>>;
+}
+
+/// A document that can be shown as a page: what people read is made of what programs get.
+pub trait Render: Serialize {
+    /// Writes the page.
+    fn render(&self, page: &mut Page);
+}
+
+impl<T: Render> View for T {
+    fn text(&self, page: &mut Page) {
+        self.render(page);
+    }
+
+    fn json(&self) -> serde_json::Result<Map<String, Value>> {
+        fields(self)
+    }
 }
 
 /// Finds the answer, for lines of so many columns.

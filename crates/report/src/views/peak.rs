@@ -4,9 +4,9 @@ use lifetrace_analysis::Metric;
 use lifetrace_human as human;
 use lifetrace_import::Lack;
 use lifetrace_study::Study;
-use serde_json::{Map, Value};
+use serde::Serialize;
 
-use super::View;
+use super::Render;
 use super::callsites::Ranking;
 use crate::Options;
 use crate::heap::young_heap;
@@ -14,10 +14,14 @@ use crate::page::Page;
 use crate::style::PLAIN;
 use crate::young;
 
-/// The peak, and whose it is.
+/// The peak, and whose it is: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Peak<'a> {
+    #[serde(skip)]
     sentence: String,
+    #[serde(skip)]
     young: Option<String>,
+    #[serde(flatten)]
     ranking: Ranking<'a>,
 }
 
@@ -50,15 +54,11 @@ impl<'a> Peak<'a> {
     }
 }
 
-impl View for Peak<'_> {
-    fn text(&self, page: &mut Page) {
+impl Render for Peak<'_> {
+    fn render(&self, page: &mut Page) {
         page.prose("", PLAIN, &self.sentence);
         self.young.iter().for_each(|text| page.prose("", PLAIN, text));
         page.line("");
-        self.ranking.text(page);
-    }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        self.ranking.json()
+        self.ranking.render(page);
     }
 }

@@ -286,7 +286,7 @@ impl<'a> View for Promotion<'a> {
             promoted_bytes_high95: it.high,
         };
         let site = |(place, sums): &(Place<'a>, Sums)| Site {
-            place: PlaceFields::new(*place),
+            place: PlaceFields(*place),
             share: self.share(sums),
             amounts: self.entry(sums),
         };

@@ -6,9 +6,9 @@ use lifetrace_import::Lack;
 use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
 use lifetrace_study::origin::Origin;
-use serde_json::{Map, Value};
+use serde::Serialize;
 
-use super::View;
+use super::Render;
 use super::callsites::Ranking;
 use crate::Options;
 use crate::heap::{exact_totals, young_heap};
@@ -18,16 +18,24 @@ use crate::style::{PLAIN, STRONG};
 use crate::table::{Column, Table, Tail};
 use crate::young;
 
-/// Totals and the first callsites.
+/// Totals and the first callsites: the document of the view, whose totals are those that all have.
+#[derive(Serialize)]
 pub struct Summary<'a> {
+    #[serde(skip)]
     totals: Totals,
     /// Of which peak.
+    #[serde(skip)]
     peak_note: String,
+    #[serde(skip)]
     exact_totals: Option<String>,
+    #[serde(skip)]
     young_heap: young::Room,
+    #[serde(skip)]
     origin: Origin,
-    resident: Option<Resident<'a>>,
+    #[serde(flatten)]
     ranking: Ranking<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resident: Option<Resident<'a>>,
 }
 
 impl<'a> Summary<'a> {
@@ -58,8 +66,8 @@ impl<'a> Summary<'a> {
     }
 }
 
-impl View for Summary<'_> {
-    fn text(&self, page: &mut Page) {
+impl Render for Summary<'_> {
+    fn render(&self, page: &mut Page) {
         self.totals(page);
         let young = young::of_both(&self.totals, self.young_heap);
         young.iter().for_each(|text| page.prose("", PLAIN, text));
@@ -72,15 +80,7 @@ impl View for Summary<'_> {
             resident.growing().iter().for_each(|text| page.prose("", STRONG, text));
         }
         page.line("");
-        self.ranking.text(page);
-    }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        let mut fields = self.ranking.json()?;
-        if let Some(resident) = &self.resident {
-            fields.insert("resident".to_owned(), serde_json::to_value(resident.fields())?);
-        }
-        Ok(fields)
+        self.ranking.render(page);
     }
 }
 

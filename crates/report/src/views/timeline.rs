@@ -169,7 +169,7 @@ impl<'a> View for Timeline<'a> {
             heap_bytes: self.heap_bytes(bin),
         };
         let series = |(place, series): &(Place<'a>, Series)| Contributor {
-            place: PlaceFields::new(*place),
+            place: PlaceFields(*place),
             bytes_at_end: series.at_end.iter().map(|&at_end| at_end.into()).collect(),
         };
         fields(&Document {

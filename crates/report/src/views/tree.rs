@@ -6,10 +6,9 @@ use lifetrace_analysis::filter::{Focus, View};
 use lifetrace_analysis::{Estimate, Metric, Sites};
 use lifetrace_human as human;
 use lifetrace_study::accounts::Accounts;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
 
-use super::{fields, measure};
+use super::{Render, measure};
 use crate::Options;
 use crate::amounts::{Number, measured};
 use crate::branching::Branching;
@@ -22,23 +21,42 @@ use crate::style::{FAINT, PLAIN, SHARE, STRONG};
 const ROWS: usize = 8;
 const MIN_SHARE: f64 = 0.005;
 
-/// A call tree.
+/// A call tree: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Tree<'a> {
-    sites: Sites<'a>,
-    rows: Vec<Row>,
-    total: f64,
-    metric: Metric,
+    /// Whether callers are below.
+    #[serde(rename = "inverted", serialize_with = "inverted")]
     way: Way,
+    /// Rows, each before those below it.
+    tree: Vec<Branch<'a>>,
+    #[serde(skip)]
+    metric: Metric,
+}
+
+#[derive(Debug, Serialize)]
+struct Branch<'a> {
+    depth: usize,
+    #[serde(flatten)]
+    line: Option<Line<'a>>,
+    share: f64,
+    total: Number,
+    own: Number,
+    left_out: usize,
 }
 
 /// What is below a function.
+#[derive(Debug)]
 enum Way {
     /// Those that it calls, from the outermost functions on.
     Callees,
     /// Those that call it, from the callsites on.
     Callers,
-    /// Likewise, from the last function of a path on.
+    /// Those that call it, from the last function of a path on.
     CallersOf(Focus),
+}
+
+fn inverted<S: Serializer>(way: &Way, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(!matches!(way, Way::Callees))
 }
 
 /// Callsites, and what each backtrace, as it looks, has.
@@ -69,28 +87,32 @@ impl<'a> Tree<'a> {
             (None, true) => (Way::Callers, callers(of.sites(metric))),
             (_, false) => (Way::Callees, of.sites(metric)),
         };
-        let total = values.iter().map(|(_, value)| value.value).sum();
+        let total: f64 = values.iter().map(|(_, value)| value.value).sum();
         let rows = match way {
             Way::Callees => branches::down(sites.shaped(), values, &limits),
             _ => branches::up(sites.shaped(), values, &limits),
         };
-        Self { sites, rows, total, metric, way }
+        let branch = |row: &Row| Branch {
+            depth: row.depth,
+            line: row.line.map(|line| Line(sites.shaped().line(line))),
+            share: if total > 0.0 { row.total.value / total } else { 0.0 },
+            total: Number(row.total),
+            own: Number(row.own),
+            left_out: row.left_out,
+        };
+        Self { way, tree: rows.iter().map(branch).collect(), metric }
     }
 
-    fn share(&self, part: Estimate) -> f64 {
-        if self.total > 0.0 { part.value / self.total } else { 0.0 }
-    }
-
-    fn branch(&self, row: &Row, level: usize) -> Branching {
-        let amount = measured(self.metric, &row.total);
-        let frame = row.line.map(|line| self.sites.shaped().line(line));
+    fn branching(&self, branch: &Branch<'_>, level: usize) -> Branching {
+        let amount = measured(self.metric, &branch.total.0);
+        let frame = branch.line.map(|line| line.0);
         let place = frame.map(|frame| frame.place);
         let (name, source) = place.map_or_else(
             || ("(no backtrace)".to_owned(), None),
             |place| (function(&place), brief_source(&place)),
         );
         Branching {
-            amount: format!("{:>7}  {amount}", human::percent(self.share(row.total))),
+            amount: format!("{:>7}  {amount}", human::percent(branch.share)),
             amount_style: SHARE,
             level,
             name,
@@ -100,8 +122,8 @@ impl<'a> Tree<'a> {
     }
 }
 
-impl super::View for Tree<'_> {
-    fn text(&self, page: &mut Page) {
+impl Render for Tree<'_> {
+    fn render(&self, page: &mut Page) {
         let what = measure(self.metric);
         let heading = match &self.way {
             Way::Callees => format!("Call tree by {what}, with callees below"),
@@ -110,32 +132,20 @@ impl super::View for Tree<'_> {
         };
         page.prose("", STRONG, &heading);
         page.line("");
-        let rows = self.rows.iter().zip(levels(&self.rows));
-        let branches: Vec<_> = rows.map(|(row, level)| self.branch(row, level)).collect();
+        let branches = self.tree.iter().zip(levels(&self.tree));
+        let branches: Vec<_> =
+            branches.map(|(branch, level)| self.branching(branch, level)).collect();
         page.branches(&branches);
-        let left_out: usize = self.rows.iter().map(|row| row.left_out).sum();
+        let left_out: usize = self.tree.iter().map(|branch| branch.left_out).sum();
         if left_out > 0 {
             let text = format!("{left_out} smaller branches are left out; --top N shows more");
             page.prose("", FAINT, &text);
         }
     }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        let row = |row: &Row| Branch {
-            depth: row.depth,
-            line: row.line.map(|line| Line::new(self.sites.shaped().line(line))),
-            share: self.share(row.total),
-            total: row.total.into(),
-            own: row.own.into(),
-            left_out: row.left_out,
-        };
-        let inverted = !matches!(self.way, Way::Callees);
-        fields(&Document { inverted, tree: self.rows.iter().map(row).collect() })
-    }
 }
 
 /// How far to the right rows are: as many forks as are above them.
-fn levels(rows: &[Row]) -> Vec<usize> {
+fn levels(rows: &[Branch<'_>]) -> Vec<usize> {
     let mut children = vec![0_usize; rows.len()];
     let mut parents = Vec::with_capacity(rows.len());
     let mut way: Vec<usize> = Vec::new();
@@ -152,21 +162,4 @@ fn levels(rows: &[Row]) -> Vec<usize> {
         levels.push(parent.map_or(0, |parent| levels[parent] + usize::from(children[parent] > 1)));
     }
     levels
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    inverted: bool,
-    tree: Vec<Branch<'a>>,
-}
-
-#[derive(Serialize)]
-struct Branch<'a> {
-    depth: usize,
-    #[serde(flatten)]
-    line: Option<Line<'a>>,
-    share: f64,
-    total: Number,
-    own: Number,
-    left_out: usize,
 }

@@ -6,20 +6,20 @@ use lifetrace_analysis::statistics::{Proportion, Shape};
 use lifetrace_analysis::{Callsite, Callsites};
 use serde::Serialize;
 
-use super::super::callsites::Backtrace;
+use super::super::callsites::Hottest;
 use super::{Leaks, Verdict};
 use crate::amounts::Quantity;
 use crate::json::{PlaceFields, number, number_or_none};
-use crate::resident::{self, Resident};
+use crate::resident::Resident;
 
 #[derive(Serialize)]
-pub struct Document<'a> {
+pub struct Document<'r, 'a> {
     verdict: &'static str,
     leaking_callsites: usize,
     growth_together: Option<Rate>,
     limit_bytes: u64,
     limit_reached: Option<Hours>,
-    resident: Option<resident::Fields>,
+    resident: Option<&'r Resident<'a>>,
     callsites_total: usize,
     callsites: Vec<Entry<'a>>,
 }
@@ -68,8 +68,8 @@ struct Entry<'a> {
     never_freed: Share,
     freed: Option<Freed>,
     live_over_time_bytes: Vec<u64>,
-    backtraces: usize,
-    hottest_backtrace: Backtrace<'a>,
+    #[serde(flatten)]
+    hottest: Hottest<'a>,
 }
 
 #[derive(Serialize)]
@@ -93,8 +93,8 @@ struct Freed {
     alive_and_older: Share,
 }
 
-impl<'a> Document<'a> {
-    pub fn new(leaks: &Leaks<'a>) -> Self {
+impl<'r, 'a> Document<'r, 'a> {
+    pub fn new(leaks: &'r Leaks<'a>) -> Self {
         let limit = leaks.limit_bytes();
         let entry = |(holding, callsite): (&Holding, &Callsite<'a>)| {
             Entry::new(holding, callsite, &leaks.callsites, limit)
@@ -113,7 +113,7 @@ impl<'a> Document<'a> {
             growth_together: together.map(|it| Rate::new(it.per_hour, it.low, it.high)),
             limit_bytes: leaks.limit.0.0,
             limit_reached: leaks.full().map(Hours::new),
-            resident: leaks.resident.as_ref().map(Resident::fields),
+            resident: leaks.resident.as_ref(),
             callsites_total: leaks.judgement.holdings.len(),
             callsites: leaks.all().take(leaks.top).map(entry).collect(),
         }
@@ -129,7 +129,7 @@ impl<'a> Entry<'a> {
     ) -> Self {
         let growth = holding.growth.as_ref();
         Self {
-            place: PlaceFields::new(callsite.place),
+            place: PlaceFields(callsite.place),
             kind: kind_name(holding.kind),
             shape: growth.map(|growth| shape_name(growth.shape)),
             live_at_end: Quantity::new(&callsite.live),
@@ -145,8 +145,7 @@ impl<'a> Entry<'a> {
                 .iter()
                 .map(|height| height.round() as u64)
                 .collect(),
-            backtraces: callsite.hottest.of,
-            hottest_backtrace: Backtrace::new(callsites, callsite),
+            hottest: Hottest::new(callsites, callsite),
         }
     }
 }

@@ -5,7 +5,7 @@ use lifetrace_analysis::statistics::Growth;
 use lifetrace_analysis::{Callsite, Summary};
 use lifetrace_human as human;
 
-use super::super::callsites::{INDENT, hottest, place};
+use super::super::callsites::{Hottest, INDENT, place};
 use super::{Leaks, Verdict, micros, sum};
 use crate::chart;
 use crate::page::Page;
@@ -152,7 +152,7 @@ fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it:
     let alone = alone(growth, leaks).unwrap_or_default();
     page.prose(INDENT, PLAIN, &format!("the oldest for {age}{alone}"));
     page.prose(INDENT, PLAIN, &past(holding, leaks.tells_freed));
-    hottest(page, &leaks.callsites, it);
+    Hottest::new(&leaks.callsites, it).render(page);
 }
 
 /// When it would have filled the limit if nothing else grew.

@@ -1,42 +1,23 @@
 //! Lifetimes as fields of `--json`.
 
-use lifetrace_analysis::Callsite;
-use lifetrace_analysis::lifetimes::{Found, Lifetime};
+use lifetrace_analysis::lifetimes::{Collections, Lifetime};
 use lifetrace_analysis::statistics::{Quantile, Survival, Unit};
 use serde::{Serialize, Serializer};
 
+use super::QUANTILES;
 use super::spread::{Class, Spread, counts, times};
-use super::{Lifetimes, QUANTILES};
-use crate::amounts::Quantity;
-use crate::json::{PlaceFields, number_or_none};
+use crate::json::number_or_none;
 
-#[derive(Serialize)]
-pub struct Document<'a> {
-    collections: Collections,
-    lifetimes: LifetimeFields,
-    callsites_total: usize,
-    callsites: Vec<Entry<'a>>,
-}
-
-#[derive(Serialize)]
-struct Collections {
-    minor: u64,
-    major: u64,
-}
-
-#[derive(Serialize)]
-struct Entry<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    share: f64,
-    allocated: Quantity,
-    live_at_end: Quantity,
-    lifetimes: LifetimeFields,
-}
-
-/// How long blocks live.
-#[derive(Serialize)]
+/// How long blocks live: in documents quantiles and classes.
+#[derive(Debug)]
 pub struct LifetimeFields {
+    pub lifetime: Lifetime,
+    /// The collections that the trace tells of.
+    pub collections: Collections,
+}
+
+#[derive(Serialize)]
+struct Fields {
     unit: &'static str,
     time_us: Option<Distribution>,
     minor_collections: Option<Distribution>,
@@ -78,30 +59,14 @@ struct Shares {
     bytes_share: f64,
 }
 
-impl<'a> Document<'a> {
-    pub fn new(lifetimes: &Lifetimes<'a>) -> Self {
-        let found = &lifetimes.found;
-        let entry = |(callsite, lifetime): (&Callsite<'a>, &Lifetime)| Entry {
-            place: PlaceFields::new(callsite.place),
-            share: callsite.share,
-            allocated: Quantity::new(&callsite.allocated),
-            live_at_end: Quantity::new(&callsite.live),
-            lifetimes: LifetimeFields::new(lifetime, found),
-        };
-        Self {
-            collections: Collections {
-                minor: found.collections.minor,
-                major: found.collections.major,
-            },
-            lifetimes: LifetimeFields::new(&lifetimes.all, found),
-            callsites_total: lifetimes.callsites.callsites.len(),
-            callsites: lifetimes.shown().map(entry).collect(),
-        }
+impl Serialize for LifetimeFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Fields::new(self).serialize(serializer)
     }
 }
 
-impl LifetimeFields {
-    pub fn new(lifetime: &Lifetime, found: &Found) -> Self {
+impl Fields {
+    fn new(LifetimeFields { lifetime, collections: told }: &LifetimeFields) -> Self {
         let unit = lifetime.unit();
         let distribution = |survival: &Survival, begins: &[u64]| {
             Spread::of(survival, begins).map(|spread| Distribution::new(survival, unit, &spread))
@@ -115,8 +80,8 @@ impl LifetimeFields {
                 Unit::Bytes => "bytes",
             },
             time_us: distribution(&lifetime.time, &times()),
-            minor_collections: collections(&lifetime.minor, found.collections.minor),
-            major_collections: collections(&lifetime.major, found.collections.major),
+            minor_collections: collections(&lifetime.minor, told.minor),
+            major_collections: collections(&lifetime.major, told.major),
         }
     }
 }

@@ -4,14 +4,17 @@ mod json;
 mod spread;
 mod text;
 
-use lifetrace_analysis::lifetimes::{Found, Lifetime, Lifetimes as Observed};
+use lifetrace_analysis::lifetimes::{Collections, Found, Lifetime, Lifetimes as Observed};
 use lifetrace_analysis::statistics::Quantile;
-use lifetrace_analysis::{Callsite, Callsites, Metric, Shaped, Sites};
+use lifetrace_analysis::{Callsite, Callsites, Estimate, Metric, Shaped, Sites};
 use lifetrace_study::Study;
-use serde_json::{Map, Value};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
-use super::{View, fields};
+use super::Render;
 use crate::Options;
+use crate::amounts::Quantity;
+use crate::json::PlaceFields;
 use crate::page::Page;
 
 pub use json::LifetimeFields;
@@ -20,13 +23,30 @@ pub use text::in_collections;
 /// Shares of blocks whose lifetimes are told.
 const QUANTILES: [f64; 5] = [0.1, 0.5, 0.9, 0.99, 0.999];
 
-/// How long blocks live, all together and by callsite.
+/// How long blocks live, all together and by callsite: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Lifetimes<'a> {
+    #[serde(serialize_with = "counts")]
+    collections: Collections,
+    lifetimes: LifetimeFields,
+    callsites_total: usize,
+    /// The first of them.
+    callsites: Vec<Entry<'a>>,
+    #[serde(skip)]
     metric: Metric,
-    callsites: Callsites<'a>,
-    found: Found,
-    all: Lifetime,
-    top: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Entry<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    share: f64,
+    allocated: Quantity,
+    live_at_end: Quantity,
+    lifetimes: LifetimeFields,
+    /// What it has of the metric.
+    #[serde(skip)]
+    value: Estimate,
 }
 
 impl<'a> Lifetimes<'a> {
@@ -39,20 +59,38 @@ impl<'a> Lifetimes<'a> {
         let mut observed = Observed::new(&sites);
         study.replay(&mut observed)?;
         let found = observed.finish();
+        let all = Callsites::new(sites, profile.balances(), options.metric).callsites;
+        let entry = |callsite| Entry::new(callsite, &found);
         Ok(Self {
+            collections: found.collections,
+            lifetimes: LifetimeFields { lifetime: found.all(), collections: found.collections },
+            callsites_total: all.len(),
+            callsites: all.iter().take(options.top).filter_map(entry).collect(),
             metric: options.metric,
-            callsites: Callsites::new(sites, profile.balances(), options.metric),
-            all: found.all(),
-            found,
-            top: options.top,
         })
     }
+}
 
-    /// The first callsites, with how long their blocks live.
-    fn shown(&self) -> impl Iterator<Item = (&Callsite<'a>, &Lifetime)> {
-        let first = self.callsites.callsites.iter().take(self.top);
-        first.filter_map(|callsite| Some((callsite, self.found.sites.get(&callsite.site)?)))
+impl<'a> Entry<'a> {
+    /// Nothing if no lifetime of its blocks is known.
+    fn new(callsite: &Callsite<'a>, found: &Found) -> Option<Self> {
+        let lifetime = found.sites.get(&callsite.site)?.clone();
+        Some(Self {
+            place: PlaceFields(callsite.place),
+            share: callsite.share,
+            allocated: Quantity(callsite.allocated),
+            live_at_end: Quantity(callsite.live),
+            lifetimes: LifetimeFields { lifetime, collections: found.collections },
+            value: callsite.value,
+        })
     }
+}
+
+fn counts<S: Serializer>(collections: &Collections, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_struct("Collections", 2)?;
+    fields.serialize_field("minor", &collections.minor)?;
+    fields.serialize_field("major", &collections.major)?;
+    fields.end()
 }
 
 /// The lifetime of a half of all blocks, unless more than that still live.
@@ -60,12 +98,8 @@ pub fn median(lifetime: &Lifetime) -> Option<Quantile> {
     lifetime.time.curve(lifetime.unit()).quantile(0.5)
 }
 
-impl View for Lifetimes<'_> {
-    fn text(&self, page: &mut Page) {
+impl Render for Lifetimes<'_> {
+    fn render(&self, page: &mut Page) {
         text::write(self, page);
-    }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        fields(&json::Document::new(self))
     }
 }

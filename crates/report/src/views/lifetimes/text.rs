@@ -1,15 +1,15 @@
 //! Lifetimes as a page: for the whole program a table, for each callsite a chart of one line.
 
-use lifetrace_analysis::lifetimes::{Found, Lifetime};
+use lifetrace_analysis::lifetimes::Lifetime;
 use lifetrace_analysis::statistics::{Survival, Unit};
-use lifetrace_analysis::{Callsite, Metric};
+use lifetrace_analysis::{Amount, Metric};
 use lifetrace_human as human;
 
 use super::super::callsites::{INDENT, place};
 use super::super::measure;
-use super::Lifetimes;
 use super::spread::{Class, Spread, counts, times};
-use crate::amounts::{measured, objects};
+use super::{Entry, LifetimeFields, Lifetimes};
+use crate::amounts::{self, measured};
 use crate::chart::sparkline;
 use crate::page::Page;
 use crate::style::{FAINT, PLAIN, SHARE, STRONG, styled};
@@ -23,7 +23,7 @@ const TIMES: usize = 20;
 const MOST: u64 = 1_000_000_000_000_000;
 
 pub fn write(lifetimes: &Lifetimes<'_>, page: &mut Page) {
-    let all = &lifetimes.all;
+    let all = &lifetimes.lifetimes.lifetime;
     let Some(spread) = Spread::of(&all.time, &times()) else {
         page.prose("", STRONG, "No block was sampled: there are no lifetimes.");
         return;
@@ -32,8 +32,8 @@ pub fn write(lifetimes: &Lifetimes<'_>, page: &mut Page) {
     page.line("");
     table(page, "lifetime", &spread, time_class, human::lifetime(spread.watched as f64));
     for (survival, count, heap) in [
-        (&all.minor, lifetimes.found.collections.minor, "young heap"),
-        (&all.major, lifetimes.found.collections.major, "whole heap"),
+        (&all.minor, lifetimes.collections.minor, "young heap"),
+        (&all.major, lifetimes.collections.major, "whole heap"),
     ] {
         collections(page, survival, count, heap);
     }
@@ -123,10 +123,11 @@ fn collections(page: &mut Page, survival: &Survival, count: u64, heap: &str) {
 }
 
 /// `half of all live through 0 collections of the young heap and 0 of the whole`.
-pub fn in_collections(lifetime: &Lifetime, found: &Found) -> Option<String> {
+pub fn in_collections(fields: &LifetimeFields) -> Option<String> {
+    let LifetimeFields { lifetime, collections } = fields;
     let told = [
-        (&lifetime.minor, found.collections.minor, "the young heap"),
-        (&lifetime.major, found.collections.major, "the whole heap"),
+        (&lifetime.minor, collections.minor, "the young heap"),
+        (&lifetime.major, collections.major, "the whole heap"),
     ];
     let told = told.into_iter().filter(|&(_, count, _)| count > 0).map(|(survival, _, heap)| {
         let half = survival.curve(lifetime.unit()).quantile(0.5);
@@ -138,41 +139,34 @@ pub fn in_collections(lifetime: &Lifetime, found: &Found) -> Option<String> {
 }
 
 fn callsites(lifetimes: &Lifetimes<'_>, page: &mut Page) {
-    let (all, what) = (lifetimes.callsites.callsites.len(), measure(lifetimes.metric));
-    let shown = lifetimes.shown().count();
+    let (shown, all) = (lifetimes.callsites.len(), human::count(lifetimes.callsites_total as f64));
     if shown == 0 {
         return;
     }
     page.line("");
-    page.prose("", STRONG, &format!("{shown} of {} callsites by {what}", human::count(all as f64)));
-    let axis = Axis::of(&lifetimes.all.time, page.room(INDENT.len() + TIMES));
-    for (rank, (callsite, lifetime)) in (1..).zip(lifetimes.shown()) {
+    let heading = format!("{shown} of {all} callsites by {}", measure(lifetimes.metric));
+    page.prose("", STRONG, &heading);
+    let axis = Axis::of(&lifetimes.lifetimes.lifetime.time, page.room(INDENT.len() + TIMES));
+    for (rank, callsite) in (1..).zip(&lifetimes.callsites) {
         page.line("");
-        entry(lifetimes, page, &axis, rank, callsite, lifetime);
+        entry(lifetimes.metric, page, &axis, rank, callsite);
     }
 }
 
-fn entry(
-    lifetimes: &Lifetimes<'_>,
-    page: &mut Page,
-    axis: &Axis,
-    rank: usize,
-    callsite: &Callsite<'_>,
-    lifetime: &Lifetime,
-) {
+fn entry(metric: Metric, page: &mut Page, axis: &Axis, rank: usize, callsite: &Entry<'_>) {
     let head = format!("{rank:>3}. {:>7}", human::percent(callsite.share));
-    let amount = match lifetimes.metric {
-        Metric::Allocated => format!(
-            "{} in {}",
-            human::estimate(&callsite.allocated.bytes),
-            objects(&callsite.allocated.objects)
-        ),
+    let amount = match metric {
+        Metric::Allocated => {
+            let Amount { bytes, objects, .. } = &callsite.allocated.0;
+            format!("{} in {}", human::estimate(bytes), amounts::objects(objects))
+        }
         metric => measured(metric, &callsite.value),
     };
     page.entry(SHARE, &head, INDENT, &amount);
-    place(page, &callsite.place);
+    place(page, &callsite.place.0);
+    let lifetime = &callsite.lifetimes.lifetime;
     axis.chart(page, lifetime);
-    let collections = in_collections(lifetime, &lifetimes.found);
+    let collections = in_collections(&callsite.lifetimes);
     let collections = collections.map(|it| format!("; {it}")).unwrap_or_default();
     page.prose(INDENT, PLAIN, &(sentence(lifetime, "lifetimes of its") + &collections));
 }
