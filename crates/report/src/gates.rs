@@ -8,8 +8,6 @@ use lifetrace_analysis::{Amount, Metric, Summary};
 use lifetrace_human as human;
 use serde::Serialize;
 
-use super::views::leaks::shape_name;
-
 /// A condition and what was found. Its fields are those of `--json`.
 #[derive(Debug, Serialize)]
 pub struct Judged {
@@ -153,7 +151,7 @@ impl Judged {
             low95: rounded(finding.interval.low),
             high95: rounded(finding.interval.high),
             resident: None,
-            shape: finding.shape.map(shape_name),
+            shape: finding.shape.map(Shape::name),
             significant: finding.is_significant,
             failed: finding.fails(is_strict),
             is_beyond: finding.is_beyond,

@@ -31,7 +31,7 @@ mod subject;
 mod table;
 mod text;
 mod told;
-mod views;
+pub mod views;
 mod young;
 
 use crate::style::Width;

@@ -72,6 +72,19 @@ pub enum Shape {
     Unknown,
 }
 
+impl Shape {
+    /// As documents call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Steps => "steps",
+            Self::Plateau => "plateau",
+            Self::StartUp => "start-up",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// A rate of growth; its interval is infinite if the time was too short to tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {

@@ -47,6 +47,8 @@ struct Entry<'a> {
 }
 
 impl<'a> Calls<'a> {
+    /// Finds the answer in one trace, or in several.
+    ///
     /// # Errors
     /// If no function is named.
     pub fn new(of: &'a impl Accounts, options: &Options) -> anyhow::Result<Self> {

@@ -69,6 +69,7 @@ struct Backtrace<'a> {
 }
 
 impl<'a> Ranking<'a> {
+    /// Finds the answer in one trace, or in several.
     pub fn new(of: &'a impl Accounts, options: &Options, metric: Metric) -> Self {
         let sites = Sites::new(Shaped::new(of.tree(), of.names(), of.view()));
         let all = Callsites::new(sites, of.balances(), metric);

@@ -36,6 +36,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Functions<'a> {
+    /// Finds the answer in one trace, or in several.
     pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
         let metric = options.metric;
         let (sites, values) = of.sites(metric);

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use lifetrace_analysis::pace::{Figure, Pace, Range, Spread, ranges};
+use lifetrace_analysis::sites::SiteId;
 use lifetrace_analysis::survivals::{GENERATIONS, Series, Sums, Survivals};
-use lifetrace_analysis::{Amount, Estimate, Place, Sampling, Shaped, Sites};
+use lifetrace_analysis::{Amount, Estimate, Sampling, Shaped, Sites};
 use lifetrace_human as human;
 use lifetrace_study::Study;
 use lifetrace_trace::fact::{Counters, Generation};
 use lifetrace_trace::ids::Timestamp;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
 
+use super::Render;
 use super::timeline::bins;
-use super::{View, fields};
 use crate::Options;
 use crate::amounts::{Number, Quantity, bytes_or_none};
 use crate::chart;
@@ -30,22 +30,58 @@ const MARGIN: usize = 11;
 /// Before the lines of a callsite.
 const INDENT: &str = "      ";
 
-/// Collections, and blocks by what became of them.
+/// Collections, and blocks by what became of them: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Gc<'a> {
-    callsites: Vec<(Place<'a>, Sums)>,
-    total: Sums,
-    cycles: Vec<(Generation, Pace)>,
-    counters: Vec<(Figure, Range)>,
-    provisos: Vec<String>,
-    exact_totals: Option<String>,
-    word_bytes: u64,
+    #[serde(rename = "collections")]
+    cycles: Vec<Cycles>,
     /// How often the young heap was filled, where its size is known.
-    fills: Option<Estimate>,
+    #[serde(rename = "young_heap_fills")]
+    fills: Option<Number>,
+    #[serde(serialize_with = "by_name")]
+    counters: Vec<(Figure, Range)>,
+    #[serde(flatten)]
+    total: Blocks,
+    callsites_total: usize,
+    /// The first of them.
+    callsites: Vec<Site<'a>>,
+    #[serde(skip)]
+    provisos: Vec<String>,
+    #[serde(skip)]
+    exact_totals: Option<String>,
+    #[serde(skip)]
+    word_bytes: u64,
+    #[serde(skip)]
     sampling: Sampling,
-    top: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Site<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    share: f64,
+    #[serde(flatten)]
+    blocks: Blocks,
+}
+
+/// The collections of a generation.
+#[derive(Debug)]
+struct Cycles {
+    generation: Generation,
+    pace: Pace,
+}
+
+/// What became of blocks.
+#[derive(Debug)]
+struct Blocks {
+    sums: Sums,
+    /// Whether the trace tells of collections that blocks could survive.
+    tells_collections: bool,
 }
 
 impl<'a> Gc<'a> {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &'a Study, options: &Options, width: Width) -> anyhow::Result<Self> {
@@ -62,30 +98,36 @@ impl<'a> Gc<'a> {
         let told = series.filter(|(_, series)| !series.times.is_empty());
         let bins = bins(width, MARGIN);
         let pace = |(generation, series): (_, &Series)| {
-            (generation, Pace::new(series, replay.start(), replay.end(), bins))
+            let pace = Pace::new(series, replay.start(), replay.end(), bins);
+            Cycles { generation, pace }
         };
-        let total = observed.total();
+        let cycles: Vec<_> = told.map(pace).collect();
+        let (total, tells_collections) = (observed.total(), !cycles.is_empty());
+        let all = bytes(&total);
+        let site = |&(site, sums): &(SiteId, Sums)| Site {
+            place: PlaceFields(sites.place(site)),
+            share: if all > 0.0 { bytes(&sums) / all } else { 0.0 },
+            blocks: Blocks { sums, tells_collections },
+        };
+        let fills = study.choice.filter.is_empty().then(|| fills(study, &total)).flatten();
         Ok(Self {
-            cycles: told.map(pace).collect(),
-            callsites: callsites
-                .into_iter()
-                .map(|(site, sums)| (sites.place(site), sums))
-                .collect(),
+            cycles,
+            fills: fills.map(Number),
             counters: ranges(observed.counters(), observed.collector()),
+            total: Blocks { sums: total, tells_collections },
+            callsites_total: callsites.len(),
+            callsites: callsites.iter().take(options.top).map(site).collect(),
             provisos: provisos(&observed, replay.end()),
             exact_totals: exact_totals(study),
             word_bytes: u64::from(reading.trace.info().word_bits) / 8,
-            fills: study.choice.filter.is_empty().then(|| fills(study, &total)).flatten(),
-            total,
             sampling: reading.profile.summary().sampling,
-            top: options.top,
         })
     }
 
     fn collections(&self, page: &mut Page) {
         if self.cycles.is_empty() {
             page.prose("", STRONG, "The trace tells of no garbage collections");
-            if let Some(fills) = self.fills {
+            if let Some(Number(fills)) = self.fills {
                 let text = format!(
                     "The young heap was filled {} times, so there were about as many minor \
                      collections. What survived how many cannot be told.",
@@ -106,12 +148,12 @@ impl<'a> Gc<'a> {
             Column::left("longest").called("the longest").goes(4),
             Column::left("in all").goes(1),
         ]);
-        for (name, pace) in &self.cycles {
-            table.row(row(*name, pace), Tail::None);
+        for Cycles { generation, pace } in &self.cycles {
+            table.row(row(*generation, pace), Tail::None);
         }
         page.table(&table);
         page.line("");
-        for (generation, pace) in &self.cycles {
+        for Cycles { generation, pace } in &self.cycles {
             let most = pace.over_time.iter().copied().max().unwrap_or(0).max(1) as f64;
             let shares: Vec<_> = pace.over_time.iter().map(|&count| count as f64 / most).collect();
             let line = chart::sparkline(&shares);
@@ -142,7 +184,7 @@ impl<'a> Gc<'a> {
 
     fn blocks(&self, page: &mut Page) {
         page.line("");
-        if self.total.allocated.is_empty() {
+        if self.total.sums.allocated.is_empty() {
             page.prose("", STRONG, "No block in this trace lives in a collected heap");
             return;
         }
@@ -150,20 +192,16 @@ impl<'a> Gc<'a> {
         self.amounts(page, "", &self.total);
         self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
         page.line("");
-        let (shown, all) = (self.shown().len(), self.callsites.len());
-        page.prose(
-            "",
-            STRONG,
-            &format!("{shown} of {} callsites by bytes allocated", human::count(all as f64)),
-        );
-        for (rank, (place, sums)) in (1..).zip(self.shown()) {
+        let (shown, all) = (self.callsites.len(), human::count(self.callsites_total as f64));
+        page.prose("", STRONG, &format!("{shown} of {all} callsites by bytes allocated"));
+        for (rank, site) in (1..).zip(&self.callsites) {
             page.line("");
-            self.callsite(page, rank, place, sums);
+            self.callsite(page, rank, site);
         }
     }
 
-    fn callsite(&self, page: &mut Page, rank: usize, place: &Place<'_>, sums: &Sums) {
-        let share = human::percent(self.share(sums));
+    fn callsite(&self, page: &mut Page, rank: usize, site: &Site<'_>) {
+        let (place, share) = (&site.place.0, human::percent(site.share));
         let head = format!("{rank:>3}. {share:>7}");
         let name = function(place);
         if page.fits(columns(&head) + 2 + columns(&name)) {
@@ -175,11 +213,12 @@ impl<'a> Gc<'a> {
         if let Some(source) = source(place) {
             page.wrapped(INDENT, FAINT, &source);
         }
-        self.amounts(page, INDENT, sums);
+        self.amounts(page, INDENT, &site.blocks);
     }
 
     /// What was told of blocks, in the words of ocp-memprof's counters.
-    fn amounts(&self, page: &mut Page, indent: &str, sums: &Sums) {
+    fn amounts(&self, page: &mut Page, indent: &str, blocks: &Blocks) {
+        let sums = &blocks.sums;
         let of = |amount: &Amount| bytes_or_none(amount, &self.sampling);
         let line = |page: &mut Page, text: &str| page.prose(indent, PLAIN, text);
         let allocated = of(&sums.allocated.amount());
@@ -191,8 +230,7 @@ impl<'a> Gc<'a> {
         line(page, &format!("promoted {}, collected {}", of(&promoted), of(&collected)));
         let (young, old) = (sums.young.amount(), sums.old.amount());
         line(page, &format!("alive at the end: young {}, old {}", of(&young), of(&old)));
-        if let (Some([minor, major]), false) = (sums.mean_survived(), self.cycles.is_empty()) {
-            let [most_minor, most_major] = sums.most_survived;
+        if let Some(([minor, major], [most_minor, most_major])) = blocks.survived() {
             let text = format!(
                 "survived on average {minor:.1} minor (at most {most_minor}) and {major:.1} major \
                  collections (at most {most_major})"
@@ -200,32 +238,87 @@ impl<'a> Gc<'a> {
             line(page, &text);
         }
     }
+}
 
-    fn share(&self, sums: &Sums) -> f64 {
-        let bytes = |sums: &Sums| sums.allocated.amount().bytes.value;
-        if bytes(&self.total) > 0.0 { bytes(sums) / bytes(&self.total) } else { 0.0 }
+impl Blocks {
+    /// Minor and major collections: on average, and at most.
+    fn survived(&self) -> Option<([f64; 2], [u64; 2])> {
+        let mean = self.sums.mean_survived().filter(|_| self.tells_collections)?;
+        Some((mean, self.sums.most_survived))
     }
+}
 
-    fn shown(&self) -> &[(Place<'a>, Sums)] {
-        &self.callsites[..self.top.min(self.callsites.len())]
-    }
-
-    fn entry(&self, sums: &Sums) -> Blocks {
-        let mean = sums.mean_survived().filter(|_| !self.cycles.is_empty());
-        let most = mean.map(|_| sums.most_survived);
-        Blocks {
-            allocated: Quantity::new(&sums.allocated.amount()),
-            allocated_old: Quantity::new(&sums.born_old.amount()),
-            promoted: Quantity::new(&sums.promoted.amount()),
-            collected: Quantity::new(&sums.collected.amount()),
-            live_young: Quantity::new(&sums.young.amount()),
-            live_old: Quantity::new(&sums.old.amount()),
+impl Serialize for Blocks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields {
+            allocated: Quantity,
+            allocated_old: Quantity,
+            promoted: Quantity,
+            collected: Quantity,
+            live_young: Quantity,
+            live_old: Quantity,
+            survived_minor_mean: Option<f64>,
+            survived_major_mean: Option<f64>,
+            survived_minor_most: Option<u64>,
+            survived_major_most: Option<u64>,
+        }
+        let (sums, survived) = (&self.sums, self.survived());
+        let (mean, most) = (survived.map(|it| it.0), survived.map(|it| it.1));
+        let fields = Fields {
+            allocated: Quantity(sums.allocated.amount()),
+            allocated_old: Quantity(sums.born_old.amount()),
+            promoted: Quantity(sums.promoted.amount()),
+            collected: Quantity(sums.collected.amount()),
+            live_young: Quantity(sums.young.amount()),
+            live_old: Quantity(sums.old.amount()),
             survived_minor_mean: mean.map(|mean| mean[0]),
             survived_major_mean: mean.map(|mean| mean[1]),
             survived_minor_most: most.map(|most| most[0]),
             survived_major_most: most.map(|most| most[1]),
-        }
+        };
+        fields.serialize(serializer)
     }
+}
+
+impl Serialize for Cycles {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'p> {
+            generation: &'static str,
+            count: u64,
+            first_number: Option<u64>,
+            last_number: Option<u64>,
+            gaps: Option<Times>,
+            durations: Option<Times>,
+            over_time: &'p [u64],
+        }
+        let Self { generation, pace } = self;
+        let fields = Fields {
+            generation: match generation {
+                Generation::Compaction => "compaction",
+                other => name(*other),
+            },
+            count: pace.count,
+            first_number: pace.numbers.map(|it| it.0),
+            last_number: pace.numbers.map(|it| it.1),
+            gaps: pace.gaps.map(Times::from),
+            durations: pace.durations.map(Times::from),
+            over_time: &pace.over_time,
+        };
+        fields.serialize(serializer)
+    }
+}
+
+fn by_name<S: Serializer>(counters: &[(Figure, Range)], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Fields {
+        first: u64,
+        highest: u64,
+        last: u64,
+    }
+    let fields = |Range { first, highest, last }| Fields { first, highest, last };
+    serializer.collect_map(counters.iter().map(|(it, range)| (figure_name(*it), fields(*range))))
 }
 
 fn row(generation: Generation, pace: &Pace) -> [Cell; 7] {
@@ -327,90 +420,12 @@ fn figure_row((figure, range): &(Figure, Range), word_bytes: u64) -> [Cell; 4] {
     [name.to_owned().into(), first, highest, last]
 }
 
-impl<'a> View for Gc<'a> {
-    fn text(&self, page: &mut Page) {
+impl Render for Gc<'_> {
+    fn render(&self, page: &mut Page) {
         self.collections(page);
         self.exact(page);
         self.blocks(page);
     }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        let cycle = |(generation, pace): &(Generation, Pace)| Collected {
-            generation: match generation {
-                Generation::Compaction => "compaction",
-                other => name(*other),
-            },
-            count: pace.count,
-            first_number: pace.numbers.map(|it| it.0),
-            last_number: pace.numbers.map(|it| it.1),
-            gaps: pace.gaps.map(Times::from),
-            durations: pace.durations.map(Times::from),
-            over_time: pace.over_time.clone(),
-        };
-        let site = |(place, sums): &(Place<'a>, Sums)| Site {
-            place: PlaceFields(*place),
-            share: self.share(sums),
-            blocks: self.entry(sums),
-        };
-        let counter = |(figure, range): &(Figure, Range)| {
-            let Range { first, highest, last } = *range;
-            let value = serde_json::json!({ "first": first, "highest": highest, "last": last });
-            (figure_name(*figure).to_owned(), value)
-        };
-        fields(&Document {
-            collections: self.cycles.iter().map(cycle).collect(),
-            young_heap_fills: self.fills.map(Number::from),
-            counters: self.counters.iter().map(counter).collect(),
-            blocks: self.entry(&self.total),
-            callsites_total: self.callsites.len(),
-            callsites: self.shown().iter().map(site).collect(),
-        })
-    }
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    collections: Vec<Collected>,
-    young_heap_fills: Option<Number>,
-    counters: Map<String, Value>,
-    #[serde(flatten)]
-    blocks: Blocks,
-    callsites_total: usize,
-    callsites: Vec<Site<'a>>,
-}
-
-#[derive(Serialize)]
-struct Collected {
-    generation: &'static str,
-    count: u64,
-    first_number: Option<u64>,
-    last_number: Option<u64>,
-    gaps: Option<Times>,
-    durations: Option<Times>,
-    over_time: Vec<u64>,
-}
-
-#[derive(Serialize)]
-struct Blocks {
-    allocated: Quantity,
-    allocated_old: Quantity,
-    promoted: Quantity,
-    collected: Quantity,
-    live_young: Quantity,
-    live_old: Quantity,
-    survived_minor_mean: Option<f64>,
-    survived_major_mean: Option<f64>,
-    survived_minor_most: Option<u64>,
-    survived_major_most: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Site<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    share: f64,
-    #[serde(flatten)]
-    blocks: Blocks,
 }
 
 #[derive(Serialize)]

@@ -1,10 +1,11 @@
-//! The questions that a report answers, a module each.
+//! The questions that a report answers: for each a document, which serialises as the fields of `--json`
+//! and renders itself as a page.
 
 mod calls;
 mod callsites;
 mod functions;
 mod gc;
-pub mod leaks;
+mod leaks;
 mod lifetimes;
 mod paths;
 mod peak;
@@ -15,6 +16,22 @@ mod temporary;
 mod threads;
 mod timeline;
 mod tree;
+
+pub use calls::Calls;
+pub use callsites::Ranking;
+pub use functions::Functions;
+pub use gc::Gc;
+pub use leaks::Leaks;
+pub use lifetimes::Lifetimes;
+pub use paths::Paths;
+pub use peak::Peak;
+pub use promotion::Promotion;
+pub use sizes::Sizes;
+pub use summary::Summary;
+pub use temporary::Temporary;
+pub use threads::Threads;
+pub use timeline::Timeline;
+pub use tree::Tree;
 
 use lifetrace_analysis::Metric;
 use lifetrace_study::Study;
@@ -62,21 +79,21 @@ pub fn make<'a>(
     width: Width,
 ) -> anyhow::Result<Box<dyn View + 'a>> {
     Ok(match options.view {
-        ViewName::Summary => Box::new(summary::Summary::new(study, options)),
-        ViewName::Hot => Box::new(callsites::Ranking::new(study, options, options.metric)),
-        ViewName::Tree => Box::new(tree::Tree::new(study, options)),
-        ViewName::Calls => Box::new(calls::Calls::new(study, options)?),
-        ViewName::Paths => Box::new(paths::Paths::new(study, options)),
-        ViewName::Functions => Box::new(functions::Functions::new(study, options)),
-        ViewName::Promotion => Box::new(promotion::Promotion::new(study, options)?),
-        ViewName::Gc => Box::new(gc::Gc::new(study, options, width)?),
-        ViewName::Peak => Box::new(peak::Peak::new(study, options)),
-        ViewName::Timeline => Box::new(timeline::Timeline::new(study, options, width)?),
-        ViewName::Threads => Box::new(threads::Threads::new(study, options)?),
-        ViewName::Sizes => Box::new(sizes::Sizes::new(study)?),
-        ViewName::Leaks => Box::new(leaks::Leaks::new(study, options)?),
-        ViewName::Temporary => Box::new(temporary::Temporary::new(study, options)?),
-        ViewName::Lifetimes => Box::new(lifetimes::Lifetimes::new(study, options)?),
+        ViewName::Summary => Box::new(Summary::new(study, options)),
+        ViewName::Hot => Box::new(Ranking::new(study, options, options.metric)),
+        ViewName::Tree => Box::new(Tree::new(study, options)),
+        ViewName::Calls => Box::new(Calls::new(study, options)?),
+        ViewName::Paths => Box::new(Paths::new(study, options)),
+        ViewName::Functions => Box::new(Functions::new(study, options)),
+        ViewName::Promotion => Box::new(Promotion::new(study, options)?),
+        ViewName::Gc => Box::new(Gc::new(study, options, width)?),
+        ViewName::Peak => Box::new(Peak::new(study, options)),
+        ViewName::Timeline => Box::new(Timeline::new(study, options, width)?),
+        ViewName::Threads => Box::new(Threads::new(study, options)?),
+        ViewName::Sizes => Box::new(Sizes::new(study)?),
+        ViewName::Leaks => Box::new(Leaks::new(study, options)?),
+        ViewName::Temporary => Box::new(Temporary::new(study, options)?),
+        ViewName::Lifetimes => Box::new(Lifetimes::new(study, options)?),
     })
 }
 
@@ -87,11 +104,11 @@ pub const OF_SEVERAL: [ViewName; 5] =
 /// Finds the answer for several traces, if the view is one [of those](OF_SEVERAL).
 pub fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn View + 'a>> {
     Some(match options.view {
-        ViewName::Summary => Box::new(summary::Summary::of_sum(several, options)),
-        ViewName::Hot => Box::new(callsites::Ranking::new(several, options, options.metric)),
-        ViewName::Tree => Box::new(tree::Tree::new(several, options)),
-        ViewName::Paths => Box::new(paths::Paths::new(several, options)),
-        ViewName::Functions => Box::new(functions::Functions::new(several, options)),
+        ViewName::Summary => Box::new(Summary::of_sum(several, options)),
+        ViewName::Hot => Box::new(Ranking::new(several, options, options.metric)),
+        ViewName::Tree => Box::new(Tree::new(several, options)),
+        ViewName::Paths => Box::new(Paths::new(several, options)),
+        ViewName::Functions => Box::new(Functions::new(several, options)),
         _ => return None,
     })
 }

@@ -50,6 +50,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Paths<'a> {
+    /// Finds the answer in one trace, or in several.
     pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
         let metric = options.metric;
         let (sites, values) = of.sites(metric);

@@ -26,6 +26,7 @@ pub struct Peak<'a> {
 }
 
 impl<'a> Peak<'a> {
+    /// Finds the answer in a trace.
     pub fn new(study: &'a Study, options: &Options) -> Self {
         let summary = study.reading.profile.summary();
         let peak = &summary.peak;

@@ -1,37 +1,59 @@
 //! What moved from the young heap to the old one, and what a larger young heap would have spared.
 
 use lifetrace_analysis::promotion::{Forecast, Promotions, Sums};
+use lifetrace_analysis::sites::SiteId;
 use lifetrace_analysis::statistics::Proportion;
-use lifetrace_analysis::{Place, Sampling, Shaped, Sites};
+use lifetrace_analysis::{Sampling, Shaped, Sites};
 use lifetrace_human as human;
 use lifetrace_study::Study;
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
 
-use super::{View, fields};
+use super::Render;
+use super::callsites::{INDENT, place};
 use crate::Options;
 use crate::amounts::{Quantity, bytes_or_none, objects};
 use crate::heap;
 use crate::json::{PlaceFields, number};
 use crate::page::Page;
-use crate::place::{function, source};
-use crate::style::{FAINT, NAME, PLAIN, SHARE, STRONG};
+use crate::style::{FAINT, PLAIN, SHARE, STRONG};
 use crate::table::{Cell, Column, Table, Tail};
 
-/// Before the lines of a callsite.
-const INDENT: &str = "      ";
-
-/// Promotions, and those there would have been.
+/// Promotions, and those there would have been: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Promotion<'a> {
-    callsites: Vec<(Place<'a>, Sums)>,
-    total: Sums,
-    /// Nothing if blocks were left out, or nothing was promoted.
-    larger: Option<Larger>,
+    #[serde(flatten)]
+    total: Amounts,
+    #[serde(flatten)]
+    forecast: Forecasts,
+    callsites_total: usize,
+    /// The first of those that promote.
+    callsites: Vec<Site<'a>>,
+    #[serde(skip)]
     sampling: Sampling,
-    top: usize,
 }
 
+#[derive(Debug, Serialize)]
+struct Site<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    share: f64,
+    #[serde(flatten)]
+    amounts: Amounts,
+}
+
+/// What was promoted; in documents with its part of what was allocated.
+#[derive(Debug)]
+struct Amounts {
+    sums: Sums,
+    tells_premature: bool,
+}
+
+/// Nothing if blocks were left out, or nothing was promoted.
+#[derive(Debug)]
+struct Forecasts(Option<Larger>);
+
 /// Larger young heaps.
+#[derive(Debug)]
 struct Larger {
     bytes: f64,
     /// Where the runtime says it.
@@ -42,6 +64,8 @@ struct Larger {
 }
 
 impl<'a> Promotion<'a> {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
@@ -60,31 +84,37 @@ impl<'a> Promotion<'a> {
             forecasts: observed.forecasts(),
         };
         let is_whole = study.choice.filter.is_empty();
+        let larger = Some(larger).filter(|it| is_whole && !it.forecasts.is_empty());
+        let (total, tells_premature) = (observed.total(), larger.is_some());
+        let all = bytes(&total);
+        let site = |&(site, sums): &(SiteId, Sums)| Site {
+            place: PlaceFields(sites.place(site)),
+            share: if all > 0.0 { bytes(&sums) / all } else { 0.0 },
+            amounts: Amounts { sums, tells_premature },
+        };
         Ok(Self {
-            callsites: callsites
-                .into_iter()
-                .map(|(site, sums)| (sites.place(site), sums))
-                .collect(),
-            total: observed.total(),
-            larger: Some(larger).filter(|it| is_whole && !it.forecasts.is_empty()),
+            total: Amounts { sums: total, tells_premature },
+            forecast: Forecasts(larger),
+            callsites_total: callsites.len(),
+            callsites: callsites.iter().take(options.top).map(site).collect(),
             sampling: reading.profile.summary().sampling,
-            top: options.top,
         })
     }
 
     fn totals(&self, page: &mut Page) {
-        let Sums { young, promoted, .. } = &self.total;
+        let Amounts { sums, tells_premature } = &self.total;
+        let Sums { young, promoted, .. } = sums;
         let text = format!(
             "{} of {} were promoted: {}",
             bytes_or_none(&promoted.amount(), &self.sampling),
             bytes_or_none(&young.amount(), &self.sampling),
-            share(&self.total.promoted_share())
+            share(&sums.promoted_share())
         );
         page.prose("", STRONG, &text);
-        if self.larger.is_some() {
+        if *tells_premature {
             let text = format!(
                 "Premature: {}, found dead by one of the first two major collections after",
-                self.premature(&self.total)
+                self.premature(sums)
             );
             page.prose("", PLAIN, &text);
         }
@@ -102,7 +132,7 @@ impl<'a> Promotion<'a> {
         page.line("");
         page.prose("", STRONG, "With a larger young heap");
         page.line("");
-        let promoted = self.total.promoted.amount().bytes;
+        let promoted = self.total.sums.promoted.amount().bytes;
         let mut table = Table::new([
             Column::right("young heap").label(),
             Column::left("").called("settings").goes(1),
@@ -120,42 +150,18 @@ impl<'a> Promotion<'a> {
         larger.notes(&self.sampling).iter().for_each(|note| page.prose("", FAINT, note));
     }
 
-    fn callsite(&self, page: &mut Page, rank: usize, place: &Place<'_>, sums: &Sums) {
+    fn callsite(&self, page: &mut Page, rank: usize, site: &Site<'_>) {
+        let Amounts { sums, tells_premature } = &site.amounts;
         let amount = sums.promoted.amount();
-        let head = format!("{rank:>3}. {:>7}", human::percent(self.share(sums)));
+        let head = format!("{rank:>3}. {:>7}", human::percent(site.share));
         let text = format!("{} in {}", human::estimate(&amount.bytes), objects(&amount.objects));
         page.entry(SHARE, &head, INDENT, &text);
-        page.wrapped(INDENT, NAME, &function(place));
-        if let Some(source) = source(place) {
-            page.wrapped(INDENT, FAINT, &source);
-        }
+        place(page, &site.place.0);
         let young = human::estimate(&sums.young.amount().bytes);
         let part = share(&sums.promoted_share());
         page.prose(INDENT, PLAIN, &format!("{part} of the {young} allocated here"));
-        if self.larger.is_some() {
+        if *tells_premature {
             page.prose(INDENT, PLAIN, &format!("premature: {}", self.premature(sums)));
-        }
-    }
-
-    fn share(&self, sums: &Sums) -> f64 {
-        let bytes = |sums: &Sums| sums.promoted.amount().bytes.value;
-        if bytes(&self.total) > 0.0 { bytes(sums) / bytes(&self.total) } else { 0.0 }
-    }
-
-    fn shown(&self) -> &[(Place<'a>, Sums)] {
-        &self.callsites[..self.top.min(self.callsites.len())]
-    }
-
-    fn entry(&self, sums: &Sums) -> Amounts {
-        let (low, high) = sums.promoted_share().interval95();
-        let is_known = self.larger.is_some();
-        Amounts {
-            young: Quantity::new(&sums.young.amount()),
-            promoted: Quantity::new(&sums.promoted.amount()),
-            promoted_share: sums.promoted_share().value,
-            promoted_share_low95: low,
-            promoted_share_high95: high,
-            premature: is_known.then(|| Quantity::new(&sums.premature.amount())),
         }
     }
 }
@@ -248,16 +254,16 @@ fn share(share: &Proportion) -> String {
     if low == high { value } else { format!("{value} ({low}–{high})") }
 }
 
-impl<'a> View for Promotion<'a> {
-    fn text(&self, page: &mut Page) {
-        if self.total.young.is_empty() {
+impl Render for Promotion<'_> {
+    fn render(&self, page: &mut Page) {
+        if self.total.sums.young.is_empty() {
             page.prose("", STRONG, "No block in this trace was born in a young heap");
             return;
         }
         self.totals(page);
-        match &self.larger {
+        match &self.forecast.0 {
             Some(larger) => self.larger(page, larger),
-            None if self.total.promoted.is_empty() => return,
+            None if self.total.sums.promoted.is_empty() => return,
             None => {
                 let text = "What was premature, and what a larger young heap would spare, is told \
                             of the whole trace, without --filter.";
@@ -265,64 +271,59 @@ impl<'a> View for Promotion<'a> {
             }
         }
         page.line("");
-        let (shown, all) = (self.shown().len(), self.callsites.len());
-        page.prose(
-            "",
-            STRONG,
-            &format!("{shown} of {} callsites by bytes promoted", human::count(all as f64)),
-        );
-        for (rank, (place, sums)) in (1..).zip(self.shown()) {
+        let (shown, all) = (self.callsites.len(), human::count(self.callsites_total as f64));
+        page.prose("", STRONG, &format!("{shown} of {all} callsites by bytes promoted"));
+        for (rank, site) in (1..).zip(&self.callsites) {
             page.line("");
-            self.callsite(page, rank, place, sums);
+            self.callsite(page, rank, site);
         }
     }
+}
 
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        let larger = self.larger.as_ref();
-        let outcome = |it: &Forecast| Outcome {
-            times: it.times,
-            promoted_bytes: it.bytes,
-            promoted_bytes_low95: it.low,
-            promoted_bytes_high95: it.high,
+impl Serialize for Amounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields {
+            young: Quantity,
+            promoted: Quantity,
+            promoted_share: f64,
+            promoted_share_low95: f64,
+            promoted_share_high95: f64,
+            premature: Option<Quantity>,
+        }
+        let Self { sums, tells_premature } = self;
+        let share = sums.promoted_share();
+        let (promoted_share_low95, promoted_share_high95) = share.interval95();
+        let fields = Fields {
+            young: Quantity(sums.young.amount()),
+            promoted: Quantity(sums.promoted.amount()),
+            promoted_share: share.value,
+            promoted_share_low95,
+            promoted_share_high95,
+            premature: tells_premature.then(|| Quantity(sums.premature.amount())),
         };
-        let site = |(place, sums): &(Place<'a>, Sums)| Site {
-            place: PlaceFields(*place),
-            share: self.share(sums),
-            amounts: self.entry(sums),
-        };
-        fields(&Document {
-            amounts: self.entry(&self.total),
-            young_heap_bytes: larger.map(|it| it.bytes.round() as u64),
-            young_heap_words: larger.and_then(|it| it.words),
-            collection_interval_bytes: larger
-                .and_then(|it| it.interval.map(|it| it.round() as u64)),
-            larger: larger.map(|it| it.forecasts.iter().map(outcome).collect()),
-            callsites_total: self.callsites.len(),
-            callsites: self.shown().iter().map(site).collect(),
-        })
+        fields.serialize(serializer)
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    amounts: Amounts,
-    young_heap_bytes: Option<u64>,
-    young_heap_words: Option<u64>,
-    collection_interval_bytes: Option<u64>,
-    larger: Option<Vec<Outcome>>,
-    callsites_total: usize,
-    callsites: Vec<Site<'a>>,
-}
-
-#[derive(Serialize)]
-struct Amounts {
-    young: Quantity,
-    promoted: Quantity,
-    promoted_share: f64,
-    promoted_share_low95: f64,
-    promoted_share_high95: f64,
-    premature: Option<Quantity>,
+impl Serialize for Forecasts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields {
+            young_heap_bytes: Option<u64>,
+            young_heap_words: Option<u64>,
+            collection_interval_bytes: Option<u64>,
+            larger: Option<Vec<Outcome>>,
+        }
+        let larger = self.0.as_ref();
+        let fields = Fields {
+            young_heap_bytes: larger.map(|it| it.bytes.round() as u64),
+            young_heap_words: larger.and_then(|it| it.words),
+            collection_interval_bytes: larger.and_then(|it| Some(it.interval?.round() as u64)),
+            larger: larger.map(|it| it.forecasts.iter().map(Outcome::new).collect()),
+        };
+        fields.serialize(serializer)
+    }
 }
 
 #[derive(Serialize)]
@@ -336,11 +337,13 @@ struct Outcome {
     promoted_bytes_high95: f64,
 }
 
-#[derive(Serialize)]
-struct Site<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    share: f64,
-    #[serde(flatten)]
-    amounts: Amounts,
+impl Outcome {
+    fn new(forecast: &Forecast) -> Self {
+        Self {
+            times: forecast.times,
+            promoted_bytes: forecast.bytes,
+            promoted_bytes_low95: forecast.low,
+            promoted_bytes_high95: forecast.high,
+        }
+    }
 }

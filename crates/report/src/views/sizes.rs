@@ -31,6 +31,8 @@ struct Class {
 }
 
 impl Sizes {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &Study) -> anyhow::Result<Self> {

@@ -39,6 +39,7 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
+    /// Finds the answer in a trace.
     pub fn new(study: &'a Study, options: &Options) -> Self {
         let time = study.summary().peak.time;
         let peak_note = match study.origin().lacks(Lack::Times) {

@@ -60,6 +60,8 @@ struct Entry<'a> {
 }
 
 impl<'a> Temporary<'a> {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more, or the metric is of what lives long.
     pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {

@@ -38,6 +38,8 @@ struct Thread {
 }
 
 impl Threads {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &Study, options: &Options) -> anyhow::Result<Self> {

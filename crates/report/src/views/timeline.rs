@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use lifetrace_analysis::timeline::{Bin, Series, Timeline as Observed};
-use lifetrace_analysis::{Estimate, Place, Shaped, Sites};
+use lifetrace_analysis::{Estimate, Shaped, Sites};
 use lifetrace_human as human;
 use lifetrace_study::Study;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::{View, fields};
+use super::Render;
 use crate::Options;
 use crate::amounts::Number;
 use crate::chart;
@@ -39,18 +38,41 @@ pub fn bins(width: Width, margin: usize) -> usize {
     width.lines.map_or(BINS, fitting)
 }
 
-/// A time line.
+/// A time line: the document of the view.
+#[derive(Debug, Serialize)]
 pub struct Timeline<'a> {
-    bins: Vec<Bin>,
-    /// In microseconds since the start.
-    begins: Vec<u64>,
-    word_bytes: u64,
+    timeline: Vec<Point>,
+    callsites_total: usize,
+    /// The first of them.
+    callsites: Vec<Contributor<'a>>,
+    #[serde(skip)]
     exact_totals: Option<String>,
-    series: Vec<(Place<'a>, Series)>,
-    top: usize,
+}
+
+/// A part of the time.
+#[derive(Debug, Serialize)]
+struct Point {
+    /// Since the start.
+    begin_us: u64,
+    end_us: u64,
+    most_bytes: Number,
+    bytes_at_end: Number,
+    resident_bytes: Option<u64>,
+    /// What the collected heap has from the system.
+    heap_bytes: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Contributor<'a> {
+    #[serde(flatten)]
+    place: PlaceFields<'a>,
+    /// At the end of each part of the time.
+    bytes_at_end: Vec<Number>,
 }
 
 impl<'a> Timeline<'a> {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &'a Study, options: &Options, width: Width) -> anyhow::Result<Self> {
@@ -62,27 +84,39 @@ impl<'a> Timeline<'a> {
         let bins = bins(width, if has_figures { WIDE_MARGIN } else { MARGIN });
         let mut observed = Observed::new(&sites, replay.start(), replay.end(), bins);
         study.replay(&mut observed)?;
-        let series = observed.contributors(LEAST_SHARE).into_iter();
+        let series = observed.contributors(LEAST_SHARE);
+        let word_bytes = u64::from(reading.trace.info().word_bits) / 8;
+        let point = |(at, bin): (usize, &Bin)| Point {
+            begin_us: observed.begin(at),
+            end_us: observed.begin(at + 1),
+            most_bytes: Number(bin.most),
+            bytes_at_end: Number(bin.at_end),
+            resident_bytes: bin.resident.map(|bytes| bytes.0),
+            heap_bytes: bin.heap_words.map(|words| words.saturating_mul(word_bytes)),
+        };
+        let contributor = |series: &Series| Contributor {
+            place: PlaceFields(sites.place(series.site)),
+            bytes_at_end: series.at_end.iter().copied().map(Number).collect(),
+        };
         Ok(Self {
-            bins: observed.bins().to_vec(),
-            begins: (0..=bins).map(|bin| observed.begin(bin)).collect(),
-            word_bytes: u64::from(reading.trace.info().word_bits) / 8,
+            timeline: observed.bins().iter().enumerate().map(point).collect(),
+            callsites_total: series.len(),
+            callsites: series.iter().take(options.top).map(contributor).collect(),
             exact_totals: exact_totals(study),
-            series: series.map(|series| (sites.place(series.site), series)).collect(),
-            top: options.top,
         })
     }
 
     fn most(&self) -> f64 {
-        self.bins.iter().map(|bin| bin.most.value).fold(0.0, f64::max)
+        self.timeline.iter().map(|point| point.most_bytes.0.value).fold(0.0, f64::max)
     }
 
     fn chart(&self, page: &mut Page) {
         let most = self.most().max(1.0);
-        let shares: Vec<_> = self.bins.iter().map(|bin| bin.most.value / most).collect();
+        let points = self.timeline.iter();
+        let shares: Vec<_> = points.map(|point| point.most_bytes.0.value / most).collect();
         let figures = [
-            self.figure("RSS", |bin| bin.resident.map(|bytes| bytes.0)),
-            self.figure("heap", |bin| self.heap_bytes(bin)),
+            self.figure("RSS", |point| point.resident_bytes),
+            self.figure("heap", |point| point.heap_bytes),
         ];
         let figures: Vec<_> = figures.into_iter().flatten().collect();
         let (top, bottom) = (human::bytes(most), "0".to_owned());
@@ -99,107 +133,59 @@ impl<'a> Timeline<'a> {
         for (label, line) in figures {
             page.line(format_args!("{}   {line}", styled(FAINT, format_args!("{label:>margin$}"))));
         }
-        let end = human::duration(Duration::from_micros(self.begins[self.bins.len()]));
-        let axis = format!("{:>margin$}   0{end:>width$}", "", width = self.bins.len() - 1);
+        let end = self.timeline.last().map_or(0, |point| point.end_us);
+        let end = human::duration(Duration::from_micros(end));
+        let width = self.timeline.len().saturating_sub(1);
+        let axis = format!("{:>margin$}   0{end:>width$}", "");
         page.line(styled(FAINT, axis));
     }
 
-    fn heap_bytes(&self, bin: &Bin) -> Option<u64> {
-        Some(bin.heap_words?.saturating_mul(self.word_bytes))
-    }
-
     /// A line of an exact figure, in bytes, and what is before it, if the trace has it.
-    fn figure(&self, name: &str, of: impl Fn(&Bin) -> Option<u64>) -> Option<(String, String)> {
-        let most = self.bins.iter().filter_map(&of).max().filter(|&most| most > 0)? as f64;
+    fn figure(&self, name: &str, of: impl Fn(&Point) -> Option<u64>) -> Option<(String, String)> {
+        let most = self.timeline.iter().filter_map(&of).max().filter(|&most| most > 0)? as f64;
         // Counters come from time to time; between them the last ones hold.
         let mut last = 0;
-        let mut share = |bin: &Bin| {
-            last = of(bin).unwrap_or(last);
+        let mut share = |point: &Point| {
+            last = of(point).unwrap_or(last);
             last as f64 / most
         };
-        let shares: Vec<_> = self.bins.iter().map(&mut share).collect();
+        let shares: Vec<_> = self.timeline.iter().map(&mut share).collect();
         Some((format!("{name}, up to {}", human::bytes(most)), chart::sparkline(&shares)))
     }
 
-    fn contributor(&self, page: &mut Page, place: &Place<'_>, series: &Series) {
-        let highest =
-            series.at_end.iter().enumerate().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        let (bin, greatest) = highest.map_or((0, Estimate::default()), |(bin, it)| (bin, *it));
-        let when = human::duration(Duration::from_micros(self.begins[bin + 1]));
-        let shares: Vec<_> =
-            series.at_end.iter().map(|it| it.value / greatest.value.max(1.0)).collect();
+    fn contributor(&self, page: &mut Page, callsite: &Contributor<'_>) {
+        let (place, series) = (&callsite.place.0, &callsite.bytes_at_end);
+        let highest = series.iter().enumerate().max_by(|a, b| a.1.0.value.total_cmp(&b.1.0.value));
+        let (at, greatest) = highest.map_or((0, Estimate::default()), |(at, it)| (at, it.0));
+        let when = human::duration(Duration::from_micros(self.timeline[at].end_us));
+        let shares: Vec<_> = series.iter().map(|it| it.0.value / greatest.value.max(1.0)).collect();
         let source = brief_source(place).unwrap_or_default();
         let (name, source) = shorten::place(&function(place), &source, page.room(0));
         page.line(format_args!("{}  {}", styled(NAME, name), styled(FAINT, source)));
         page.line(format_args!("  {}", chart::sparkline(&shares)));
-        let last = series.at_end.last().copied().unwrap_or_default();
+        let last = series.last().map(|it| it.0).unwrap_or_default();
         let end = if last.value > 0.0 { human::estimate(&last) } else { "nothing".to_owned() };
         let text = format!("up to {} (at {when}), {end} at the end", human::estimate(&greatest));
         page.prose("  ", PLAIN, &text);
     }
 }
 
-impl<'a> View for Timeline<'a> {
-    fn text(&self, page: &mut Page) {
+impl Render for Timeline<'_> {
+    fn render(&self, page: &mut Page) {
         page.prose("", STRONG, "Live bytes over time");
         page.line("");
         self.chart(page);
         self.exact_totals.iter().for_each(|text| page.prose("", PLAIN, text));
         page.line("");
-        let shown = self.top.min(self.series.len());
+        let (shown, all) = (self.callsites.len(), self.callsites_total);
         let heading = format!(
-            "{shown} of {} callsites that ever had at least {} of the most that was live",
-            self.series.len(),
+            "{shown} of {all} callsites that ever had at least {} of the most that was live",
             human::percent(LEAST_SHARE)
         );
         page.prose("", STRONG, &heading);
-        for (place, series) in self.series.iter().take(shown) {
+        for callsite in &self.callsites {
             page.line("");
-            self.contributor(page, place, series);
+            self.contributor(page, callsite);
         }
     }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        let bin = |(at, bin): (usize, &Bin)| Point {
-            begin_us: self.begins[at],
-            end_us: self.begins[at + 1],
-            most_bytes: bin.most.into(),
-            bytes_at_end: bin.at_end.into(),
-            resident_bytes: bin.resident.map(|bytes| bytes.0),
-            heap_bytes: self.heap_bytes(bin),
-        };
-        let series = |(place, series): &(Place<'a>, Series)| Contributor {
-            place: PlaceFields(*place),
-            bytes_at_end: series.at_end.iter().map(|&at_end| at_end.into()).collect(),
-        };
-        fields(&Document {
-            timeline: self.bins.iter().enumerate().map(bin).collect(),
-            callsites_total: self.series.len(),
-            callsites: self.series.iter().take(self.top).map(series).collect(),
-        })
-    }
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    timeline: Vec<Point>,
-    callsites_total: usize,
-    callsites: Vec<Contributor<'a>>,
-}
-
-#[derive(Serialize)]
-struct Point {
-    begin_us: u64,
-    end_us: u64,
-    most_bytes: Number,
-    bytes_at_end: Number,
-    resident_bytes: Option<u64>,
-    heap_bytes: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Contributor<'a> {
-    #[serde(flatten)]
-    place: PlaceFields<'a>,
-    bytes_at_end: Vec<Number>,
 }

@@ -79,6 +79,7 @@ fn callers_of<'a>(of: &'a impl Accounts, metric: Metric, path: &Focus) -> Values
 }
 
 impl<'a> Tree<'a> {
+    /// Finds the answer in one trace, or in several.
     pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
         let metric = options.metric;
         let limits = Limits { min_share: MIN_SHARE, rows: options.top.saturating_mul(ROWS) };

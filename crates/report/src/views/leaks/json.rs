@@ -1,31 +1,18 @@
 //! Leaks as fields of `--json`.
 
-use lifetrace_analysis::leaks::{Holding, Kind, Past};
+use lifetrace_analysis::leaks::{Kind, Past};
+use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::statistics::growth::{Evidence, Fill};
-use lifetrace_analysis::statistics::{Proportion, Shape};
-use lifetrace_analysis::{Callsite, Callsites};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::super::callsites::Hottest;
-use super::{Leaks, Verdict};
+use super::{Entry, Listed, Verdict};
 use crate::amounts::Quantity;
 use crate::json::{PlaceFields, number, number_or_none};
-use crate::resident::Resident;
 
-#[derive(Serialize)]
-pub struct Document<'r, 'a> {
-    verdict: &'static str,
-    leaking_callsites: usize,
-    growth_together: Option<Rate>,
-    limit_bytes: u64,
-    limit_reached: Option<Hours>,
-    resident: Option<&'r Resident<'a>>,
-    callsites_total: usize,
-    callsites: Vec<Entry<'a>>,
-}
-
-#[derive(Serialize)]
-struct Rate {
+/// Growth, with its interval.
+#[derive(Debug, Serialize)]
+pub struct Rate {
     #[serde(serialize_with = "number")]
     bytes_per_hour: f64,
     #[serde(serialize_with = "number")]
@@ -34,8 +21,9 @@ struct Rate {
     bytes_per_hour_high95: f64,
 }
 
-#[derive(Serialize)]
-struct Hours {
+/// When a limit is reached.
+#[derive(Debug, Serialize)]
+pub struct Hours {
     #[serde(serialize_with = "number_or_none")]
     hours: Option<f64>,
     #[serde(serialize_with = "number_or_none")]
@@ -54,7 +42,7 @@ struct Share {
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct Fields<'e, 'a> {
     #[serde(flatten)]
     place: PlaceFields<'a>,
     kind: &'static str,
@@ -69,7 +57,7 @@ struct Entry<'a> {
     freed: Option<Freed>,
     live_over_time_bytes: Vec<u64>,
     #[serde(flatten)]
-    hottest: Hottest<'a>,
+    hottest: Option<&'e Hottest<'a>>,
 }
 
 #[derive(Serialize)]
@@ -93,71 +81,62 @@ struct Freed {
     alive_and_older: Share,
 }
 
-impl<'r, 'a> Document<'r, 'a> {
-    pub fn new(leaks: &'r Leaks<'a>) -> Self {
-        let limit = leaks.limit_bytes();
-        let entry = |(holding, callsite): (&Holding, &Callsite<'a>)| {
-            Entry::new(holding, callsite, &leaks.callsites, limit)
-        };
-        let together = leaks.judgement.together;
-        Self {
-            verdict: match leaks.verdict() {
-                Verdict::NotHeard => "not-heard",
-                Verdict::GrowsBeside => "grows-beside",
-                Verdict::NothingLives => "nothing-lives",
-                Verdict::TooShort => "too-short",
-                Verdict::NoLeak => "no-leak",
-                Verdict::Leaks => "leaks",
-            },
-            leaking_callsites: leaks.of(Kind::Leak).count(),
-            growth_together: together.map(|it| Rate::new(it.per_hour, it.low, it.high)),
-            limit_bytes: leaks.limit.0.0,
-            limit_reached: leaks.full().map(Hours::new),
-            resident: leaks.resident.as_ref(),
-            callsites_total: leaks.judgement.holdings.len(),
-            callsites: leaks.all().take(leaks.top).map(entry).collect(),
-        }
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::NotHeard => "not-heard",
+            Self::GrowsBeside => "grows-beside",
+            Self::NothingLives => "nothing-lives",
+            Self::TooShort => "too-short",
+            Self::NoLeak => "no-leak",
+            Self::Leaks => "leaks",
+        })
     }
 }
 
-impl<'a> Entry<'a> {
-    fn new(
-        holding: &Holding,
-        callsite: &Callsite<'a>,
-        callsites: &Callsites<'a>,
-        limit: f64,
-    ) -> Self {
+/// The first ones.
+impl Serialize for Listed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.all.iter().take(self.top))
+    }
+}
+
+impl Serialize for Entry<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Fields::new(self).serialize(serializer)
+    }
+}
+
+impl<'e, 'a> Fields<'e, 'a> {
+    fn new(entry: &'e Entry<'a>) -> Self {
+        let holding = &entry.holding;
         let growth = holding.growth.as_ref();
         Self {
-            place: PlaceFields(callsite.place),
+            place: PlaceFields(entry.place),
             kind: kind_name(holding.kind),
-            shape: growth.map(|growth| shape_name(growth.shape)),
-            live_at_end: Quantity::new(&callsite.live),
-            allocated: Quantity::new(&callsite.allocated),
+            shape: growth.map(|growth| growth.shape.name()),
+            live_at_end: Quantity(entry.live),
+            allocated: Quantity(entry.allocated),
             growth: growth.map(|it| Rate::new(it.rate.per_hour, it.rate.low, it.rate.high)),
-            limit_reached: growth.map(|growth| Hours::new(growth.fills(limit))),
+            limit_reached: growth.map(|growth| Hours::new(growth.fills(entry.limit))),
             evidence: growth.map(|growth| EvidenceFields::new(&growth.evidence)),
             oldest_us: holding.oldest,
             never_freed: Share::new(&holding.never_freed),
             freed: holding.past.as_ref().map(Freed::new),
-            live_over_time_bytes: holding
-                .heights
-                .iter()
-                .map(|height| height.round() as u64)
-                .collect(),
-            hottest: Hottest::new(callsites, callsite),
+            live_over_time_bytes: holding.heights.iter().map(|it| it.round() as u64).collect(),
+            hottest: entry.hottest.as_ref(),
         }
     }
 }
 
 impl Rate {
-    fn new(per_hour: f64, low: f64, high: f64) -> Self {
+    pub fn new(per_hour: f64, low: f64, high: f64) -> Self {
         Self { bytes_per_hour: per_hour, bytes_per_hour_low95: low, bytes_per_hour_high95: high }
     }
 }
 
 impl Hours {
-    fn new(fill: Fill) -> Self {
+    pub fn new(fill: Fill) -> Self {
         Self { hours: fill.hours, hours_low95: fill.earliest, hours_high95: fill.latest }
     }
 }
@@ -192,16 +171,5 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Plateau => "plateau",
         Kind::StartUp => "start-up",
         Kind::Unknown => "unknown",
-    }
-}
-
-/// What a shape of growth is called.
-pub fn shape_name(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Line => "line",
-        Shape::Steps => "steps",
-        Shape::Plateau => "plateau",
-        Shape::StartUp => "start-up",
-        Shape::Unknown => "unknown",
     }
 }

@@ -3,40 +3,70 @@
 mod json;
 mod text;
 
-pub use json::shape_name;
+use json::{Hours, Rate};
 
 use std::time::Duration;
 
 use lifetrace_analysis::filter::ByteSize;
 use lifetrace_analysis::leaks::{Holding, Judgement, Kind, Leaks as Observed};
+use lifetrace_analysis::statistics::Together;
 use lifetrace_analysis::statistics::growth::Fill;
-use lifetrace_analysis::{Callsite, Callsites, Estimate, Metric, Shaped, Sites, Summary};
+use lifetrace_analysis::{Amount, Callsites, Estimate, Metric, Place, Shaped, Sites, Summary};
 use lifetrace_import::Lack;
 use lifetrace_study::Study;
+use lifetrace_trace::ids::Bytes;
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value};
+use serde::Serialize;
 
-use super::{View, fields};
+use super::Render;
+use super::callsites::Hottest;
 use crate::Options;
 use crate::heap::young_heap;
 use crate::page::Page;
 use crate::resident::Resident;
 use crate::young;
 
-/// Who holds what at the end, and whether that grows.
+/// Who holds what at the end, and whether that grows: the document of the view.
+#[derive(Serialize)]
 pub struct Leaks<'a> {
-    summary: Summary,
-    judgement: Judgement,
+    verdict: Verdict,
+    leaking_callsites: usize,
+    growth_together: Option<Rate>,
+    limit_bytes: u64,
+    limit_reached: Option<Hours>,
     resident: Option<Resident<'a>>,
+    callsites_total: usize,
+    callsites: Listed<'a>,
+    #[serde(skip)]
+    summary: Summary,
+    #[serde(skip)]
     young_heap: young::Room,
-    /// Of what lives at the end.
-    callsites: Callsites<'a>,
-    /// The number in `callsites` of each holding.
-    places: Vec<usize>,
-    limit: ByteSize,
-    top: usize,
+    /// How fast all leaks grow together, if there is any.
+    #[serde(skip)]
+    together: Option<Together>,
+    #[serde(skip)]
+    is_too_short: bool,
     /// An import may not tell what was allocated and freed.
+    #[serde(skip)]
     tells_freed: bool,
+}
+
+/// All callsites that hold something, of which documents have the first ones.
+struct Listed<'a> {
+    all: Vec<Entry<'a>>,
+    top: usize,
+}
+
+/// What a callsite holds.
+struct Entry<'a> {
+    place: Place<'a>,
+    holding: Holding,
+    live: Amount,
+    allocated: Amount,
+    /// How much memory there is to fill, in bytes.
+    limit: f64,
+    /// Of those that may be told in full.
+    hottest: Option<Hottest<'a>>,
 }
 
 /// In one word, what the page begins with.
@@ -53,6 +83,8 @@ enum Verdict {
 }
 
 impl<'a> Leaks<'a> {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
@@ -68,61 +100,80 @@ impl<'a> Leaks<'a> {
         let callsites = Callsites::new(sites, profile.balances(), Metric::Live);
         let numbers = callsites.callsites.iter().enumerate();
         let numbers: FxHashMap<_, _> = numbers.map(|(number, it)| (it.site, number)).collect();
-        let places = judgement.holdings.iter().map(|holding| numbers[&holding.site]);
+        let (limit, top) = (options.limit.0.0, options.top);
+        let mut of_kind = FxHashMap::default();
+        let entry = |(number, holding): (usize, Holding)| {
+            let rank = of_kind.entry(holding.kind).or_insert(0);
+            *rank += 1;
+            let is_whole = number < top || *rank <= top && holding.kind == Kind::Steps;
+            let callsite = &callsites.callsites[numbers[&holding.site]];
+            Entry {
+                place: callsite.place,
+                holding,
+                live: callsite.live,
+                allocated: callsite.allocated,
+                limit: limit as f64,
+                hottest: is_whole.then(|| Hottest::new(&callsites, callsite)),
+            }
+        };
+        let Judgement { holdings, together, is_too_short } = judgement;
+        let all: Vec<_> = holdings.into_iter().enumerate().map(entry).collect();
+        let (summary, resident) = (profile.summary(), Resident::of(study));
+        let full = together.map(|it| it.fills(&summary.live.bytes, limit as f64));
+        let leaks = all.iter().filter(|it| it.holding.kind == Kind::Leak).count();
         Ok(Self {
-            summary: profile.summary(),
-            places: places.collect(),
-            judgement,
-            resident: Resident::of(study),
+            verdict: verdict(&summary, resident.as_ref(), all.is_empty(), leaks, is_too_short),
+            leaking_callsites: leaks,
+            growth_together: together.map(|it| Rate::new(it.per_hour, it.low, it.high)),
+            limit_bytes: limit,
+            limit_reached: full.map(Hours::new),
+            resident,
+            callsites_total: all.len(),
+            callsites: Listed { all, top },
+            summary,
             young_heap: young_heap(study),
-            callsites,
-            limit: options.limit,
-            top: options.top,
+            together,
+            is_too_short,
             tells_freed: !reading.origin().lacks(Lack::Allocated),
         })
     }
 
-    fn verdict(&self) -> Verdict {
-        let leaks = self.of(Kind::Leak).next().is_some() && !self.judgement.is_too_short;
-        match () {
-            () if !self.summary.sampling.hears_all() && !leaks => Verdict::NotHeard,
-            () if self.grows_beside() && !leaks => Verdict::GrowsBeside,
-            () if self.judgement.holdings.is_empty() => Verdict::NothingLives,
-            () if self.judgement.is_too_short => Verdict::TooShort,
-            () if self.of(Kind::Leak).next().is_none() => Verdict::NoLeak,
-            () => Verdict::Leaks,
-        }
-    }
-
-    fn grows_beside(&self) -> bool {
-        self.resident.as_ref().is_some_and(Resident::grows)
-    }
-
-    /// All holdings, and what is known of their callsites.
-    fn all(&self) -> impl Iterator<Item = (&Holding, &Callsite<'a>)> {
-        let callsites = self.places.iter().map(|&number| &self.callsites.callsites[number]);
-        self.judgement.holdings.iter().zip(callsites)
-    }
-
-    fn of(&self, kind: Kind) -> impl Iterator<Item = (&Holding, &Callsite<'a>)> {
-        self.all().filter(move |(holding, _)| holding.kind == kind)
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Entry<'a>> {
+        self.callsites.all.iter().filter(move |entry| entry.holding.kind == kind)
     }
 
     /// When the leaks have filled what all that lives leaves.
     fn full(&self) -> Option<Fill> {
-        let together = self.judgement.together?;
-        Some(together.fills(&self.summary.live.bytes, self.limit_bytes()))
+        Some(self.together?.fills(&self.summary.live.bytes, self.limit_bytes as f64))
     }
 
-    fn limit_bytes(&self) -> f64 {
-        self.limit.0.0 as f64
+    fn limit(&self) -> ByteSize {
+        ByteSize(Bytes(self.limit_bytes))
+    }
+}
+
+fn verdict(
+    summary: &Summary,
+    resident: Option<&Resident<'_>>,
+    is_empty: bool,
+    leaks: usize,
+    is_too_short: bool,
+) -> Verdict {
+    let has_leaks = leaks > 0 && !is_too_short;
+    match () {
+        () if !summary.sampling.hears_all() && !has_leaks => Verdict::NotHeard,
+        () if resident.is_some_and(Resident::grows) && !has_leaks => Verdict::GrowsBeside,
+        () if is_empty => Verdict::NothingLives,
+        () if is_too_short => Verdict::TooShort,
+        () if leaks == 0 => Verdict::NoLeak,
+        () => Verdict::Leaks,
     }
 }
 
 /// What several callsites have live.
-fn sum<'c>(callsites: impl Iterator<Item = &'c Callsite<'c>>) -> Estimate {
-    callsites.fold(Estimate::default(), |mut sum, callsite| {
-        sum += callsite.live.bytes;
+fn sum(callsites: &[&Entry<'_>]) -> Estimate {
+    callsites.iter().fold(Estimate::default(), |mut sum, entry| {
+        sum += entry.live.bytes;
         sum
     })
 }
@@ -131,12 +182,8 @@ fn micros(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-impl View for Leaks<'_> {
-    fn text(&self, page: &mut Page) {
+impl Render for Leaks<'_> {
+    fn render(&self, page: &mut Page) {
         text::write(self, page);
-    }
-
-    fn json(&self) -> serde_json::Result<Map<String, Value>> {
-        fields(&json::Document::new(self))
     }
 }

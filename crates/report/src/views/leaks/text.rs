@@ -1,12 +1,12 @@
 //! Leaks as a page: the verdict, then what it rests on.
 
+use lifetrace_analysis::Summary;
 use lifetrace_analysis::leaks::{Holding, Kind, SHORTEST};
 use lifetrace_analysis::statistics::Growth;
-use lifetrace_analysis::{Callsite, Summary};
 use lifetrace_human as human;
 
-use super::super::callsites::{Hottest, INDENT, place};
-use super::{Leaks, Verdict, micros, sum};
+use super::super::callsites::{INDENT, place};
+use super::{Entry, Leaks, Verdict, micros, sum};
 use crate::chart;
 use crate::page::Page;
 use crate::place::{brief_source, function};
@@ -34,11 +34,12 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
         .chain(explained);
     page.prose("", STRONG, &sentences.next().unwrap_or_default());
     sentences.for_each(|sentence| page.prose("", PLAIN, &sentence));
-    if leaks.verdict() == Verdict::TooShort {
-        brief(leaks, page, "What lives at the end", &leaks.all().collect::<Vec<_>>(), leaks.top);
+    if leaks.verdict == Verdict::TooShort {
+        let all: Vec<_> = leaks.callsites.all.iter().collect();
+        brief(leaks, page, "What lives at the end", &all, leaks.callsites.top);
         return;
     }
-    let most = leaks.top;
+    let most = leaks.callsites.top;
     entries(
         leaks,
         page,
@@ -60,7 +61,7 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
 
 /// What it comes to; the first sentence is enough for those in a hurry.
 fn verdict(leaks: &Leaks<'_>) -> Vec<String> {
-    let first = match leaks.verdict() {
+    let first = match leaks.verdict {
         Verdict::GrowsBeside => "None of the callsites that were sampled grows like a leak.".to_owned(),
         Verdict::NotHeard => {
             "Whether the program leaks cannot be told: it has memory that was not heard (see the note above).".to_owned()
@@ -96,16 +97,15 @@ fn before_the_exit(leaks: &Leaks<'_>) -> Option<String> {
 }
 
 fn growing(leaks: &Leaks<'_>) -> Vec<String> {
-    let count = leaks.of(Kind::Leak).count();
+    let count = leaks.leaking_callsites;
     let who = match count {
         1 => "1 callsite grows like a leak:".to_owned(),
         _ => format!("{count} callsites grow like leaks; together"),
     };
-    let together = leaks.judgement.together;
-    let rate = together.map(|it| human::per_hour(it.per_hour, it.low, it.high));
+    let rate = leaks.together.map(|it| human::per_hour(it.per_hour, it.low, it.high));
     let first = format!("{who} {}.", rate.unwrap_or_default());
     let live = human::amount(&leaks.summary.live, &leaks.summary.sampling);
-    let limit = leaks.limit;
+    let limit = leaks.limit();
     let full = leaks.full().and_then(|full| match full.hours {
         Some(0.0) => Some(format!("What lives at the end, {live}, is more than {limit}.")),
         _ => Some(format!(
@@ -134,13 +134,14 @@ fn entries(leaks: &Leaks<'_>, page: &mut Page, kind: Kind, most: usize, heading:
     let shown = most.min(all);
     let count = if shown < all { format!(" ({shown} of {all})") } else { String::new() };
     page.prose("", STRONG, &format!("{heading}{count}"));
-    for (rank, (holding, callsite)) in (1..).zip(leaks.of(kind).take(shown)) {
+    for (rank, callsite) in (1..).zip(leaks.of(kind).take(shown)) {
         page.line("");
-        entry(leaks, page, rank, holding, callsite);
+        entry(leaks, page, rank, callsite);
     }
 }
 
-fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it: &Callsite<'_>) {
+fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, it: &Entry<'_>) {
+    let holding = &it.holding;
     let Some(growth) = &holding.growth else { return };
     let head = format!("{rank:>3}.  {}", rate(growth));
     let live = human::amount(&it.live, &leaks.summary.sampling);
@@ -152,12 +153,12 @@ fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, holding: &Holding, it:
     let alone = alone(growth, leaks).unwrap_or_default();
     page.prose(INDENT, PLAIN, &format!("the oldest for {age}{alone}"));
     page.prose(INDENT, PLAIN, &past(holding, leaks.tells_freed));
-    Hottest::new(&leaks.callsites, it).render(page);
+    it.hottest.iter().for_each(|hottest| hottest.render(page));
 }
 
 /// When it would have filled the limit if nothing else grew.
 fn alone(growth: &Growth, leaks: &Leaks<'_>) -> Option<String> {
-    let (full, limit) = (growth.fills(leaks.limit_bytes()), leaks.limit);
+    let (full, limit) = (growth.fills(leaks.limit_bytes as f64), leaks.limit());
     match full.hours {
         Some(0.0) => Some(format!("; alone it is more than {limit}")),
         _ => Some(format!("; alone it would fill {limit} {}", human::fill(&full)?)),
@@ -194,18 +195,12 @@ fn shares(heights: &[f64], most: usize) -> Vec<f64> {
 }
 
 /// Callsites of one kind, a line each.
-fn brief(
-    leaks: &Leaks<'_>,
-    page: &mut Page,
-    heading: &str,
-    all: &[(&Holding, &Callsite<'_>)],
-    most: usize,
-) {
+fn brief(leaks: &Leaks<'_>, page: &mut Page, heading: &str, all: &[&Entry<'_>], most: usize) {
     if all.is_empty() {
         return;
     }
     page.line("");
-    let live = human::estimate(&sum(all.iter().map(|(_, callsite)| *callsite)));
+    let live = human::estimate(&sum(all));
     let count = human::count(all.len() as f64);
     let callsites = if all.len() == 1 { "callsite" } else { "callsites" };
     page.prose("", STRONG, &format!("{heading}: {live} of {count} {callsites}"));
@@ -217,16 +212,17 @@ fn brief(
     ])
     .with_tails("callsite")
     .with_more(all.len().saturating_sub(most));
-    for (holding, callsite) in all.iter().take(most) {
-        table.row(row(leaks, holding, callsite), tail(callsite));
+    for callsite in all.iter().take(most) {
+        table.row(row(leaks, callsite), tail(callsite));
     }
     page.table(&table);
 }
 
-fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> [Cell; 4] {
+fn row(leaks: &Leaks<'_>, callsite: &Entry<'_>) -> [Cell; 4] {
+    let holding = &callsite.holding;
     [
         human::amount(&callsite.live, &leaks.summary.sampling),
-        growth(holding, leaks.judgement.is_too_short),
+        growth(holding, leaks.is_too_short),
         human::about(holding.oldest as f64 * 1e-6),
         match leaks.tells_freed {
             true => human::percent(holding.never_freed.value),
@@ -236,7 +232,7 @@ fn row(leaks: &Leaks<'_>, holding: &Holding, callsite: &Callsite<'_>) -> [Cell; 
     .map(Cell::from)
 }
 
-fn tail(callsite: &Callsite<'_>) -> Tail {
+fn tail(callsite: &Entry<'_>) -> Tail {
     let source = brief_source(&callsite.place).unwrap_or_default();
     Tail::Place { name: function(&callsite.place), source }
 }

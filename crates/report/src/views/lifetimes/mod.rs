@@ -50,6 +50,8 @@ struct Entry<'a> {
 }
 
 impl<'a> Lifetimes<'a> {
+    /// Finds the answer in a trace.
+    ///
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
