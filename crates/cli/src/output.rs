@@ -55,7 +55,7 @@ impl Output {
         Self::of(Content::Binary("a trace"), path, input, force)
     }
 
-    /// The same for something else.
+    /// A file for something that is no trace, or standard output if the path is `-`.
     ///
     /// # Errors
     /// If it must not be overwritten, or cannot be written to.

@@ -102,7 +102,7 @@ pub fn recognise(beginning: &[u8]) -> Option<Foreign> {
     of_unpacked(&unpacked)
 }
 
-/// The same of the first bytes after unpacking.
+/// What the first bytes say of a file, after unpacking; nothing if it is none that is known.
 pub fn of_unpacked(bytes: &[u8]) -> Option<Foreign> {
     let by_beginning = SIGNATURES.iter().find(|(signature, ..)| bytes.starts_with(signature));
     if let Some(&(_, what, reader)) = by_beginning {

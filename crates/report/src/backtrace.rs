@@ -32,7 +32,7 @@ pub fn shorten<'a>(frames: &[Frame<'a>]) -> Vec<Line<'a>> {
     shorten_to(frames, INNERMOST, OUTERMOST)
 }
 
-/// The same where so many lines are shown of a backtrace that is too long.
+/// The lines to be shown of a backtrace, of which so many are kept at its ends if it is too long.
 pub fn shorten_to<'a>(frames: &[Frame<'a>], innermost: usize, outermost: usize) -> Vec<Line<'a>> {
     leave_out_middle(fold_recursion(frames), innermost, outermost)
 }

@@ -19,7 +19,7 @@ pub fn columns(shares: &[f64], height: usize) -> Vec<String> {
     (0..height).rev().map(|below| line(below).trim_end().to_owned()).collect()
 }
 
-/// The same in one line.
+/// A chart of one line.
 pub fn sparkline(shares: &[f64]) -> String {
     shares.iter().map(|&share| FROM_BELOW[eighths(share, 1)]).collect()
 }

@@ -12,7 +12,7 @@ pub fn young_heap_words(study: &Study) -> Option<u64> {
     told.or_else(|| minor_heap_words(&reading.trace.info().runtime_params))
 }
 
-/// The same in bytes.
+/// What the young heap has room for, in bytes.
 pub fn young_heap(study: &Study) -> Option<u64> {
     Some(young_heap_words(study)?.saturating_mul(word_bytes(study)))
 }

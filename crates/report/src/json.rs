@@ -196,7 +196,7 @@ pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Err
     }
 }
 
-/// The same, or `null`.
+/// A number to three decimal places, or `null`.
 pub fn number_or_none<S: Serializer>(
     value: &Option<f64>,
     serializer: S,

@@ -68,7 +68,7 @@ impl<'a> Resident<'a> {
         is_told.then(|| Self::of_all(&study.reading)).flatten()
     }
 
-    /// The same of a trace of which all blocks are looked at.
+    /// At the end of a trace of which all blocks are looked at. `None` where the trace does not tell.
     pub fn of_all(reading: &'a Reading) -> Option<Self> {
         let moment = *reading.resident.last().filter(|it| it.resident > 0)?;
         Some(Self { reading, moment, when: AT_END, growth: reading.resident.growth() })

@@ -37,7 +37,7 @@ pub trait Accounts {
         self.sites_as(self.view(), metric)
     }
 
-    /// Likewise, where backtraces look otherwise.
+    /// The callsites, and what each backtrace has of a metric, where backtraces look as `view` says.
     fn sites_as(&self, view: &View, metric: Metric) -> (Sites<'_>, Vec<(NodeId, Estimate)>) {
         let sites = Sites::new(Shaped::new(self.tree(), self.names(), view));
         let balances = self.balances().map(|(node, balance)| (node, metric.of(&balance)));

@@ -70,7 +70,7 @@ impl Damages {
         messages
     }
 
-    /// The same without what to do.
+    /// What was wrong, without what to do about it.
     pub fn list(&self) -> Vec<String> {
         let mut list = self.lines();
         list.extend(self.early_end());

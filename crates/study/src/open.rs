@@ -79,7 +79,7 @@ impl Trace {
         Self::read(Input::open(path)?, backtraces)
     }
 
-    /// The same of an input that is open already.
+    /// Takes an opened input for a trace, and reads what it says about itself.
     ///
     /// # Errors
     /// If it cannot be read, or is no trace of a format that is known.

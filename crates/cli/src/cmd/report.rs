@@ -219,7 +219,7 @@ fn write(
     Ok((study.reading.damages, judged))
 }
 
-/// The same of several traces.
+/// Writes the report of several traces to stdout.
 fn write_sum(
     paths: &[PathBuf],
     options: &Options,

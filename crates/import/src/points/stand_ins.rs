@@ -28,7 +28,7 @@ pub fn weight(level: u8) -> u64 {
     1 << (4 * u32::from(level))
 }
 
-/// The same blocks in fewer, if there are more than so many.
+/// Fewer blocks that stand for these, if there are more than so many.
 pub fn thin_out(batches: Vec<Batch>, most: u64, misfits: &mut Misfits) -> Vec<Batch> {
     let highest = (0..LEVELS).find(|level| {
         let made = batches.iter().map(|batch| u128::from(made(batch.blocks, *level)));

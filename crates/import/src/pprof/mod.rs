@@ -39,7 +39,7 @@ pub fn is_beginning(bytes: &[u8]) -> bool {
     })
 }
 
-/// The same of files that may be anything: several whole fields, the first of which says what was
+/// Whether a file that may be anything begins as a profile of pprof: several whole fields, the first of which says what was
 /// counted or is a string, and no field that a profile does not have.
 pub fn is_surely_beginning(bytes: &[u8]) -> bool {
     let (mut message, mut fields) = (wire::Message::new(bytes), 0);

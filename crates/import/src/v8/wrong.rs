@@ -13,7 +13,7 @@ pub enum Wrong {
 }
 
 impl Wrong {
-    /// The same as others tell it; `now` is how far it was read.
+    /// The fault, as other importers tell one; `now` is how far it was read.
     pub fn fault(self, now: &JsonReaderPosition) -> Fault {
         match self {
             Self::Here(problem) => Fault::new(place(now), problem),

@@ -101,17 +101,17 @@ impl Column {
         Self { is_label: true, ..self }
     }
 
-    /// The same where less room is left. Those with greater numbers go first.
+    /// Has the column left out where room is short; those with greater numbers go first.
     pub fn goes(self, goes: u8) -> Self {
         Self { goes, ..self }
     }
 
-    /// The same, of what the column before is of.
+    /// Has the column go on with what the one before it is of.
     pub fn continues(self) -> Self {
         Self { continues: true, ..self }
     }
 
-    /// The same, called so where it is left out.
+    /// Names the column in the line that says what was left out.
     pub fn called(self, name: &'static str) -> Self {
         Self { name, ..self }
     }

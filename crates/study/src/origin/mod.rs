@@ -36,7 +36,7 @@ pub struct Origin {
     nameless: Option<String>,
 }
 
-/// The same for programs.
+/// An [`Origin`] as fields of a document.
 #[derive(Serialize)]
 pub struct Fields {
     from: String,
@@ -162,7 +162,7 @@ impl Origin {
         Some(note)
     }
 
-    /// The same for programs.
+    /// Its fields in documents; nothing of a trace that was recorded as such.
     pub fn fields(&self) -> Option<Fields> {
         let from = self.from.clone()?;
         let lacks = self.lacks.iter().map(|lack| lack.name()).collect();
@@ -211,7 +211,7 @@ impl Origin {
         }
     }
 
-    /// The same of an object's fields.
+    /// Takes numbers out of an object's fields that are not known: they become `null`.
     pub fn silence_fields(&self, fields: &mut Map<String, Value>) {
         for (key, value) in fields {
             match needs::of_field(key).is_some_and(|lack| self.lacks(lack)) {
