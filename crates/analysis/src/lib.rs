@@ -29,10 +29,10 @@
 
 pub mod account;
 pub mod branches;
+pub mod calendar;
 pub mod call_tree;
 pub mod calls;
 pub mod callsites;
-pub mod civil;
 pub mod cycles;
 pub mod diff;
 pub mod estimate;
