@@ -30,7 +30,6 @@
 pub mod account;
 pub mod branches;
 pub mod calendar;
-pub mod call_tree;
 pub mod calls;
 pub mod callsites;
 pub mod cycles;
@@ -76,6 +75,7 @@ pub mod timeline;
 pub use callsites::{Callsite, Callsites};
 pub use estimate::{Amount, Estimate, Weight};
 pub use interval::Interval;
+pub use lifetrace_trace::call_tree;
 pub use merged::Merged;
 pub use metric::Metric;
 pub use names::{Frame, Names, Place};
