@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod aarch64;
+mod archive;
 mod arrows;
 mod bench;
 mod checkers;
@@ -32,7 +33,8 @@ usage: cargo xtask COMMAND
                   that target's standard library is, or rustup can fetch it
   ocaml-versions [VERSION]...
                   the hazards of OCaml by its versions 4.11, 4.14, 5.3 and 5.4, which are
-                  fetched
+                  fetched from apt's mirror, or from those that LIFETRACE_DEBIAN_ARCHIVE and
+                  LIFETRACE_UBUNTU_ARCHIVE name
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
