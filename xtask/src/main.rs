@@ -50,9 +50,6 @@ usage: cargo xtask COMMAND
   bench instructions
                   what `record` adds to whole programs, in instructions, and where; appends to
                   benchmarks/record/instructions
-  bench caches    what a sample of OCaml's heap costs, in instructions and misses of simulated caches;
-                  appends to benchmarks/record/caches
-  bench lines     which cache lines a sample of OCaml's heap touches; appends to benchmarks/record/lines
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
   bench churn [PAIRS]
                   resident memory after long use, under four allocators; appends to
@@ -96,8 +93,6 @@ fn main() -> Result<()> {
         ["bench", "inside", ref options @ ..] => bench::inside::run(options),
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),
-        ["bench", "caches"] => bench::caches::run(),
-        ["bench", "lines"] => bench::lines::run(),
         ["bench", "arena"] => bench::arena::run(),
         ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),
