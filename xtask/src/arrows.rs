@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-ocaml-library", &["lifetrace-ocaml", "lifetrace-inside"]),
     ("lifetrace", &["lifetrace-inside", "lifetrace-pprof"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
-    ("lifetrace-pprof", &["lifetrace-sampler", "lifetrace-recorder"]),
+    ("lifetrace-pprof", &["lifetrace-recorder"]),
     ("lifetrace-human", &["lifetrace-analysis"]),
     ("lifetrace-import", &["lifetrace-analysis"]),
     ("lifetrace-study", &["lifetrace-human", "lifetrace-import"]),

@@ -8,21 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::archive::Archive;
 use crate::shell;
-
-/// Where packages come from, as apt's sources have it.
-pub struct Archive {
-    address: &'static str,
-    components: &'static str,
-}
-
-pub const DEBIAN: Archive = Archive { address: "http://deb.debian.org/debian", components: "main" };
-
-/// Debian has no keys of Ubuntu's, so nothing is verified: not for tests that run unasked.
-pub const UBUNTU: Archive = Archive {
-    address: "[trusted=yes] http://archive.ubuntu.com/ubuntu",
-    components: "main universe",
-};
 
 /// Which packages, and where from.
 pub struct Packages<'a> {
@@ -33,38 +20,44 @@ pub struct Packages<'a> {
 }
 
 impl Packages<'_> {
-    /// Their root directory, in `folder`; they are fetched if they are not there yet.
+    /// Their root directory, in `folder`; they are fetched if they are not there yet. `None` if there is
+    /// nowhere to fetch them from; then a line says that `what` is skipped.
     ///
     /// # Errors
     /// If they cannot be fetched or unpacked.
-    pub fn unpacked(&self, folder: &Path) -> Result<PathBuf> {
+    pub fn unpacked(&self, folder: &Path, what: &str) -> Result<Option<PathBuf>> {
         let root = folder.join("root");
         if !root.is_dir() {
-            let unfinished = folder.join("unfinished");
-            let _ = fs::remove_dir_all(&unfinished);
-            for package in self.fetched(folder)? {
-                let mut unpack = Command::new("dpkg-deb");
-                unpack.arg("-x").arg(package).arg(&unfinished);
-                shell::run(unpack)?;
-            }
-            // As Debian has them, by no package.
-            symlink("usr/lib", unfinished.join("lib"))?;
-            symlink("usr/lib64", unfinished.join("lib64"))?;
-            fs::rename(unfinished, &root).with_context(|| root.display().to_string())?;
+            let Some(source) = self.archive.source("deb", self.suite, what)? else {
+                return Ok(None);
+            };
+            self.unpack(&source, folder, &root)?;
         }
-        Ok(root)
+        Ok(Some(root))
+    }
+
+    fn unpack(&self, source: &str, folder: &Path, root: &Path) -> Result<()> {
+        let unfinished = folder.join("unfinished");
+        let _ = fs::remove_dir_all(&unfinished);
+        for package in self.fetched(source, folder)? {
+            let mut unpack = Command::new("dpkg-deb");
+            unpack.arg("-x").arg(package).arg(&unfinished);
+            shell::run(unpack)?;
+        }
+        // As Debian has them, by no package.
+        symlink("usr/lib", unfinished.join("lib"))?;
+        symlink("usr/lib64", unfinished.join("lib64"))?;
+        fs::rename(unfinished, root).with_context(|| root.display().to_string())
     }
 
     /// The packages' files. What apt knows of this machine is left alone.
-    fn fetched(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+    fn fetched(&self, source: &str, folder: &Path) -> Result<Vec<PathBuf>> {
         let files = folder.join("packages");
         let _ = fs::remove_dir_all(&files);
         for part in ["lists/partial", "cache/archives/partial", "packages"] {
             fs::create_dir_all(folder.join(part))?;
         }
         fs::write(folder.join("status"), "")?;
-        let Archive { address, components } = self.archive;
-        let source = format!("deb {address} {} {components}\n", self.suite);
         fs::write(folder.join("sources"), source)?;
         let apt = |words: &[&str]| {
             let mut command = Command::new("apt-get");

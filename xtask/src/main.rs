@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod aarch64;
+mod archive;
 mod arrows;
 mod bench;
 mod checkers;
@@ -32,7 +33,8 @@ usage: cargo xtask COMMAND
                   that target's standard library is, or rustup can fetch it
   ocaml-versions [VERSION]...
                   the hazards of OCaml by its versions 4.11, 4.14, 5.3 and 5.4, which are
-                  fetched
+                  fetched from apt's mirror, or from those that LIFETRACE_DEBIAN_ARCHIVE and
+                  LIFETRACE_UBUNTU_ARCHIVE name
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
@@ -48,9 +50,6 @@ usage: cargo xtask COMMAND
   bench instructions
                   what `record` adds to whole programs, in instructions, and where; appends to
                   benchmarks/record/instructions
-  bench caches    what a sample of OCaml's heap costs, in instructions and misses of simulated caches;
-                  appends to benchmarks/record/caches
-  bench lines     which cache lines a sample of OCaml's heap touches; appends to benchmarks/record/lines
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
   bench churn [PAIRS]
                   resident memory after long use, under four allocators; appends to
@@ -94,8 +93,6 @@ fn main() -> Result<()> {
         ["bench", "inside", ref options @ ..] => bench::inside::run(options),
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),
-        ["bench", "caches"] => bench::caches::run(),
-        ["bench", "lines"] => bench::lines::run(),
         ["bench", "arena"] => bench::arena::run(),
         ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),

@@ -3,7 +3,8 @@
 
 use anyhow::{Context, Result};
 
-use crate::foreign::{Archive, DEBIAN, Packages, UBUNTU};
+use crate::archive::{Archive, DEBIAN, UBUNTU};
+use crate::foreign::Packages;
 use crate::{shell, tools};
 
 const LATER: &[&str] =
@@ -42,10 +43,12 @@ pub fn test(wanted: &[&str]) -> Result<()> {
 
 fn test_one((version, packages): &(&str, Packages<'_>)) -> Result<()> {
     let folder = shell::target_folder()?.join(format!("ocaml-{version}"));
+    let Some(root) = packages.unpacked(&folder, &format!("OCaml {version}"))? else {
+        return Ok(());
+    };
     let tests =
         "test --release --package lifetrace-cli --test end_to_end ocaml_versions -- --ignored";
     let mut command = shell::cargo_command(tests);
-    let root = packages.unpacked(&folder)?;
     command.env("LIFETRACE_OCAML", root).env("LIFETRACE_OCAML_VERSION", version);
     shell::run(command)
 }

@@ -29,10 +29,9 @@
 
 pub mod account;
 pub mod branches;
-pub mod call_tree;
+pub mod calendar;
 pub mod calls;
 pub mod callsites;
-pub mod civil;
 pub mod cycles;
 pub mod diff;
 pub mod estimate;
@@ -76,6 +75,7 @@ pub mod timeline;
 pub use callsites::{Callsite, Callsites};
 pub use estimate::{Amount, Estimate, Weight};
 pub use interval::Interval;
+pub use lifetrace_trace::call_tree;
 pub use merged::Merged;
 pub use metric::Metric;
 pub use names::{Frame, Names, Place};

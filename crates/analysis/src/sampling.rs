@@ -9,6 +9,7 @@
 //! Words that a sampler sees: a managed runtime's blocks have a header word more than their length;
 //! elsewhere a block has its length. A block without any has one unit.
 
+use lifetrace_trace::chance::Chance;
 use lifetrace_trace::event::{Source, TraceInfo};
 use lifetrace_trace::fact::{SampledUnit, Sampler};
 use lifetrace_trace::ids::{SamplerId, Size};
@@ -37,8 +38,7 @@ const UNHEARD: [&str; 2] = ["own-allocator", "unheard-memory"];
 struct Rate {
     unit: SampledUnit,
     rate: f64,
-    /// Logarithm of the probability that a unit is not hit.
-    ln_miss: f64,
+    chance: Chance,
 }
 
 /// A trace whose samples mean nothing.
@@ -154,7 +154,7 @@ impl Sampling {
         if rate.rate == 1.0 {
             return Weight::ONE;
         }
-        Weight::of_inclusion(-(self.units(rate.unit, birth) as f64 * rate.ln_miss).exp_m1())
+        Weight::of_inclusion(rate.chance.any_of(self.units(rate.unit, birth) as f64))
     }
 
     fn units(&self, unit: SampledUnit, birth: &Birth) -> u64 {
@@ -177,7 +177,7 @@ impl Rate {
         if !(rate > 0.0 && rate <= 1.0) {
             return Err(InvalidSampling::Rate(rate));
         }
-        Ok(Self { unit, rate, ln_miss: (-rate).ln_1p() })
+        Ok(Self { unit, rate, chance: Chance::per_unit(rate) })
     }
 
     /// Nothing where objects are hit, however large they are.

@@ -1,33 +1,24 @@
-//! Dates of the Gregorian calendar, in UTC.
+//! Dates as people read them, and as programs do, in UTC.
 
-use lifetrace_analysis::civil;
+use lifetrace_analysis::calendar::DateTime;
 use lifetrace_trace::ids::Timestamp;
-
-const MICROS_PER_SECOND: u64 = 1_000_000;
-const SECONDS_PER_DAY: u64 = 86_400;
 
 /// `2026-01-12 13:44:03 UTC`.
 pub fn readable(time: Timestamp) -> String {
-    let (date, clock) = parts(time);
-    format!("{date} {clock} UTC")
+    let time = DateTime::from(time);
+    format!("{} {} UTC", time.date(), time.clock())
 }
 
 /// `2026-01-12T13:44:03.123456Z` (RFC 3339).
 pub fn rfc3339(time: Timestamp) -> String {
-    let (date, clock) = parts(time);
-    format!("{date}T{clock}.{:06}Z", time.0 % MICROS_PER_SECOND)
-}
-
-fn parts(time: Timestamp) -> (String, String) {
-    let seconds = time.0 / MICROS_PER_SECOND;
-    let (year, month, day) = civil::from_days((seconds / SECONDS_PER_DAY) as i64);
-    let second = seconds % SECONDS_PER_DAY;
-    let clock = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
-    (format!("{year:04}-{month:02}-{day:02}"), clock)
+    let time = DateTime::from(time);
+    format!("{}T{}.{:06}Z", time.date(), time.clock(), time.micros)
 }
 
 #[cfg(test)]
 mod tests {
+    use lifetrace_analysis::calendar::MICROS_PER_SECOND;
+
     use super::*;
 
     fn check(seconds: u64, expected: &str) {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use lifetrace_trace::chance::Chance;
 use lifetrace_trace::event::{GROWTH, Source, TraceInfo};
 use lifetrace_trace::fact::{Fact, Label, Module, Process, SampledUnit, Sampler};
 use lifetrace_trace::frame::Frame;
@@ -65,7 +66,7 @@ impl<'w> Scribe<'w> {
         let executable = subject.command.split(' ').next().unwrap_or_default();
         let info = TraceInfo {
             // Of words: one is hit if one of its bytes is.
-            sample_rate: -(8.0 * (-rate).ln_1p()).exp_m1(),
+            sample_rate: Chance::per_unit(rate).any_of(8.0),
             word_bits: 64,
             executable_name: executable.to_owned(),
             host_name: String::new(),

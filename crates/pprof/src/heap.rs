@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use lifetrace_recorder::heap::{Blocks, Snapshot, Sum};
-use lifetrace_sampler::{Rate, WORD};
+use lifetrace_trace::chance::Chance;
 use lifetrace_trace::event::{Location, Source};
 use lifetrace_trace::fact::Module;
 use lifetrace_trace::frame::Frame;
@@ -27,6 +27,9 @@ const COLUMNS: [(&str, &str); 4] = [
     ("inuse_objects", "count"),
     ("inuse_space", "bytes"),
 ];
+
+/// Bytes of a word.
+const WORD: u64 = 8;
 
 /// Which of the numbers a reader shows first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,9 +113,9 @@ pub fn encode(snapshot: &Snapshot, first: First) -> Result<Vec<u8>, TooLarge> {
 
 /// What all blocks of a snapshot amount to: allocated objects and bytes, objects and bytes in use.
 pub fn totals(snapshot: &Snapshot) -> [f64; COLUMNS.len()] {
-    let rates = rates(snapshot);
+    let chances = chances(snapshot);
     snapshot.blocks.iter().fold([0.0; COLUMNS.len()], |mut sums, blocks| {
-        let values = estimates(blocks, &rates);
+        let values = estimates(blocks, &chances);
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         sums
     })
@@ -120,8 +123,8 @@ pub fn totals(snapshot: &Snapshot) -> [f64; COLUMNS.len()] {
 
 /// For each of the snapshot's blocks its numbers, whole ones that add up.
 fn rows(snapshot: &Snapshot) -> Result<Vec<[i64; COLUMNS.len()]>, TooLarge> {
-    let rates = rates(snapshot);
-    let estimates: Vec<_> = snapshot.blocks.iter().map(|it| estimates(it, &rates)).collect();
+    let chances = chances(snapshot);
+    let estimates: Vec<_> = snapshot.blocks.iter().map(|it| estimates(it, &chances)).collect();
     let mut rows = vec![[0; COLUMNS.len()]; estimates.len()];
     for (column, (name, _)) in COLUMNS.into_iter().enumerate() {
         let values: Vec<f64> = estimates.iter().map(|row| row[column]).collect();
@@ -132,13 +135,14 @@ fn rows(snapshot: &Snapshot) -> Result<Vec<[i64; COLUMNS.len()]>, TooLarge> {
     Ok(rows)
 }
 
-fn rates(snapshot: &Snapshot) -> Vec<Rate> {
-    snapshot.samplers.iter().map(|it| Rate::per_word(it.rate)).collect()
+fn chances(snapshot: &Snapshot) -> Vec<Chance> {
+    snapshot.samplers.iter().map(|it| Chance::per_unit(it.rate)).collect()
 }
 
 /// In the order of the columns.
-fn estimates(blocks: &Blocks, rates: &[Rate]) -> [f64; COLUMNS.len()] {
-    let chance = rates.get(blocks.sampler).map_or(1.0, |rate| rate.chance(held(blocks) as usize));
+fn estimates(blocks: &Blocks, chances: &[Chance]) -> [f64; COLUMNS.len()] {
+    let words = held(blocks).div_ceil(WORD).max(1) as f64;
+    let chance = chances.get(blocks.sampler).map_or(1.0, |it| it.any_of(words));
     let objects = |sum: Sum| if blocks.is_growth { 0.0 } else { sum.blocks as f64 / chance };
     let header = header(blocks);
     let bytes = |sum: Sum| (sum.bytes as f64 + (sum.blocks * header) as f64) / chance;

@@ -1,5 +1,7 @@
 //! How densely to sample, in the units that people use and in the agents'.
 
+use lifetrace_trace::chance::Chance;
+
 /// Probability that an 8-byte word is hit by the sampler, in (0, 1].
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
@@ -15,10 +17,9 @@ impl Rate {
 
     /// From the probability that one byte is hit; `None` unless it is in (0, 1].
     ///
-    /// A word is hit when any of its eight bytes is: 1 - (1 - p)^8, computed by way of logarithms
-    /// so that the smallest probabilities keep all their digits.
+    /// A word is hit when any of its eight bytes is.
     pub fn from_probability_per_byte(probability: f64) -> Option<Rate> {
-        let per_word = -(8.0 * (-probability).ln_1p()).exp_m1();
+        let per_word = Chance::per_unit(probability).any_of(8.0);
         (probability > 0.0 && probability <= 1.0 && per_word > 0.0).then_some(Rate(per_word))
     }
 

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod any;
+pub mod call_tree;
+pub mod chance;
 pub mod event;
 pub mod fact;
 pub mod frame;

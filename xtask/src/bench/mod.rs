@@ -2,12 +2,11 @@
 //!
 //! [`native`] measures whole programs: [`workload`]s in [`variant`]s, one [`run`] at a time or all of a round
 //! [`at_once`], whose medians are a [`row`]; [`table`] shows the latest in the README. [`instructions`], [`sample`],
-//! [`caches`], [`lines`], [`pair`], [`arena`] and [`draws`] count instructions too, which no other load on the machine
+//! [`pair`], [`arena`] and [`draws`] count instructions too, which no other load on the machine
 //! disturbs. [`trace`] is about reading and writing, [`report`] about what is made of that.
 
 pub mod arena;
 mod at_once;
-pub mod caches;
 mod callgrind;
 pub mod churn;
 pub mod draws;
@@ -15,11 +14,9 @@ mod heaptrack;
 mod inputs;
 pub mod inside;
 pub mod instructions;
-mod lackey;
 mod latest;
 mod launch;
 mod left;
-pub mod lines;
 pub mod native;
 mod need;
 pub mod ocaml;

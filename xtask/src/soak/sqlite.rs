@@ -14,9 +14,8 @@ use super::compare::{Outcomes, add};
 use super::package;
 use super::twice::Twice;
 use super::workshop::Workshop;
+use crate::archive::DEBIAN;
 use crate::{shell, tools};
-
-const SOURCES: &str = "deb-src http://deb.debian.org/debian bookworm main\n";
 
 /// Fetches and unpacks the source, with lists and caches of its own: the machine's stay as they are.
 const FETCH: &str = "\
@@ -36,7 +35,7 @@ const NOBODY: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--clear-
 /// # Errors
 /// If they cannot be built or run, or something comes out differently.
 pub fn run() -> Result<()> {
-    let source = source()?;
+    let Some(source) = source()? else { return Ok(()) };
     let workshop = Workshop::open("sqlite")?;
     let mut words: Vec<OsString> = Vec::new();
     if is_root()? {
@@ -48,19 +47,22 @@ pub fn run() -> Result<()> {
     twice.verdict()
 }
 
-/// The folder with the built source; it outlives runs.
-fn source() -> Result<PathBuf> {
+/// The folder with the built source, which outlives runs; `None` if there is nowhere to fetch it from.
+fn source() -> Result<Option<PathBuf>> {
     let folder = shell::target_folder()?.join("soak/sources/sqlite");
     let source = folder.join("source");
     if !source.join("testfixture").exists() {
         package::need("/usr/lib/tcl8.6/tclConfig.sh", "tcl8.6-dev")?;
         ensure!(tools::exists("apt-get"), "the source is fetched with apt-get");
+        let Some(line) = DEBIAN.source("deb-src", "bookworm", "soak sqlite")? else {
+            return Ok(None);
+        };
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join("sources.list"), SOURCES)?;
+        fs::write(folder.join("sources.list"), line)?;
         script(FETCH, &folder)?;
         script(BUILD, &source)?;
     }
-    Ok(source)
+    Ok(Some(source))
 }
 
 fn script(text: &str, folder: &Path) -> Result<()> {

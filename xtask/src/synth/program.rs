@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io::Write;
 
 use anyhow::Result;
+use lifetrace_trace::chance::Chance;
 use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{Cycle, Fact, Generation};
 use lifetrace_trace::ids::{
@@ -276,5 +277,5 @@ fn further_hits(size: u64, random: &mut Random) -> u64 {
 /// Estimated bytes.
 fn stands_for(size: u64) -> u64 {
     let words = size.div_ceil(8).max(1) as f64;
-    (size as f64 / -(words * (-RATE).ln_1p()).exp_m1()) as u64
+    (size as f64 / Chance::per_unit(RATE).any_of(words)) as u64
 }

@@ -18,7 +18,7 @@
 //!
 //! [`Display`]: std::fmt::Display
 
-mod calendar;
+mod date;
 mod frames;
 mod life;
 mod moment;
@@ -40,7 +40,7 @@ use std::str::FromStr;
 use crate::grammar::{error, quantity, scan, suggest};
 use crate::machinery::Machinery;
 
-pub use calendar::Date;
+pub use date::Date;
 pub use error::{Mistake, ParseError};
 pub use frames::{FrameFilter, FrameState, Line};
 pub use life::{Life, LifeFilter};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use lifetrace_trace::ids::Timestamp;
 
-use super::calendar::{self, Date};
+use super::date::{self, Date};
 use super::error::{Mistake, clipped};
 use super::quantity::{self, A_TIME, Micros, Number, Share};
 use super::scan::Scanner;
@@ -186,8 +186,8 @@ impl Bounds<'_> {
 
 /// A moment; there is no space before it.
 pub(super) fn moment(scanner: &mut Scanner<'_>) -> Result<Moment, Mistake> {
-    if calendar::is_next(scanner) {
-        return calendar::date(scanner).map(Moment::Date);
+    if date::is_next(scanner) {
+        return date::date(scanner).map(Moment::Date);
     }
     match scanner.peek() {
         Some(next) if next.is_ascii_digit() => share_or_offset(scanner),

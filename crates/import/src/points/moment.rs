@@ -6,6 +6,7 @@
 
 use std::io;
 
+use lifetrace_trace::chance::Chance;
 use lifetrace_trace::fact::SampledUnit;
 use lifetrace_trace::ids::Bytes;
 
@@ -93,7 +94,7 @@ fn samples(all: Amount, size: Option<u64>, rate: f64) -> Amount {
     let mean = all.bytes as f64 / all.blocks as f64;
     let is_near = |size: f64| (size * all.blocks as f64 - all.bytes as f64).abs() <= size;
     let size = size.map(|size| size as f64).filter(|size| is_near(*size)).unwrap_or(mean).max(1.0);
-    let probability = -(size * (-rate).ln_1p()).exp_m1();
+    let probability = Chance::per_unit(rate).any_of(size);
     let blocks = ((all.bytes as f64 / size * probability).round() as u64).max(1);
     Amount { bytes: (blocks as f64 * size).round() as u64, blocks }
 }
@@ -104,7 +105,7 @@ fn scaled(sampled: Amount, rate: f64) -> Amount {
         return sampled;
     }
     let size = (sampled.bytes as f64 / sampled.blocks as f64).max(1.0);
-    let scale = -1.0 / (size * (-rate).ln_1p()).exp_m1();
+    let scale = 1.0 / Chance::per_unit(rate).any_of(size);
     let times = |count: u64| (count as f64 * scale).round() as u64;
     Amount { bytes: times(sampled.bytes), blocks: times(sampled.blocks) }
 }
@@ -133,10 +134,7 @@ fn small_blocks(bytes: u64, rate: f64) -> Option<Amount> {
     if blocks < 1.0 {
         return None;
     }
-    let stands_for = |size: u64| {
-        let size = size as f64;
-        size / -(size * (-rate).ln_1p()).exp_m1()
-    };
+    let stands_for = |size: u64| size as f64 / Chance::per_unit(rate).any_of(size as f64);
     let wanted = bytes as f64 / blocks;
     // A block of twice a period stands for more than that.
     let (mut low, mut high) = (1_u64, (2.0 / rate).ceil() as u64);
@@ -195,7 +193,7 @@ mod tests {
                 return Ok(());
             };
             let size = (made / blocks) as f64;
-            let sum = made as f64 / -(size * (-rate).ln_1p()).exp_m1();
+            let sum = made as f64 / Chance::per_unit(rate).any_of(size);
             prop_assert!((sum - bytes as f64).abs() <= 0.6 * blocks as f64 + 1.0, "{sum} of {bytes}");
         }
     }

@@ -6,6 +6,7 @@
 //! of words is one, beyond there are 64 for each power of two. Within a class the mean size stands for all,
 //! which makes an estimate wrong by less than a ten-thousandth, far below the noise of sampling.
 
+use lifetrace_trace::call_tree::NodeId;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::Size;
 use rustc_hash::FxHashMap;
@@ -41,7 +42,7 @@ impl Sum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     /// Of the tree.
-    pub(crate) node: u32,
+    pub(crate) node: NodeId,
     pub(crate) source: Source,
     /// Whether these are bytes that were added to blocks.
     pub(crate) is_growth: bool,
@@ -65,7 +66,13 @@ pub(crate) struct Kinds {
 }
 
 impl Kind {
-    pub(crate) fn new(node: u32, source: Source, is_growth: bool, sampler: u8, size: Size) -> Kind {
+    pub(crate) fn new(
+        node: NodeId,
+        source: Source,
+        is_growth: bool,
+        sampler: u8,
+        size: Size,
+    ) -> Kind {
         Kind { node, source, is_growth, sampler, class: class(size.words(WORD_BITS).0) }
     }
 }

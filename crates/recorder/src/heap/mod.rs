@@ -165,7 +165,7 @@ impl State {
             Fact::Lost(lost) => self.lost = self.lost.saturating_add(lost.count),
             Fact::Module(module) => {
                 if self.modules.len() >= MOST_MODULES {
-                    let used = snapshot::modules(&self.tree.frames);
+                    let used = snapshot::modules(self.tree.frames());
                     self.modules.retain(|number, _| used.contains(number));
                 }
                 self.modules.insert(module.number, Arc::new(module.clone()));
@@ -187,8 +187,8 @@ impl State {
     fn lengths(&self) -> [usize; 5] {
         [
             self.kinds.all.len(),
-            self.tree.nodes.len(),
-            self.tree.frames.len(),
+            self.tree.backtraces.len(),
+            self.tree.frames().len(),
             self.modules.len(),
             self.samplers.len(),
         ]
@@ -200,8 +200,9 @@ impl State {
         if fits {
             room.blocks
                 .extend(self.kinds.all.iter().map(|(kind, balance)| Blocks::of(kind, balance)));
-            room.nodes.extend_from_slice(&self.tree.nodes);
-            room.frames.extend(self.tree.frames.iter().cloned());
+            room.nodes
+                .extend(self.tree.backtraces.nodes().map(|(_, caller, frame)| (caller, frame)));
+            room.frames.extend(self.tree.frames().iter().cloned());
             room.modules.extend(self.modules.values().cloned());
             room.samplers.extend(self.samplers.iter().cloned());
             (room.pid, room.session, room.lost) = (self.pid, self.session, self.lost);

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use lifetrace_trace::call_tree::NodeId;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::fact::{Module, Sampler};
 use lifetrace_trace::frame::Frame;
 use rustc_hash::FxHashSet;
 
 use super::blocks::{Balance, Kind, Sum};
-use super::tree::{NOWHERE, Node};
 
 /// What had been sampled of a process, and how much of it was live, at one moment: all of it, or
 /// what happened [since](Snapshot::since) another.
@@ -35,8 +35,8 @@ pub struct Snapshot {
     pub lost: u64,
     /// By backtrace, size and sampler, in the order in which they were met first.
     pub blocks: Vec<Blocks>,
-    /// Of the tree.
-    pub(crate) nodes: Vec<Node>,
+    /// Of each backtrace but the empty one, by number from 1 on: its caller's, and the number of its frame.
+    pub(crate) nodes: Vec<(NodeId, u32)>,
     pub(crate) frames: Vec<Arc<Frame>>,
     /// Which session it is of.
     pub(crate) session: u64,
@@ -65,7 +65,7 @@ pub struct Blocks {
 
 /// A backtrace of a [`Snapshot`], and of those of the same session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Backtrace(pub(crate) u32);
+pub struct Backtrace(pub(crate) NodeId);
 
 /// The object files that frames are in.
 pub(crate) fn modules(frames: &[Arc<Frame>]) -> FxHashSet<u32> {
@@ -126,9 +126,9 @@ impl Snapshot {
 
     /// The frames of a backtrace, innermost first, each with a number that is its own.
     pub fn frames(&self, backtrace: Backtrace) -> impl Iterator<Item = (u32, &Frame)> {
-        let node = |number: u32| (number != NOWHERE).then(|| self.nodes[number as usize]);
-        std::iter::successors(node(backtrace.0), move |inner| node(inner.caller))
-            .map(|Node { frame, .. }| (frame, &*self.frames[frame as usize]))
+        let node = |id: NodeId| self.nodes.get(id.index().checked_sub(1)?).copied();
+        std::iter::successors(node(backtrace.0), move |&(caller, _)| node(caller))
+            .map(|(_, frame)| (frame, &*self.frames[frame as usize]))
     }
 
     /// Sampled blocks that have not died, of those that were allocated in its time.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lifetrace_trace::call_tree::{self, NodeId};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
@@ -10,27 +11,19 @@ use rustc_hash::FxHashMap;
 /// has no end of them.
 const MOST_CODES: usize = 1 << 18;
 
-/// A backtrace: its innermost frame, and the backtrace of that one's caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    /// [`NOWHERE`] for an outermost frame.
-    pub(crate) caller: u32,
-    pub(crate) frame: u32,
-}
-
-/// The backtrace without frames.
-pub(crate) const NOWHERE: u32 = u32::MAX;
-
-/// See the module. Grows with the distinct backtraces that have been, and by nothing else.
+/// Backtraces of frames with names. Grows with the distinct backtraces that have been, and by nothing else.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
-    pub(crate) frames: Vec<Arc<Frame>>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) backtraces: call_tree::Tree<u32>,
+    frames: Frames,
+}
+
+/// Each frame once; its place is its number.
+#[derive(Debug, Default)]
+struct Frames {
+    all: Vec<Arc<Frame>>,
     codes: FxHashMap<LocationCode, u32>,
-    frame_numbers: FxHashMap<Arc<Frame>, u32>,
-    callees: FxHashMap<(u32, u32), u32>,
-    /// The nodes of the last backtrace, outermost first.
-    path: Vec<u32>,
+    numbers: FxHashMap<Arc<Frame>, u32>,
 }
 
 impl Tree {
@@ -41,22 +34,20 @@ impl Tree {
         backtrace: &[LocationCode],
         common_prefix: usize,
         locate: &mut dyn FnMut(LocationCode) -> Frame,
-    ) -> u32 {
-        self.path.truncate(common_prefix);
-        for &code in &backtrace[self.path.len()..] {
-            let frame = self.frame(code, locate);
-            let caller = self.path.last().copied().unwrap_or(NOWHERE);
-            let node = *self.callees.entry((caller, frame)).or_insert_with(|| {
-                self.nodes.push(Node { caller, frame });
-                self.nodes.len() as u32 - 1
-            });
-            self.path.push(node);
-        }
-        self.path.last().copied().unwrap_or(NOWHERE)
+    ) -> NodeId {
+        let frames = &mut self.frames;
+        self.backtraces.follow_with(common_prefix, backtrace, |&code| frames.number(code, locate))
     }
 
+    /// By their numbers, which the backtraces have.
+    pub(crate) fn frames(&self) -> &[Arc<Frame>] {
+        &self.frames.all
+    }
+}
+
+impl Frames {
     /// The same frame may have had several codes.
-    fn frame(&mut self, code: LocationCode, locate: &mut dyn FnMut(LocationCode) -> Frame) -> u32 {
+    fn number(&mut self, code: LocationCode, locate: &mut dyn FnMut(LocationCode) -> Frame) -> u32 {
         if let Some(&frame) = self.codes.get(&code) {
             return frame;
         }
@@ -64,9 +55,9 @@ impl Tree {
             self.codes = FxHashMap::default();
         }
         let frame = Arc::new(locate(code));
-        let number = *self.frame_numbers.entry(Arc::clone(&frame)).or_insert_with(|| {
-            self.frames.push(frame);
-            self.frames.len() as u32 - 1
+        let number = *self.numbers.entry(Arc::clone(&frame)).or_insert_with(|| {
+            self.all.push(frame);
+            self.all.len() as u32 - 1
         });
         self.codes.insert(code, number);
         number
@@ -88,13 +79,9 @@ mod tests {
         vec![remark(&(code.0 % 100).to_string())].into()
     }
 
-    fn names(tree: &Tree, mut node: u32) -> Vec<String> {
-        let mut names = Vec::new();
-        while node != NOWHERE {
-            let Node { caller, frame } = tree.nodes[node as usize];
-            names.push(tree.frames[frame as usize].locations[0].defname.to_string());
-            node = caller;
-        }
+    fn names(tree: &Tree, node: NodeId) -> Vec<String> {
+        let frames = tree.backtraces.frames(node).map(|frame| &tree.frames()[frame as usize]);
+        let mut names: Vec<_> = frames.map(|it| it.locations[0].defname.to_string()).collect();
         names.reverse();
         names
     }
@@ -107,9 +94,9 @@ mod tests {
         let again = tree.node(&codes(&[101, 2, 103]), 0, &mut locate);
         assert_eq!((first, again), (again, first));
         assert_ne!(first, second);
-        assert_eq!((tree.nodes.len(), tree.frames.len()), (4, 4));
+        assert_eq!((tree.backtraces.len(), tree.frames().len()), (4, 4));
         assert_eq!(names(&tree, second), ["1", "2", "4"]);
-        assert_eq!(tree.node(&[], 0, &mut locate), NOWHERE);
+        assert_eq!(tree.node(&[], 0, &mut locate), NodeId::ROOT);
     }
 
     #[test]
@@ -118,8 +105,8 @@ mod tests {
         for code in 0..3 * MOST_CODES as u64 {
             tree.node(&[LocationCode(code)], 0, &mut locate);
         }
-        assert!(tree.codes.len() <= MOST_CODES);
-        assert_eq!((tree.nodes.len(), tree.frames.len()), (100, 100));
+        assert!(tree.frames.codes.len() <= MOST_CODES);
+        assert_eq!((tree.backtraces.len(), tree.frames().len()), (100, 100));
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Dates of the Gregorian calendar, from 1970 to 9999.
+//! Dates in a filter, from 1970 to 9999.
 
 use std::fmt;
 
@@ -6,10 +6,7 @@ use lifetrace_trace::ids::Timestamp;
 
 use super::error::Mistake;
 use super::scan::Scanner;
-use crate::civil;
-
-const MICROS_PER_SECOND: u64 = 1_000_000;
-const SECONDS_PER_DAY: i64 = 86_400;
+use crate::calendar::{self, DateTime, MICROS_PER_SECOND, SECONDS_PER_DAY};
 
 const A_DATE: &str = "a date, such as 2026-01-12T13:44:03Z";
 
@@ -34,13 +31,10 @@ const LIMIT: u64 = 253_402_300_800 * MICROS_PER_SECOND;
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, micros) = (self.0.0 / MICROS_PER_SECOND, self.0.0 % MICROS_PER_SECOND);
-        let (days, second) = (seconds / SECONDS_PER_DAY as u64, seconds % SECONDS_PER_DAY as u64);
-        let (year, month, day) = civil::from_days(days as i64);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        if micros > 0 {
-            write!(f, ".{}", format!("{micros:06}").trim_end_matches('0'))?;
+        let time = DateTime::from(self.0);
+        write!(f, "{}T{}", time.date(), time.clock())?;
+        if time.micros > 0 {
+            write!(f, ".{}", format!("{:06}", time.micros).trim_end_matches('0'))?;
         }
         f.write_str("Z")
     }
@@ -73,14 +67,10 @@ fn day(scanner: &mut Scanner<'_>) -> Result<i64, Mistake> {
     let month = number(scanner, 2)?;
     expect(scanner, "-")?;
     let day = number(scanner, 2)?;
-    let days = civil::to_days(year, month, day);
-    let exists =
-        (1..=12).contains(&month) && day >= 1 && civil::from_days(days) == (year, month, day);
-    if !exists || days < 0 {
+    calendar::days(year, month, day).filter(|&days| days >= 0).ok_or_else(|| {
         scanner.mark(from..scanner.at());
-        return Err(Mistake::NoSuchDate("day from 1970 to 9999"));
-    }
-    Ok(days)
+        Mistake::NoSuchDate("day from 1970 to 9999")
+    })
 }
 
 /// Goes past what stands between a day and a time of day, if such a time comes next.

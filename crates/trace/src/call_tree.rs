@@ -7,8 +7,9 @@
 use std::hash::Hash;
 use std::iter;
 
-use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
+
+use crate::ids::LocationCode;
 
 /// A backtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,11 +58,22 @@ impl<F: Copy + Eq + Hash> Tree<F> {
     /// The node of `backtrace` (outermost frame first), whose first `common_prefix` frames are those of
     /// the backtrace that was followed last.
     pub fn follow(&mut self, common_prefix: usize, backtrace: &[F]) -> NodeId {
+        self.follow_with(common_prefix, backtrace, |&frame| frame)
+    }
+
+    /// The node of `backtrace` as [`follow`](Self::follow) finds it, where `frame` says what the pieces of
+    /// the backtrace stand for. It is asked for those after the prefix only.
+    pub fn follow_with<C>(
+        &mut self,
+        common_prefix: usize,
+        backtrace: &[C],
+        mut frame: impl FnMut(&C) -> F,
+    ) -> NodeId {
         let shared = common_prefix.min(backtrace.len()).min(self.followed.len());
         self.followed.truncate(shared);
         let mut node = self.followed.last().copied().unwrap_or(NodeId::ROOT);
-        for &frame in &backtrace[shared..] {
-            node = self.child(node, frame);
+        for code in &backtrace[shared..] {
+            node = self.child(node, frame(code));
             self.followed.push(node);
         }
         node
@@ -80,7 +92,7 @@ impl<F: Copy + Eq + Hash> Tree<F> {
         })
     }
 
-    /// The same, if it was met before.
+    /// The backtrace that has one frame more, if it was met before.
     pub fn existing_child(&self, parent: NodeId, frame: F) -> Option<NodeId> {
         self.children.get(&Node { parent, frame }).copied()
     }
@@ -109,7 +121,7 @@ impl<F: Copy + Eq + Hash> Tree<F> {
         self.nodes_after(0)
     }
 
-    /// The same without the first so many.
+    /// All [`nodes`](Self::nodes) but the first so many.
     pub fn nodes_after(
         &self,
         first: usize,
