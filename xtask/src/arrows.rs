@@ -40,14 +40,23 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// # Errors
 /// With a line for each dependency that no arrow allows, and each crate that has no arrows here.
 pub fn check() -> Result<()> {
-    let text =
-        shell::output(shell::cargo_command("metadata --format-version 1 --no-deps --offline"))?;
-    let metadata: Value = serde_json::from_str(&text)?;
-    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+    let packages = packages()?;
     let faults: Vec<String> = packages.iter().flat_map(faults_of).collect();
     ensure!(faults.is_empty(), "dependencies against the arrows:\n  {}", faults.join("\n  "));
     eprintln!("arrows: {} crates, none depends on what it may not", packages.len());
     Ok(())
+}
+
+/// The workspace's, as cargo describes them.
+///
+/// # Errors
+/// If cargo does not.
+pub fn packages() -> Result<Vec<Value>> {
+    let text =
+        shell::output(shell::cargo_command("metadata --format-version 1 --no-deps --offline"))?;
+    let mut metadata: Value = serde_json::from_str(&text)?;
+    let packages = metadata["packages"].as_array_mut().context("cargo metadata has no packages")?;
+    Ok(std::mem::take(packages))
 }
 
 fn faults_of(package: &Value) -> Vec<String> {

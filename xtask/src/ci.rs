@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{aarch64, arrows, bench, checkers, ocaml_versions, readers, shell, tools};
+use crate::{aarch64, arrows, bench, checkers, circles, ocaml_versions, readers, shell, tools};
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
 const ALL_BUT_PRELOAD: &str = "--workspace --exclude lifetrace-preload";
@@ -19,6 +19,7 @@ pub fn ci() -> Result<()> {
     tools::ensure()?;
     shell::cargo("fmt --all --check")?;
     arrows::check()?;
+    circles::check()?;
     clippy()?;
     no_std()?;
     documentation()?;

@@ -10,6 +10,7 @@ mod arrows;
 mod bench;
 mod checkers;
 mod ci;
+mod circles;
 mod foreign;
 mod fuzz;
 mod ocaml_versions;
@@ -27,6 +28,7 @@ usage: cargo xtask COMMAND
   test            install what the tests need (as root; else say what is missing), run them
   ci              formatting, lints, dependency arrows, no_std, documentation, tests, aarch64,
                   OCaml 5, and where npm and pip are, readers
+  circles         refuse circles between the files of a crate
   fmt             format all code
   clippy          lint all code, warnings being errors
   aarch64         lint for aarch64, and test there what depends on the processor, under emulation; where
@@ -83,6 +85,7 @@ fn main() -> Result<()> {
     match words[..] {
         ["test"] => ci::test(),
         ["ci"] => ci::ci(),
+        ["circles"] => circles::check(),
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
         ["package"] => ci::package(),

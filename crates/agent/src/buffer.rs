@@ -89,7 +89,7 @@ impl<W: Word> Buffer<W> {
 
 /// Copies as many words as both have, without a call.
 #[inline(always)]
-pub(crate) fn copy<W: Word>(to: &mut [W], from: &[W]) {
+pub fn copy<W: Word>(to: &mut [W], from: &[W]) {
     let count = to.len().min(from.len());
     // SAFETY: both have so many words, and nobody else refers to those that are written.
     unsafe { memory::copy(to.as_mut_ptr().cast(), from.as_ptr().cast(), count * size_of::<W>()) };

@@ -36,27 +36,20 @@
 #[cfg(test)]
 extern crate std;
 
-mod ahead;
 pub mod announcer;
 pub mod backtrace;
 pub mod buffer;
 pub mod chain;
 pub mod code;
-#[cfg(test)]
-mod fake;
 pub mod frames;
 pub mod guard;
-mod last;
-pub mod layouts;
 pub mod loader;
 pub mod lock;
 pub mod managed;
 pub mod phase;
 pub mod room;
-mod search;
 pub mod sender;
 pub mod session;
-mod stack;
 pub mod sys;
 mod tail;
 pub mod thread;

@@ -131,11 +131,6 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::fake::Fake;
-    use crate::layouts::Layouts;
-    use crate::random::Random;
-
-    const ALL: usize = 1 << 20;
 
     /// What a recorder makes of the differences, outermost frame first.
     #[derive(Default)]
@@ -158,59 +153,6 @@ mod tests {
         let heard = recorder.hear(&managed.delta());
         managed.told();
         heard
-    }
-
-    /// As a recorder is to have it.
-    fn at_most(limit: usize, numbers: &[u32]) -> Vec<u32> {
-        if numbers.len() <= limit {
-            return numbers.to_vec();
-        }
-        let inner = limit / 2;
-        let outer = limit - inner - 1;
-        let ends = [&numbers[..inner], &[LEFT_OUT], &numbers[numbers.len() - outer..]];
-        ends.concat()
-    }
-
-    /// Walks, some of which are never told, and some are lost on the way.
-    #[test]
-    fn the_recorder_hears_what_was_walked_whatever_was_lost() {
-        for limit in [3, 4, 9, 60, ALL] {
-            let mut random = Random::new(4, limit as u64);
-            let (mut managed, mut recorder) = (Managed::default(), Recorder::default());
-            let (mut fake, mut layouts) = (Fake::default(), Layouts::new());
-            let (mut saved, mut frames_in_runs) = (0, 0);
-            for round in 0..2_000u64 {
-                let gone = (random.word() % 12).min(fake.frames.len() as u64) as usize;
-                fake.frames.drain(..gone);
-                (0..random.word() % 12).for_each(|_| fake.push(random.word() % 9 + 1));
-                if round % 8 == 0 {
-                    (0..random.word() % 60).for_each(|_| fake.push(round % 3 + 1));
-                }
-                if fake.frames.len() > 100 {
-                    fake.frames.drain(..70);
-                }
-                let Some(&first) = fake.frames.first() else { continue };
-                managed.chain.walk(&mut fake, &mut layouts, first, ALL);
-                let numbers = fake.numbers();
-                if random.word().is_multiple_of(8) {
-                    continue;
-                }
-                assert!(managed.tell_walk(limit, false));
-                if round % 13 == 0 {
-                    managed.forget();
-                    recorder.has_one = false;
-                    continue;
-                }
-                saved += managed.delta().shared as usize;
-                let fresh = managed.delta().fresh;
-                frames_in_runs += fresh.len() - fresh.runs().len();
-                assert_eq!(is_told(&mut managed, &mut recorder), at_most(limit, &numbers));
-            }
-            assert!(
-                saved > 500 && (limit < 60 || frames_in_runs > 500),
-                "{saved} {frames_in_runs}"
-            );
-        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //! [`Chain`]: lifetrace_agent::chain::Chain
 
-use lifetrace_agent::chain::{Frame, Frames, State, Walk};
+use lifetrace_agent::chain::State;
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::sender::Speaker;
 use lifetrace_transport::codec::MAX_FRAMES;
@@ -16,6 +16,7 @@ use crate::memprof::Memprof;
 use crate::runtime::Runtime;
 use crate::start;
 use crate::state::{self, Naming};
+use crate::walk::{Frame, Frames, Walk, walk};
 
 /// Fewer frames say nothing.
 const LEAST_LIMIT: usize = 16;
@@ -39,13 +40,13 @@ pub(crate) fn walk_to_tell(
     block: Option<u32>,
     expected: u32,
 ) -> bool {
-    let state::State { layouts, naming, .. } = state::under_runtimes_lock(entered, runtime);
+    let state::State { layouts, fresh, naming, .. } = state::under_runtimes_lock(entered, runtime);
     layouts.expect(expected);
     let (speaker, _, managed) = entered.speaker();
     let mut stack = Stack { descriptors: &memprof.descriptors, runtime, naming, speaker };
     let first = memprof.heap.stack_state();
     let first = block.map_or(first, |block| descriptors::allocating(first, block));
-    let walk = managed.chain.walk(&mut stack, layouts, first, start::depth());
+    let walk = walk(&mut managed.chain, fresh, &mut stack, layouts, first, start::depth());
     naming.announce(entered);
     let limit = limit(entered);
     walk != Walk::Lost && entered.managed.tell_walk(limit, walk != Walk::Whole)

@@ -7,7 +7,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use lifetrace_agent::chain::{Frame, State};
+use lifetrace_agent::chain::State;
+
+use crate::walk::Frame;
 
 /// A frame of this size is none.
 const CALLED_BACK: u16 = 0xffff;
@@ -87,7 +89,7 @@ impl Descriptors {
 
 /// Frames are named as the runtime does in callstacks: a descriptor's address as an immediate.
 impl Descriptors {
-    /// As [`Frames::frame`](lifetrace_agent::chain::Frames::frame).
+    /// As [`Frames::frame`](crate::walk::Frames::frame).
     pub(crate) fn frame(&self, state: &mut State) -> Option<Frame> {
         loop {
             if state.code != AFTER_CALLBACK.load(Ordering::Relaxed) {

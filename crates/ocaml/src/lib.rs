@@ -6,8 +6,8 @@
 //! hit, walks the stack, follows blocks, and calls back. A native executable exports its whole runtime,
 //! so all of that can be had without a line of OCaml: [`start`] gives `caml_memprof_start` a *tracker*, a
 //! static block of five static closures whose code ([`thunks`]) leads here. Under OCaml 4 the sampler's functions
-//! are replaced besides, which is cheaper and leaves the program's heap alone ([`memprof`]); then no closure is
-//! ever called.
+//! are replaced besides, which is cheaper and leaves the program's heap alone ([`memprof`]), and stacks are walked by us
+//! ([`walk`]); then no closure is ever called.
 //!
 //! ```text
 //! readlink("/proc/self/exe")     once, by the runtime: initialised, and before any OCaml code
@@ -61,4 +61,5 @@ mod sums;
 mod thunks;
 mod totals;
 mod version;
+mod walk;
 mod yielding;

@@ -11,7 +11,6 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::layouts::Layouts;
 use lifetrace_agent::lock::{Held, Lock, Patience};
 use lifetrace_agent::sender::Speaker;
 use lifetrace_transport::message::{Body, FrameName};
@@ -19,6 +18,7 @@ use lifetrace_transport::segment::LostReason;
 
 use crate::debug_info::{self, MOST_PLACES, Place};
 use crate::runtime::Runtime;
+use crate::walk::{Fresh, Layouts};
 use crate::{start, totals};
 
 /// See the module.
@@ -28,6 +28,8 @@ pub(crate) struct State {
     session: u32,
     /// By the code that they return to, and by slots.
     pub(crate) layouts: Layouts,
+    /// Room for a walk.
+    pub(crate) fresh: Fresh,
     pub(crate) naming: Naming,
 }
 
@@ -53,6 +55,7 @@ static LOCK: Lock = Lock::new();
 static STATE: Shared = Shared(UnsafeCell::new(State {
     session: 0,
     layouts: Layouts::new(),
+    fresh: Fresh::new(),
     naming: Naming { new_addresses: [0; MOST_NEW] },
 }));
 

@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::events::Class;
-use super::writer::NewBirth;
+use super::new_birth::NewBirth;
 use crate::event::Source;
 use crate::ids::{Bytes, SamplerId, Size, Words};
 

@@ -51,6 +51,7 @@ mod listing;
 mod live;
 mod mixer;
 mod names;
+mod new_birth;
 mod number;
 mod opinions;
 mod output;
@@ -71,8 +72,9 @@ pub use closing::Closing;
 pub use error::{Cause, Damage, Error};
 pub use index::{Index, Place, Summary};
 pub use listing::{ColumnSizes, Listing, PacketFacts, PacketKind};
+pub use new_birth::NewBirth;
 pub use reader::{BirthDetails, Item, Passed, Reader};
-pub use writer::{NewBirth, Writer};
+pub use writer::Writer;
 
 /// What is written. Readers of an earlier major version cannot read it; this one reads all earlier ones.
 pub const MAJOR: u64 = 2;

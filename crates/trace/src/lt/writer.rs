@@ -12,15 +12,14 @@ use super::draft::Draft;
 use super::events::{Actor, Events, Step};
 use super::header;
 use super::index::{Index, Place, end_payload};
+use super::new_birth::NewBirth;
 use super::output::Output;
 use super::packet::{self, Kind};
 use super::segment::Segment;
-use crate::event::{GROWTH, Source, TraceInfo};
+use crate::event::{GROWTH, TraceInfo};
 use crate::fact::Fact;
 use crate::frame::Frame;
-use crate::ids::{
-    AllocationId, Bytes, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp, Words,
-};
+use crate::ids::{AllocationId, Bytes, DomainId, LocationCode, Size, ThreadId, Timestamp, Words};
 
 /// A segment gets no packet more when it has so many bytes: at most 256 KiB lie between checkpoints,
 /// unless a single backtrace brings more. The further a trace is, the more ([`PARTS`]).
@@ -45,29 +44,6 @@ const MANY_FRAMES: usize = 1 << 15;
 
 /// Places of checkpoints that are kept for the index; of more, every other one is left out.
 const MAX_PLACES: usize = 1 << 16;
-
-/// The birth of a sampled block, to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewBirth<'a> {
-    /// Its size.
-    pub size: Size,
-    /// How many of its units the sampler hit.
-    pub samples: u64,
-    /// Where it lives.
-    pub source: Source,
-    /// Who sampled it.
-    pub sampler: SamplerId,
-    /// Whether the outermost frames of the backtrace are missing.
-    pub is_truncated: bool,
-    /// Outermost frame first; the last is [`GROWTH`] if these are bytes that were added to a block.
-    pub backtrace: &'a [LocationCode],
-    /// As many leading frames as are known to be those of the previous birth's backtrace, whoever that
-    /// was of; 0 when nothing is known. The writer doesn't look at them, so the trace is wrong if
-    /// this is.
-    pub common_prefix: usize,
-    /// For copies of traces: the name it has there. Otherwise it is the next number.
-    pub id: Option<AllocationId>,
-}
 
 /// Writes a trace to anything that can be written; it needs no buffering of its own.
 ///

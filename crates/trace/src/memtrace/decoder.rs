@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
+use super::MAX_DOMAINS;
 use super::backtrace_codec::{self, skip_words};
 use super::cursor::Cursor;
 use super::error::Fault;
@@ -12,10 +13,6 @@ use super::location_codec;
 use super::packet::{Header, MAX_ID};
 use crate::event::{Allocation, Event, Location};
 use crate::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
-
-/// Most domains whose traces are kept apart when reading: twice what OCaml's runtime allows at a
-/// time by default.
-pub const MAX_DOMAINS: usize = 256;
 
 /// What one trace's packets have told so far.
 pub(super) struct Decoder {

@@ -27,6 +27,7 @@ mod info;
 mod listing;
 mod location_codec;
 mod lookalike;
+mod new_allocation;
 mod packet;
 mod packets;
 mod reader;
@@ -35,10 +36,14 @@ mod writer;
 
 pub use backtrace_codec::MAX_DEPTH;
 pub use copy::{CopyError, copy};
-pub use decoder::MAX_DOMAINS;
 pub use error::Error;
 pub use listing::{Listing, PacketFacts};
 pub use lookalike::Lookalike;
+pub use new_allocation::NewAllocation;
 pub use packet::{MAX_PACKET, Version};
 pub use reader::Reader;
-pub use writer::{NewAllocation, Writer};
+pub use writer::Writer;
+
+/// Most domains whose traces are kept apart when reading: twice what OCaml's runtime allows at a
+/// time by default.
+pub const MAX_DOMAINS: usize = 256;

@@ -11,8 +11,8 @@ use super::backtrace_codec;
 use super::cursor::PutFields;
 use super::event_codec::{self, Kind, Shape};
 use super::location_codec;
+use super::new_allocation::NewAllocation;
 use super::packet::{Header, MAX_PACKET, Verifier, Version};
-use super::writer::NewAllocation;
 use crate::event::Location;
 use crate::ids::{AllocationId, DomainId, LocationCode, Timestamp};
 

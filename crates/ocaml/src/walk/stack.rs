@@ -1,13 +1,6 @@
 //! Stacks, and the tables that explain them.
 
-/// Where a walk is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    /// Of the frame, a multiple of 8.
-    pub stack: u64,
-    /// The address in its code to which its callee returns, not 0.
-    pub code: u64,
-}
+use lifetrace_agent::chain::State;
 
 /// What the runtime's tables say of a frame. It depends on the frame's code alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

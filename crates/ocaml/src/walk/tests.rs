@@ -2,10 +2,13 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::vec::Vec;
 
-use super::*;
-use crate::fake::{CROSSING, Fake, numbers_of};
-use crate::random::Random;
-use crate::search::STRETCH;
+use lifetrace_agent::chain::{Chain, Outer, State};
+use lifetrace_agent::random::Random;
+use lifetrace_transport::message::Run;
+
+use super::fake::{CROSSING, Fake, numbers_of};
+use super::search::STRETCH;
+use super::{Layouts, Walk};
 
 #[test]
 fn a_walk_finds_what_is_there_and_looks_up_what_has_changed() {
@@ -38,7 +41,7 @@ fn a_walk_finds_what_is_there_and_looks_up_what_has_changed() {
         (fake.looked_up, fake.read) = (Cell::new(0), Cell::new(0));
         let most = if round % 10 == 0 { 5 } else { usize::MAX };
         let agreed = chain.agreed().frames;
-        let is_whole = chain.walk(&mut fake, &mut layouts, first, most) == Walk::Whole;
+        let is_whole = fake.walk(&mut chain, &mut layouts, first, most) == Walk::Whole;
         let walked = fake.frames.iter().take(most);
         let expected: Vec<u32> = walked.map(|it| fake.number(it.code)).collect();
         assert_eq!(numbers_of(chain.runs()), expected);
@@ -75,7 +78,7 @@ fn a_walk_finds_what_is_there_and_looks_up_what_has_changed() {
 
 fn walk(chain: &mut Chain, fake: &mut Fake, layouts: &mut Layouts) -> Walk {
     let first = fake.frames[0];
-    chain.walk(fake, layouts, first, 100)
+    fake.walk(chain, layouts, first, 100)
 }
 
 /// As deep as a function has recursed, and back, and in again by another way that is as deep.
@@ -122,7 +125,7 @@ fn a_run_that_is_too_long_is_several_and_one_that_is_too_deep_is_cut() {
         for push in [0, 1, 3] {
             (0..push).for_each(|_| fake.push(3));
             let first = fake.frames[0];
-            let end = chain.walk(&mut fake, &mut layouts, first, most);
+            let end = fake.walk(&mut chain, &mut layouts, first, most);
             assert_eq!(end == Walk::Whole, most >= fake.frames.len());
             let numbers: Vec<u32> = fake.numbers().into_iter().take(most).collect();
             assert_eq!(numbers_of(chain.runs()), numbers);
@@ -131,7 +134,7 @@ fn a_run_that_is_too_long_is_several_and_one_that_is_too_deep_is_cut() {
     }
     chain.clear();
     let first = fake.frames[0];
-    assert_eq!(chain.walk(&mut fake, &mut layouts, first, usize::MAX), Walk::Whole);
+    assert_eq!(fake.walk(&mut chain, &mut layouts, first, usize::MAX), Walk::Whole);
     assert_eq!(chain.runs().len(), 2 * STRETCH);
     // The longest run is not among these.
     assert_eq!(chain.outer(510), Outer { runs: STRETCH, frames: 500 - (STRETCH - 1 - 16) });
@@ -154,42 +157,6 @@ fn what_the_recorder_could_not_be_told_of_is_no_walk() {
     fake.is_deaf = false;
     assert_eq!(walk(&mut chain, &mut fake, &mut layouts), Walk::Whole);
     assert_eq!((numbers_of(chain.runs()), chain.agreed().frames), (fake.numbers(), 5));
-}
-
-/// By which the recorder knows a slot.
-fn number(slot: u64) -> u32 {
-    slot as u32 + 1_000
-}
-
-#[test]
-fn of_frames_that_are_given_the_new_ones_are_translated() {
-    let mut random = Random::new(2, 8);
-    let mut chain = Chain::default();
-    let mut slots: Vec<u64> = Vec::new();
-    for round in 0..5_000u64 {
-        let last = slots.clone();
-        slots.drain(..random.word() as usize % (slots.len() + 1).min(30));
-        slots.splice(..0, (0..random.word() % 30).map(|_| random.word() % 8));
-        let kept = common_suffix(&slots, &last);
-        let agreed = chain.agreed().frames;
-        let is_translated = round % 7 > 0;
-        let is_taken = chain.take(&slots, |new, numbers| {
-            assert_eq!(new, &slots[..slots.len() - kept]);
-            new.iter().zip(numbers).for_each(|(&slot, to)| *to = number(slot));
-            is_translated
-        });
-        assert_eq!(is_taken, is_translated);
-        if !is_taken {
-            slots = last;
-            continue;
-        }
-        let numbers: Vec<u32> = slots.iter().map(|&slot| number(slot)).collect();
-        assert_eq!((chain.runs(), chain.frames()), (&numbers[..], numbers.len()));
-        assert_eq!(chain.agreed().frames, kept.min(agreed));
-        if round % 3 == 0 {
-            chain.agree(chain.whole());
-        }
-    }
 }
 
 #[test]

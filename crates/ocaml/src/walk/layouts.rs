@@ -12,9 +12,8 @@
 //! a fingerprint, so that others are hardly ever looked at, and code that is near other code is near it in the
 //! index. Other names of the runtime's for frames, which are no addresses of code, are keys as well.
 
+use lifetrace_agent::buffer::Buffer;
 use lifetrace_transport::message::Run;
-
-use crate::buffer::Buffer;
 
 const FIRST_BUCKETS: usize = 1024;
 
@@ -347,8 +346,9 @@ fn layout(place: Place, entry: &Entry) -> Layout {
 mod tests {
     use std::collections::HashMap;
 
+    use lifetrace_agent::random::Random;
+
     use super::*;
-    use crate::random::Random;
 
     #[test]
     fn what_is_found_was_put_whatever_came_next() {

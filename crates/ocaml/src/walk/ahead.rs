@@ -3,11 +3,12 @@
 //! Of the last walk's runs that are further out than the walk is, the innermost is looked at. Where its innermost frame
 //! begins is all that most of the walk's frames have to be compared with.
 
+use lifetrace_agent::chain::State;
 use lifetrace_transport::message::Run;
 
-use crate::last::{IS_RUN, Last, outermost, start};
-use crate::layouts::{Layouts, Table};
-use crate::stack::{Frames, State};
+use super::last::{IS_RUN, Last, outermost, start};
+use super::layouts::{Layouts, Table};
+use super::stack::Frames;
 
 /// All stacks.
 const BEYOND: u64 = u64::MAX;

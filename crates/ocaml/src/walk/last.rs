@@ -7,10 +7,11 @@
 
 use core::ops::Range;
 
+use lifetrace_agent::chain::State;
 use lifetrace_transport::message::Run;
 
-use crate::layouts::Layouts;
-use crate::stack::{Frames, State};
+use super::layouts::Layouts;
+use super::stack::Frames;
 
 /// In a run's state: it has more than one frame, or has had.
 pub(crate) const IS_RUN: u64 = 1;

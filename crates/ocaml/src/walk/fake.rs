@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::iter::repeat_n;
 use std::vec::Vec;
 
+use lifetrace_agent::chain::{Chain, State};
 use lifetrace_transport::message::Run;
 
-use crate::stack::{Frame, Frames, State};
+use super::stack::{Frame, Frames};
+use super::{Fresh, Layouts, Walk};
 
 /// A stack of frames, outermost last. The code of a frame says how large it is; every seventh begins a
 /// part that another kind of code lies below, as where C code has called back.
@@ -21,6 +23,8 @@ pub(crate) struct Fake {
     pub(crate) is_deaf: bool,
     /// What was told: the numbers of code.
     pub(crate) told: HashMap<u64, u32>,
+    /// Room for a walk.
+    fresh: Fresh,
 }
 
 const TOP: u64 = 1 << 40;
@@ -48,6 +52,20 @@ impl Fake {
     /// By which it knows the frames, innermost first.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         self.frames.iter().map(|it| self.number(it.code)).collect()
+    }
+
+    /// Walks it from `state` on.
+    pub(crate) fn walk(
+        &mut self,
+        chain: &mut Chain,
+        layouts: &mut Layouts,
+        state: State,
+        most: usize,
+    ) -> Walk {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        let walk = super::walk(chain, &mut fresh, self, layouts, state, most);
+        self.fresh = fresh;
+        walk
     }
 
     fn index(&self, state: State) -> Option<usize> {

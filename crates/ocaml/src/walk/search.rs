@@ -1,14 +1,15 @@
 //! The frames of a walk that are new, up to where the last walk is met.
 //!
-//! They are put down as the last walk is kept: by [runs](crate::last).
+//! They are put down as the last walk is kept: by [runs](super::last).
 
+use lifetrace_agent::buffer::{Buffer, copy};
+use lifetrace_agent::chain::State;
 use lifetrace_transport::message::Run;
 
-use crate::ahead::Ahead;
-use crate::buffer::{Buffer, copy};
-use crate::last::{IS_APART, IS_RUN, outermost};
-use crate::layouts::{Layout, Layouts, Place};
-use crate::stack::{Frame, Frames, State, caller};
+use super::ahead::Ahead;
+use super::last::{IS_APART, IS_RUN, outermost};
+use super::layouts::{Layout, Layouts, Place};
+use super::stack::{Frame, Frames, caller};
 
 /// What a walk has found so far and does not leave where it is, in the same terms.
 #[derive(Debug, Default)]
@@ -173,6 +174,11 @@ pub(crate) struct Room<'a> {
 }
 
 impl Fresh {
+    /// None, and no memory for any.
+    pub(crate) const fn new() -> Self {
+        Fresh { states: Buffer::new(), runs: Buffer::new(), length: 0, frames: 0 }
+    }
+
     /// For a stretch of frames, and no more than `most` in all.
     pub(crate) fn room(&mut self, most: usize) -> Room<'_> {
         let Fresh { states, runs, length, frames } = self;
@@ -241,6 +247,12 @@ impl Fresh {
             self.runs.words_mut()[last] = Run::new(run.number(), run.frames() - gone).0;
         }
         false
+    }
+
+    /// States and runs that are there.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> (&[u64], &[u32]) {
+        (&self.states.words()[..2 * self.length], &self.runs.words()[..self.length])
     }
 
     #[inline]

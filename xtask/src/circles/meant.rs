@@ -1,0 +1,168 @@
+//! Circles that are meant.
+
+/// See the module.
+pub(super) struct Meant {
+    /// The crate's folder.
+    pub(super) of: &'static str,
+    /// All files of the circle, from `src` on.
+    pub(super) files: &'static [&'static str],
+    /// Why they are in a circle.
+    #[expect(dead_code, reason = "for those who read")]
+    pub(super) why: &'static str,
+}
+
+/// Each with its reason.
+pub(super) const MEANT: &[Meant] = &[
+    Meant { of: "crates/agent", files: &["backtrace.rs", "frames.rs"], why: "To be opened." },
+    Meant { of: "crates/agent", files: &["guard.rs", "phase.rs"], why: "To be opened." },
+    Meant {
+        of: "crates/agent",
+        files: &[
+            "loader/image.rs",
+            "loader/list.rs",
+            "loader/mod.rs",
+            "loader/symbols.rs",
+            "lock.rs",
+            "sys/clock.rs",
+            "sys/mod.rs",
+            "sys/status.rs",
+            "sys/thread.rs",
+        ],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/native",
+        files: &[
+            "blocks.rs",
+            "boot.rs",
+            "cxx.rs",
+            "ends.rs",
+            "families/hooks.rs",
+            "families/mod.rs",
+            "interpose.rs",
+            "jemalloc/absent.rs",
+            "jemalloc/mod.rs",
+            "next.rs",
+            "patch/island.rs",
+            "patch/mod.rs",
+            "patch/quiet.rs",
+            "sample.rs",
+            "sandbox.rs",
+            "start.rs",
+            "totals.rs",
+        ],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/native",
+        files: &[
+            "unwind/cache.rs",
+            "unwind/engine.rs",
+            "unwind/made_code.rs",
+            "unwind/registers_aarch64.rs",
+            "unwind/rule.rs",
+            "unwind/walker.rs",
+        ],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/ocaml",
+        files: &[
+            "callbacks.rs",
+            "callstacks.rs",
+            "debug_info.rs",
+            "linked.rs",
+            "memprof/births.rs",
+            "memprof/fates.rs",
+            "memprof/mod.rs",
+            "runtime.rs",
+            "start.rs",
+            "state.rs",
+            "thunks/mod.rs",
+            "totals.rs",
+            "yielding.rs",
+        ],
+        why: "To be opened.",
+    },
+    Meant { of: "crates/trace", files: &["lt/class.rs", "lt/writer.rs"], why: "To be opened." },
+    Meant {
+        of: "crates/trace",
+        files: &[
+            "memtrace/backtrace_codec.rs",
+            "memtrace/cursor.rs",
+            "memtrace/decoder.rs",
+            "memtrace/error.rs",
+            "memtrace/event_codec.rs",
+            "memtrace/location_codec.rs",
+            "memtrace/packet.rs",
+        ],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/trace",
+        files: &["memtrace/stream.rs", "memtrace/writer.rs"],
+        why: "To be opened.",
+    },
+    Meant { of: "crates/recorder", files: &["admission.rs", "collector.rs"], why: "To be opened." },
+    Meant {
+        of: "crates/recorder",
+        files: &["heap/mod.rs", "sink/heap.rs", "sink/mod.rs"],
+        why: "To be opened.",
+    },
+    Meant { of: "crates/recorder", files: &["linker.rs", "process.rs"], why: "To be opened." },
+    Meant { of: "crates/recorder", files: &["output.rs", "template.rs"], why: "To be opened." },
+    Meant {
+        of: "crates/recorder",
+        files: &["symbolizer/elsewhere.rs", "symbolizer/object_file.rs"],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/lifetrace",
+        files: &[
+            "external/kinds.rs",
+            "listening/follower.rs",
+            "listening/heard.rs",
+            "listening/mod.rs",
+            "spans.rs",
+            "tracker.rs",
+        ],
+        why: "To be opened.",
+    },
+    Meant { of: "crates/lifetrace", files: &["recording.rs", "session.rs"], why: "To be opened." },
+    Meant {
+        of: "crates/analysis",
+        files: &["filter/frames.rs", "machinery/mod.rs", "names.rs"],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/analysis",
+        files: &["filter/presets.rs", "filter/term.rs"],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/analysis",
+        files: &["statistics/growth.rs", "statistics/lives.rs"],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/import",
+        files: &["foreign.rs", "memray/page.rs", "v8/mod.rs"],
+        why: "To be opened.",
+    },
+    Meant {
+        of: "crates/report",
+        files: &[
+            "amounts.rs",
+            "gates.rs",
+            "json.rs",
+            "resident.rs",
+            "subject.rs",
+            "told.rs",
+            "views/callsites.rs",
+            "views/leaks/json.rs",
+        ],
+        why: "To be opened.",
+    },
+    Meant { of: "crates/report", files: &["several/mod.rs", "views/mod.rs"], why: "To be opened." },
+    Meant { of: "xtask", files: &["bench/native.rs", "bench/table.rs"], why: "To be opened." },
+];
