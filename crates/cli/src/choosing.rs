@@ -23,7 +23,7 @@ pub struct Args {
 /// What may be typed where backtraces stay as they are.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Blocks {
-    /// Some blocks only, as 'size > 1KiB never freed' or 'leaks' (see docs/filters.md)
+    /// Some blocks only, as 'size > 1KiB not freed' or 'leaks' (see docs/filters.md)
     #[arg(long, value_name = "FILTER")]
     filter: Vec<String>,
     /// Take these frames for allocation machinery as well: callsites are outside of them

@@ -10,7 +10,7 @@ use crate::calendar::{self, DateTime, MICROS_PER_SECOND, SECONDS_PER_DAY};
 
 const A_DATE: &str = "a date, such as 2026-01-12T13:44:03Z";
 
-/// A moment by the wall clock. Without a zone it is UTC.
+/// A moment by the wall clock, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Date(Timestamp);
 
@@ -46,12 +46,13 @@ pub(super) fn is_next(scanner: &Scanner<'_>) -> bool {
     bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-'
 }
 
-/// `2026-01-12`, `2026-01-12T13:44`, `2026-01-12 13:44:03.5 UTC`, `2026-01-12T15:44:03+02:00`.
+/// `2026-01-12`, `2026-01-12T13:44`, `2026-01-12 13:44:03.5 UTC`.
 pub(super) fn date(scanner: &mut Scanner<'_>) -> Result<Date, Mistake> {
     let from = scanner.at();
     let days = day(scanner)?;
     let (second, micros) = if has_clock(scanner) { clock(scanner)? } else { (0, 0) };
-    let seconds = days * SECONDS_PER_DAY + second - zone(scanner)?;
+    zone(scanner)?;
+    let seconds = days * SECONDS_PER_DAY + second;
     let time = u64::try_from(seconds).ok().map(|seconds| seconds * MICROS_PER_SECOND + micros);
     time.and_then(|time| Date::new(Timestamp(time))).ok_or_else(|| {
         scanner.mark(from..scanner.at());
@@ -121,26 +122,16 @@ fn fraction(scanner: &mut Scanner<'_>) -> Result<u64, Mistake> {
     Ok(format!("{digits:0<6}").parse().unwrap_or(0))
 }
 
-/// How many seconds the clock is ahead of UTC.
-fn zone(scanner: &mut Scanner<'_>) -> Result<i64, Mistake> {
-    let sign = match scanner.peek() {
-        Some('+') => 1,
-        Some('-') => -1,
-        _ => {
-            let _ = scanner.eat("Z") || scanner.eat("z") || scanner.eat_word("UTC");
-            return Ok(0);
-        }
-    };
-    let from = scanner.at();
-    scanner.take_while(|next| next == '+' || next == '-');
-    let hours = number(scanner, 2)?;
-    scanner.eat(":");
-    let minutes = number(scanner, 2)?;
-    if hours > 23 || minutes > 59 {
+/// Goes past `Z` or `UTC`, which may be left out.
+fn zone(scanner: &mut Scanner<'_>) -> Result<(), Mistake> {
+    if matches!(scanner.peek(), Some('+' | '-')) {
+        let from = scanner.at();
+        scanner.take_while(|next| "+-:".contains(next) || next.is_ascii_digit());
         scanner.mark(from..scanner.at());
-        return Err(Mistake::NoSuchDate("time zone"));
+        return Err(Mistake::OtherZone);
     }
-    Ok(sign * (hours * 3600 + minutes * 60))
+    let _ = scanner.eat("Z") || scanner.eat("z") || scanner.eat_word("UTC");
+    Ok(())
 }
 
 fn expect(scanner: &mut Scanner<'_>, token: &str) -> Result<(), Mistake> {
@@ -177,8 +168,6 @@ mod tests {
         check("2026-01-12T13:44..", "2026-01-12T13:44:00Z", "..");
         check("2026-01-12 13:44:03 UTC", "2026-01-12T13:44:03Z", "");
         check("2026-01-12T13:44:03.120000Z", "2026-01-12T13:44:03.12Z", "");
-        check("2026-01-12T00:14:03+02:30", "2026-01-11T21:44:03Z", "");
-        check("2026-01-12T13:44-0100 x", "2026-01-12T14:44:00Z", " x");
         check("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z", "");
         check("1970-01-01", "1970-01-01T00:00:00Z", "");
     }
@@ -192,13 +181,12 @@ mod tests {
             "2026-00-10",
             "2026-01-00",
             "1969-12-31",
-            "1970-01-01T00:00+01:00",
-            "9999-12-31T23:59-23:59",
             "2026-01-12T24:00",
             "2026-01-12T13:60",
             "2026-01-12T13",
             "2026-01-12T13:44:03.1234567",
-            "2026-01-12T13:44+24:00",
+            "2026-01-12T13:44+02:00",
+            "2026-01-12-0100",
             "20260-1-12",
         ] {
             assert!(parsed(text).is_err(), "{text}: {:?}", parsed(text));

@@ -12,7 +12,7 @@ use super::{MAX_TERMS, moment};
 
 const A_FRAME_TERM: &str = "fn, file or module";
 
-const TERMS: [&str; 16] = [
+const TERMS: [&str; 15] = [
     "allocated",
     "freed",
     "alive",
@@ -28,12 +28,12 @@ const TERMS: [&str; 16] = [
     "source",
     "label",
     "not",
-    "never",
 ];
 const ALL_TERMS: &str = "\
 terms are allocated, freed, alive, promoted, in old heap, size, lifetime, fn, file, module, thread, source, label;
   presets are leaks, temporary, long-lived, churn, premature, peak, deserialised";
 
+const NEGATION: &str = "what must not hold has `not` before it, as in `not leaks`";
 const NO_BRACKETS: &str = "all terms must hold, and there are no brackets";
 const NO_OR: &str =
     "all terms must hold; for one name or another there are regular expressions, as in fn~foo|bar";
@@ -119,9 +119,7 @@ impl<'t> Parser<'t> {
     /// Whether there is an odd number of them.
     fn negations(&mut self) -> bool {
         let mut negated = false;
-        while ["not", "never"].iter().any(|word| self.scanner.eat_word(word))
-            || self.scanner.eat("!")
-        {
+        while self.scanner.eat_word("not") {
             negated ^= true;
             self.scanner.skip_space();
         }
@@ -132,9 +130,8 @@ impl<'t> Parser<'t> {
     fn claim(&mut self, word: &str, from: usize) -> Result<(bool, Claim), Mistake> {
         let claim = match word {
             "allocated" => Claim::Allocated(self.when()?),
-            "alive" | "live" => Claim::Alive(self.when_alive()?),
+            "alive" => Claim::Alive(self.when()?),
             "freed" => Claim::Freed(self.optional_when()?),
-            "never-freed" => return Ok((true, Claim::Freed(None))),
             "promoted" => Claim::Promoted(self.optional_when()?),
             "in" => self.in_old_heap()?,
             "size" => return Ok(self.sizes()?.map_second(Claim::Size)),
@@ -142,7 +139,7 @@ impl<'t> Parser<'t> {
             "thread" => return Ok(self.thread()?.map_second(Claim::Thread)),
             "source" => return Ok(self.source()?.map_second(Claim::Source)),
             "label" => return Ok(self.label()?.map_second(Claim::Label)),
-            "innermost" | "leaf" => return self.innermost(),
+            "innermost" => return self.innermost(),
             _ if is_frame_word(word) => return self.frame(word, false),
             _ => match Preset::named(word) {
                 Some(preset) => Claim::Preset(preset),
@@ -155,7 +152,7 @@ impl<'t> Parser<'t> {
 
     fn in_old_heap(&mut self) -> Result<Claim, Mistake> {
         self.scanner.skip_space();
-        let is_old = self.scanner.eat_word("old") || self.scanner.eat_word("major");
+        let is_old = self.scanner.eat_word("old");
         self.scanner.skip_space();
         if is_old && self.scanner.eat_word("heap") {
             return Ok(Claim::InOldHeap);
@@ -180,6 +177,10 @@ impl<'t> Parser<'t> {
     }
 
     fn unknown_term<T>(&mut self, from: usize) -> Result<T, Mistake> {
+        if self.scanner.eat("!") {
+            self.scanner.mark(from..self.scanner.at());
+            return self.hinted(NEGATION, Mistake::UnknownTerm("!".to_owned()));
+        }
         if self.scanner.at() == from {
             self.scanner.up_to_space();
         }
@@ -210,7 +211,7 @@ impl<T> MapSecond<T> for (bool, T) {
 }
 
 pub(super) fn is_frame_word(word: &str) -> bool {
-    matches!(word, "fn" | "function" | "file" | "module")
+    matches!(word, "fn" | "file" | "module")
 }
 
 fn suggestion(mistake: &Mistake) -> Option<&'static str> {

@@ -191,9 +191,14 @@ impl Parser<'_> {
         self.scanner.skip_space();
         let mut ahead = self.scanner.clone();
         let negated = ahead.eat("!");
+        let from = ahead.at();
+        if ahead.eat("==") || ahead.eat("=~") {
+            self.scanner.mark(from..ahead.at());
+            return Err(Mistake::Expected(AN_OPERATOR));
+        }
         let operator = match () {
-            () if ahead.eat("=~") || ahead.eat("~") => Operator::Regex,
-            () if ahead.eat("==") || ahead.eat("=") => Operator::Exact,
+            () if ahead.eat("~") => Operator::Regex,
+            () if ahead.eat("=") => Operator::Exact,
             () if ahead.eat(":") => Operator::Contains,
             () => return Err(Mistake::Expected(AN_OPERATOR)),
         };
@@ -275,9 +280,5 @@ impl Parser<'_> {
 }
 
 fn known_source(name: &str) -> Option<KnownSource> {
-    // What the sampler of native traces is called.
-    if name.eq_ignore_ascii_case("malloc") {
-        return Some(KnownSource::Native);
-    }
     KnownSource::ALL.into_iter().find(|source| source.name().eq_ignore_ascii_case(name))
 }

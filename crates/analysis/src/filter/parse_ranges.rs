@@ -8,13 +8,15 @@ use super::scan::Scanner;
 use super::window::{Limits, When};
 
 const A_WHEN: &str =
-    "at, before, after, between or a range of moments, such as `before 10s` or `10s..end-5s`";
+    "at, before, after or a range of moments, such as `before 10s` or `10s..end-5s`";
 const A_COMPARISON: &str = "<, <=, =, >=, > or a range, such as `>=64KiB` or `1ms..10ms`";
+const A_RANGE_OF_TIME: &str = "a range of moments, such as `10s..end-5s`";
 const A_RANGE: &str = "`..` and the other end of a range";
 const NO_NEGATIVE: &str = "end-10s is ten seconds before the end, start-10s before the start";
 const NO_SPACE: &str = "there is no space around the `..`";
 const SINGLE_MOMENT: &str = "a single moment has a word before it: at, before or after";
 const SINGLE_VALUE: &str = "a single value has an operator before it: <, <=, =, >= or >";
+const ONE_EQUALS: &str = "equality is written with one =";
 const TURNED: &str = "the operators are written <= and >=";
 
 /// What makes limits of a value.
@@ -34,14 +36,6 @@ impl Parser<'_> {
         match self.worded_when()? {
             Some(when) => Ok(when),
             None => self.range_of_moments(A_WHEN)?.or_else(|_| self.not_single(SINGLE_MOMENT)),
-        }
-    }
-
-    /// `alive peak` is `alive at peak`.
-    pub(super) fn when_alive(&mut self) -> Result<When, Mistake> {
-        match self.worded_when()? {
-            Some(when) => Ok(when),
-            None => Ok(self.range_of_moments(A_WHEN)?.unwrap_or_else(When::At)),
         }
     }
 
@@ -65,10 +59,8 @@ impl Parser<'_> {
             When::Before(self.moment()?)
         } else if self.scanner.eat_word("after") {
             When::After(self.moment()?)
-        } else if self.scanner.eat_word("between") {
-            let (first, second) = self.two(A_MOMENT, moment, Moment::never_precedes)?;
-            When::Between(first, second)
         } else {
+            self.refuse_between(A_RANGE_OF_TIME)?;
             return Ok(None);
         }))
     }
@@ -112,12 +104,11 @@ impl Parser<'_> {
     ) -> Result<(bool, Limits<T>), Mistake> {
         self.after_bare_name = false;
         self.scanner.skip_space();
-        let operators: [(&str, Make<T>); 5] = [
+        let operators: [(&str, Make<T>); 4] = [
             ("<=", Limits::AtMost),
             ("<", Limits::Below),
             (">=", Limits::AtLeast),
             (">", Limits::Above),
-            ("==", Limits::Equal),
         ];
         if let Some((_, limits)) = operators.into_iter().find(|(token, _)| self.scanner.eat(token))
         {
@@ -129,10 +120,7 @@ impl Parser<'_> {
         if self.scanner.eat("=") {
             return Ok((false, self.equal_or_range(expected, read, is_empty)?));
         }
-        if self.scanner.eat_word("between") {
-            let (first, second) = self.two(expected, read, is_empty)?;
-            return Ok((false, Limits::Between(first, second)));
-        }
+        self.refuse_between(A_COMPARISON)?;
         Ok((false, self.bare_range(read, is_empty)?))
     }
 
@@ -142,8 +130,13 @@ impl Parser<'_> {
         read: fn(&mut Scanner<'_>) -> Result<T, Mistake>,
         is_empty: fn(T, T) -> bool,
     ) -> Result<Limits<T>, Mistake> {
-        if self.scanner.peek().is_some_and(|next| next == '<' || next == '>') {
-            return self.hinted(TURNED, Mistake::Expected(expected));
+        let hint = match self.scanner.peek() {
+            Some('<' | '>') => Some(TURNED),
+            Some('=') => Some(ONE_EQUALS),
+            _ => None,
+        };
+        if let Some(hint) = hint {
+            return self.hinted(hint, Mistake::Expected(expected));
         }
         Ok(match self.range(expected, read, is_empty)? {
             Range::From(first) => Limits::AtLeast(first),
@@ -167,6 +160,18 @@ impl Parser<'_> {
             Limits::Equal(_) => self.not_single(SINGLE_VALUE),
             limits => Ok(limits),
         }
+    }
+
+    /// `between A and B` is `A..B` here.
+    fn refuse_between(&mut self, expected: &'static str) -> Result<(), Mistake> {
+        let mut ahead = self.scanner.clone();
+        ahead.skip_space();
+        let from = ahead.at();
+        if !ahead.eat_word("between") {
+            return Ok(());
+        }
+        self.scanner.mark(from..ahead.at());
+        Err(Mistake::Expected(expected))
     }
 
     /// There is only one value where a range was to be.
@@ -197,25 +202,6 @@ impl Parser<'_> {
         let second = self.value(expected, read)?;
         self.ordered(from, first, second, is_empty)?;
         Ok(Range::Both(first, second))
-    }
-
-    /// The rest of `between A and B`.
-    fn two<T: Copy>(
-        &mut self,
-        expected: &'static str,
-        read: fn(&mut Scanner<'_>) -> Result<T, Mistake>,
-        is_empty: fn(T, T) -> bool,
-    ) -> Result<(T, T), Mistake> {
-        self.scanner.skip_space();
-        let from = self.scanner.at();
-        let first = self.value(expected, read)?;
-        if !self.scanner.eat_word("and") {
-            self.scanner.skip_space();
-            return Err(Mistake::Expected("`and`, as in between 10s and 20s"));
-        }
-        let second = self.value(expected, read)?;
-        self.ordered(from, first, second, is_empty)?;
-        Ok((first, second))
     }
 
     /// A range of which it is clear that nothing can be in it is a slip of the pen.

@@ -165,7 +165,6 @@ impl From<Claim> for Term {
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.negated, &self.claim) {
-            (true, Claim::Freed(None)) => f.write_str("never freed"),
             (true, claim) => write!(f, "not {claim}"),
             (false, claim) => claim.fmt(f),
         }

@@ -58,6 +58,9 @@ pub enum Mistake {
     /// Not a day of the calendar or a time of a day.
     #[error("there is no such {0}")]
     NoSuchDate(&'static str),
+    /// Dates have no other zone than UTC.
+    #[error("a date is in UTC, as 2026-01-12T13:44:03Z is")]
+    OtherZone,
     /// As in `13:44`.
     #[error("a time of day needs its day, as in 2026-01-12T13:44:03Z")]
     NoDay,

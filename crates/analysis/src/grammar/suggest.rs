@@ -2,7 +2,7 @@
 
 /// Other programs' words for what we call otherwise. Where a word stands for several things, it means
 /// the first that may stand there.
-const SYNONYMS: [(&str, &str); 29] = [
+const SYNONYMS: [(&str, &str); 34] = [
     ("age", "lifetime"),
     ("allocations", "objects"),
     ("blocks", "objects"),
@@ -16,15 +16,20 @@ const SYNONYMS: [(&str, &str); 29] = [
     ("died", "freed"),
     ("frame", "fn"),
     ("func", "fn"),
+    ("function", "fn"),
     ("heap", "source"),
     ("heap", "live"),
+    ("leaf", "innermost"),
     ("leaked", "leaks"),
     ("leaks", "leaked"),
     ("library", "module"),
     ("longlived", "long-lived"),
+    ("malloc", "native"),
     ("malloced", "allocated"),
     ("max", "peak"),
     ("method", "fn"),
+    ("never", "not"),
+    ("never-freed", "leaks"),
     ("path", "file"),
     ("short-lived", "temporary"),
     ("slope", "growth"),

@@ -110,7 +110,7 @@ fn a_filter_is_of_each_trace_by_itself() {
         let report = json(&with(trace, &["--json", "--filter", filter]));
         report["totals"]["allocated"]["samples"].as_u64().unwrap()
     };
-    for filter in ["allocated before 50%", "alive at peak", "never freed size >= 64"] {
+    for filter in ["allocated before 50%", "alive at peak", "not freed size >= 64"] {
         let alone: u64 = FAMILY.iter().map(|trace| samples(&[trace], filter)).sum();
         assert!(alone > 0);
         assert_eq!(samples(&FAMILY, filter), alone, "{filter}");

@@ -134,7 +134,7 @@ proptest::proptest! {
     fn any_filter_has_its_numbers(
         terms in proptest::sample::subsequence(
             vec![
-                "size>=64", "not size>=4KiB", "lifetime<50ms", "never freed", "alive at 40%",
+                "size>=64", "not size>=4KiB", "lifetime<50ms", "not freed", "alive at 40%",
                 "allocated after 100ms", "not fn:json", "thread!=python3", "freed 10%..90%",
             ],
             1..=3,

@@ -31,12 +31,11 @@ fn moments() {
     check("allocated after 100%", "allocated after 100%");
     check("allocated after 2026-01-12", "allocated after 2026-01-12T00:00:00Z");
     check("allocated after 2026-01-12 13:44:03 UTC", "allocated after 2026-01-12T13:44:03Z");
-    check("allocated after 2026-01-12T13:44:03.5+02:00", "allocated after 2026-01-12T11:44:03.5Z");
+    check("allocated after 2026-01-12T13:44:03.5", "allocated after 2026-01-12T13:44:03.5Z");
 }
 
 #[test]
 fn events() {
-    check("allocated between 10s and 20s", "allocated 10s..20s");
     check("allocated 10s..20s", "allocated 10s..20s");
     check("allocated 10s..", "allocated after 10s");
     check("allocated ..10s", "allocated before 10s");
@@ -50,18 +49,14 @@ fn events() {
     check("freed peak..", "freed after peak");
     check("freed end-5s..end", "freed end-5s..end");
     check("freed before 10s", "freed before 10s");
-    check("never freed", "never freed");
-    check("never-freed", "never freed");
-    check("not freed", "never freed");
-    check("!freed", "never freed");
-    check("not never freed", "freed");
-    check("never freed before 10s", "not freed before 10s");
+    check("not freed", "not freed");
+    check("not not freed", "freed");
+    check("not freed before 10s", "not freed before 10s");
     check("promoted", "promoted");
     check("not promoted", "not promoted");
     check("promoted after 50%", "promoted after 50%");
     check("alive at peak", "alive at peak");
-    check("alive peak", "alive at peak");
-    check("live at end", "alive at end");
+    check("alive at end", "alive at end");
     check("alive 10s..20s", "alive 10s..20s");
     check("alive before 10s", "alive before 10s");
 }
@@ -76,12 +71,11 @@ fn sizes_and_lifetimes() {
     check("size<64KB", "size<64KB");
     check("size<=1024kb", "size<=1000KiB");
     check("size=100", "size=100B");
-    check("size==2T", "size=2TiB");
+    check("size=2T", "size=2TiB");
     check("size!=0", "not size=0B");
     check("not size!=0b", "size=0B");
     check("size=1K..2K", "size=1KiB..2KiB");
     check("size 1K..2K", "size=1KiB..2KiB");
-    check("size between 1K and 2K", "size=1KiB..2KiB");
     check("size=1K..", "size>=1KiB");
     check("size ..1K", "size<1KiB");
     check("size=..1K", "size<1KiB");
@@ -98,10 +92,9 @@ fn sizes_and_lifetimes() {
 #[test]
 fn names() {
     check("fn=main", "fn=main");
-    check("function == main", "fn=main");
+    check("fn = main", "fn=main");
     check("fn:hash", "fn:hash");
     check("fn~^caml_|x", "fn~^caml_|x");
-    check("fn=~^caml_", "fn~^caml_");
     check("fn!=main", "not fn=main");
     check("not fn!:main", "fn:main");
     check("fn=\"operator new(unsigned long)\"", "fn=\"operator new(unsigned long)\"");
@@ -117,7 +110,7 @@ fn names() {
     check("fn=\"~Foo\"", "fn=\"~Foo\"");
     check("fn=größe", "fn=größe");
     check("innermost fn:alloc", "innermost fn:alloc");
-    check("leaf fn!=alloc", "not innermost fn=alloc");
+    check("innermost fn!=alloc", "not innermost fn=alloc");
     check("not innermost module:ssl", "not innermost module:ssl");
     check("module=libc.so.6", "module=libc.so.6");
     check("file=hash.c", "file=hash.c");
@@ -141,13 +134,12 @@ fn threads_sources_and_labels() {
     check("thread~^w\\d", "thread~^w\\d");
     check("source=minor", "source=minor");
     check("source!=Ruby", "not source=ruby");
-    check("source=malloc", "source=native");
     check("source=\"my pool\"", "source=\"my pool\"");
     check("source=\"minor\"", "source=\"minor\"");
     check("source:pool", "source:pool");
     check("label build=release", "label build=release");
     check("label build", "label build");
-    check("label build !leaks", "label build not leaks");
+    check("label build not leaks", "label build not leaks");
     check("label build != 7", "not label build=7");
     check("label \"the build\"~^7$", "label \"the build\"~^7$");
     check("label a.b/c-d_e:x", "label a.b/c-d_e:x");
@@ -159,7 +151,7 @@ fn conjunctions() {
     check(" \t ", "");
     check("leaks and size>1K", "leaks size>1KiB");
     check("  leaks\n size>1K  ", "leaks size>1KiB");
-    check("allocated between 1s and 2s and temporary", "allocated 1s..2s temporary");
+    check("allocated 1s..2s and temporary", "allocated 1s..2s temporary");
     check("NOT Temporary AND LONG-LIVED", "not temporary long-lived");
     check("size>5 not leaks", "size>5B not leaks");
     check("size>5 m leaks", "size>5MiB leaks");
@@ -190,7 +182,7 @@ fn presets() {
         assert_eq!(filter(terms).terms(), preset.terms());
         assert_eq!(filter(terms).needs(), filter(name).needs());
     };
-    check(Preset::Leaks, "leaks", "never freed");
+    check(Preset::Leaks, "leaks", "not freed");
     check(Preset::Temporary, "temporary", "lifetime<10ms");
     check(Preset::LongLived, "long-lived", "lifetime>=25%");
     check(Preset::Churn, "churn", "lifetime<1s");

@@ -21,13 +21,11 @@ fn every_example_is_a_filter() {
 #[test]
 fn what_is_said_to_be_the_same_is() {
     for (one, other) in [
-        ("allocated between 10s and 20s", "allocated 10s..20s"),
         ("allocated 10s..", "allocated after 10s"),
         ("allocated ..10s", "allocated before 10s"),
-        ("alive peak", "alive at peak"),
         ("allocated before 1h30min", "allocated before 90min"),
         ("allocated before +10s", "allocated before 10s"),
-        ("size 1KiB..4KiB", "size between 1KiB and 4KiB"),
+        ("size 1KiB..4KiB", "size=1KiB..4KiB"),
         ("fn!=main", "not fn=main"),
     ] {
         assert!(PAGE.contains(one), "{one}");

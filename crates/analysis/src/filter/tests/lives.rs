@@ -315,7 +315,7 @@ fn all_terms_must_hold() {
 fn what_is_not_known_is_asked_for() {
     let unknown = Bounds { end: None, peak: None, ..BOUNDS };
     let resolve = |text: &str| filter(text).resolve(&unknown).map(drop);
-    for text in ["allocated after 10s", "never freed", "lifetime<1s", "lifetime=1s..2s", "fn=f"] {
+    for text in ["allocated after 10s", "not freed", "lifetime<1s", "lifetime=1s..2s", "fn=f"] {
         assert_eq!(resolve(text), Ok(()), "{text}");
     }
     for text in ["alive at end", "freed before 50%", "lifetime>1s", "lifetime<10%", "long-lived"] {
@@ -337,7 +337,7 @@ fn what_looks_ahead() {
     }
     for text in [
         "freed",
-        "never freed",
+        "not freed",
         "alive at 1s",
         "lifetime<1s",
         "promoted",
