@@ -4,7 +4,7 @@ use lifetrace_analysis::{Amount, Estimate, Interval, Metric, Sampling, metric::U
 use lifetrace_human as human;
 use serde::{Serialize, Serializer};
 
-use super::json::{number, number_or_none};
+use crate::fields::{number, number_or_none};
 
 /// An amount of memory: in documents its bytes and objects, each with its interval.
 #[derive(Clone, Copy, Debug)]

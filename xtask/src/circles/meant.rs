@@ -149,20 +149,5 @@ pub(super) const MEANT: &[Meant] = &[
         files: &["foreign.rs", "memray/page.rs", "v8/mod.rs"],
         why: "To be opened.",
     },
-    Meant {
-        of: "crates/report",
-        files: &[
-            "amounts.rs",
-            "gates.rs",
-            "json.rs",
-            "resident.rs",
-            "subject.rs",
-            "told.rs",
-            "views/callsites.rs",
-            "views/leaks/json.rs",
-        ],
-        why: "To be opened.",
-    },
-    Meant { of: "crates/report", files: &["several/mod.rs", "views/mod.rs"], why: "To be opened." },
     Meant { of: "xtask", files: &["bench/native.rs", "bench/table.rs"], why: "To be opened." },
 ];

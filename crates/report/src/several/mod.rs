@@ -24,6 +24,7 @@ use lifetrace_study::accounts::Accounts;
 use lifetrace_study::choice::Choice;
 use lifetrace_study::damages::Damages;
 use lifetrace_study::origin::Origin;
+use lifetrace_study::question::ViewName;
 use lifetrace_study::sought::Sought;
 use lifetrace_study::watch::Watch;
 use lifetrace_trace::fact::Exit;
@@ -32,7 +33,7 @@ use serde_json::Value;
 
 use super::resident::Resident;
 use super::text::notes;
-use super::views::{View, make_sum};
+use super::views::{Functions, Paths, Ranking, Summary as Totals, Tree, View};
 use super::{Flaws, Known, Subject};
 use crate::Options;
 use memory::Memory;
@@ -223,4 +224,20 @@ impl<'a> Sum<'a> {
         let view = make_sum(several, options).context("this view is of one trace only")?;
         Ok(Self { several, options, is_per_process, view })
     }
+}
+
+/// Those of which several traces have a sum.
+pub const OF_SEVERAL: [ViewName; 5] =
+    [ViewName::Summary, ViewName::Hot, ViewName::Tree, ViewName::Paths, ViewName::Functions];
+
+/// Finds the answer for several traces, if the view is one [of those](OF_SEVERAL).
+fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn View + 'a>> {
+    Some(match options.view {
+        ViewName::Summary => Box::new(Totals::of_sum(several, options)),
+        ViewName::Hot => Box::new(Ranking::new(several, options, options.metric)),
+        ViewName::Tree => Box::new(Tree::new(several, options)),
+        ViewName::Paths => Box::new(Paths::new(several, options)),
+        ViewName::Functions => Box::new(Functions::new(several, options)),
+        _ => return None,
+    })
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Render, measure};
 use crate::Options;
 use crate::amounts::{Number, measured};
-use crate::json::PlaceFields;
+use crate::fields::PlaceFields;
 use crate::page::Page;
 use crate::place::{exact_source, function};
 use crate::style::STRONG;

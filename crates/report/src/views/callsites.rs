@@ -11,12 +11,12 @@ use serde::{Serialize, Serializer};
 
 use super::super::amounts::{Quantity, bytes_or_none, objects};
 use super::super::backtrace;
-use super::super::json::{self, PlaceFields, number};
 use super::super::page::Page;
 use super::super::place::{brief_source, function, source};
 use super::super::shorten;
 use super::{Render, measure};
 use crate::Options;
+use crate::fields::{Line, PlaceFields, number};
 use crate::style::{FAINT, NAME, PLAIN, SHARE, STRONG, styled};
 
 /// Before the lines of a callsite, and before those of its backtrace.
@@ -65,7 +65,7 @@ pub struct Hottest<'a> {
 #[derive(Debug, Serialize)]
 struct Backtrace<'a> {
     share: f64,
-    frames: Vec<json::Line<'a>>,
+    frames: Vec<Line<'a>>,
 }
 
 impl<'a> Ranking<'a> {
@@ -172,7 +172,7 @@ impl Serialize for ByteSeconds {
 
 impl<'a> Hottest<'a> {
     pub fn new(all: &Callsites<'a>, callsite: &Callsite<'a>) -> Self {
-        let frames = all.frames(callsite.hottest.backtrace).map(json::Line).collect();
+        let frames = all.frames(callsite.hottest.backtrace).map(Line).collect();
         let hottest_backtrace = Backtrace { share: callsite.hottest.share, frames };
         Self { backtraces: callsite.hottest.of, hottest_backtrace }
     }

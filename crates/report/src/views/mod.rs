@@ -40,7 +40,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::page::Page;
-use super::several::Several;
 use crate::Options;
 use crate::style::Width;
 
@@ -94,22 +93,6 @@ pub fn make<'a>(
         ViewName::Leaks => Box::new(Leaks::new(study, options)?),
         ViewName::Temporary => Box::new(Temporary::new(study, options)?),
         ViewName::Lifetimes => Box::new(Lifetimes::new(study, options)?),
-    })
-}
-
-/// Those of which several traces have a sum.
-pub const OF_SEVERAL: [ViewName; 5] =
-    [ViewName::Summary, ViewName::Hot, ViewName::Tree, ViewName::Paths, ViewName::Functions];
-
-/// Finds the answer for several traces, if the view is one [of those](OF_SEVERAL).
-pub fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn View + 'a>> {
-    Some(match options.view {
-        ViewName::Summary => Box::new(Summary::of_sum(several, options)),
-        ViewName::Hot => Box::new(Ranking::new(several, options, options.metric)),
-        ViewName::Tree => Box::new(Tree::new(several, options)),
-        ViewName::Paths => Box::new(Paths::new(several, options)),
-        ViewName::Functions => Box::new(Functions::new(several, options)),
-        _ => return None,
     })
 }
 

@@ -12,7 +12,7 @@ use super::{Render, measure};
 use crate::Options;
 use crate::amounts::{Number, measured};
 use crate::backtrace::shorten_to;
-use crate::json::{Line, number};
+use crate::fields::{Line, number};
 use crate::page::Page;
 use crate::style::{FAINT, SHARE, STRONG};
 

@@ -20,7 +20,7 @@ use super::callsites::{Hottest, INDENT, place};
 use super::lifetimes::{LifetimeFields, in_collections, median};
 use crate::Options;
 use crate::amounts::{Number, Quantity, measured, objects};
-use crate::json::PlaceFields;
+use crate::fields::PlaceFields;
 use crate::page::Page;
 use crate::style::{PLAIN, SHARE, STRONG};
 

@@ -12,7 +12,7 @@ use super::{Render, measure};
 use crate::Options;
 use crate::amounts::{Number, measured};
 use crate::branching::Branching;
-use crate::json::Line;
+use crate::fields::Line;
 use crate::page::Page;
 use crate::place::{brief_source, function};
 use crate::style::{FAINT, PLAIN, SHARE, STRONG};

@@ -19,8 +19,8 @@ use super::Render;
 use super::timeline::bins;
 use crate::Options;
 use crate::amounts::Number;
+use crate::fields::PlaceFields;
 use crate::heap::{exact_totals, young_heap};
-use crate::json::PlaceFields;
 use crate::page::Page;
 use crate::style::Width;
 

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::super::callsites::Hottest;
 use super::{Entry, Listed, Verdict};
 use crate::amounts::Quantity;
-use crate::json::{PlaceFields, number, number_or_none};
+use crate::fields::{PlaceFields, number, number_or_none};
 
 /// Growth, with its interval.
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::QUANTILES;
 use super::spread::{Class, Spread, counts, times};
-use crate::json::number_or_none;
+use crate::fields::number_or_none;
 
 /// How long blocks live: in documents quantiles and classes.
 #[derive(Debug)]

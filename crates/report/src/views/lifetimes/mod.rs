@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use super::Render;
 use crate::Options;
 use crate::amounts::Quantity;
-use crate::json::PlaceFields;
+use crate::fields::PlaceFields;
 use crate::page::Page;
 
 pub use json::LifetimeFields;
