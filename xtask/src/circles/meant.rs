@@ -84,25 +84,6 @@ pub(super) const MEANT: &[Meant] = &[
         ],
         why: "To be opened.",
     },
-    Meant { of: "crates/trace", files: &["lt/class.rs", "lt/writer.rs"], why: "To be opened." },
-    Meant {
-        of: "crates/trace",
-        files: &[
-            "memtrace/backtrace_codec.rs",
-            "memtrace/cursor.rs",
-            "memtrace/decoder.rs",
-            "memtrace/error.rs",
-            "memtrace/event_codec.rs",
-            "memtrace/location_codec.rs",
-            "memtrace/packet.rs",
-        ],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/trace",
-        files: &["memtrace/stream.rs", "memtrace/writer.rs"],
-        why: "To be opened.",
-    },
     Meant { of: "crates/recorder", files: &["admission.rs", "collector.rs"], why: "To be opened." },
     Meant {
         of: "crates/recorder",
@@ -131,18 +112,8 @@ pub(super) const MEANT: &[Meant] = &[
     Meant { of: "crates/lifetrace", files: &["recording.rs", "session.rs"], why: "To be opened." },
     Meant {
         of: "crates/analysis",
-        files: &["filter/frames.rs", "machinery/mod.rs", "names.rs"],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/analysis",
         files: &["filter/presets.rs", "filter/term.rs"],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/analysis",
-        files: &["statistics/growth.rs", "statistics/lives.rs"],
-        why: "To be opened.",
+        why: "a preset is a term, and stands for several",
     },
     Meant {
         of: "crates/import",
