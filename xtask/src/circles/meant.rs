@@ -116,11 +116,6 @@ pub(super) const MEANT: &[Meant] = &[
         why: "a preset is a term, and stands for several",
     },
     Meant {
-        of: "crates/import",
-        files: &["foreign.rs", "memray/page.rs", "v8/mod.rs"],
-        why: "To be opened.",
-    },
-    Meant {
         of: "crates/report",
         files: &[
             "amounts.rs",
