@@ -98,19 +98,6 @@ pub(super) const MEANT: &[Meant] = &[
         why: "To be opened.",
     },
     Meant {
-        of: "crates/lifetrace",
-        files: &[
-            "external/kinds.rs",
-            "listening/follower.rs",
-            "listening/heard.rs",
-            "listening/mod.rs",
-            "spans.rs",
-            "tracker.rs",
-        ],
-        why: "To be opened.",
-    },
-    Meant { of: "crates/lifetrace", files: &["recording.rs", "session.rs"], why: "To be opened." },
-    Meant {
         of: "crates/analysis",
         files: &["filter/presets.rs", "filter/term.rs"],
         why: "a preset is a term, and stands for several",
