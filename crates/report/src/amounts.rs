@@ -4,7 +4,7 @@ use lifetrace_analysis::{Amount, Estimate, Interval, Metric, Sampling, metric::U
 use lifetrace_human as human;
 use serde::Serialize;
 
-use super::json::{number, number_or_none};
+use super::numbers::{number, number_or_none};
 
 /// An amount of memory.
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ use lifetrace_analysis::{Amount, Metric, Summary};
 use lifetrace_human as human;
 use serde::Serialize;
 
-use super::views::leaks::shape_name;
+use super::shapes::shape_name;
 
 /// A condition and what was found. Its fields are those of `--json`.
 #[derive(Debug, Serialize)]

@@ -10,7 +10,7 @@ use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
 use serde::Serialize;
 
-use super::json::number;
+use super::numbers::number;
 
 /// So much memory that is no block a program may have without a word about it, in bytes; and as long as this
 /// part of its memory is explained.

@@ -11,7 +11,7 @@ use lifetrace_study::sieve::LABEL;
 use lifetrace_trace::fact::{Collector, Exit, Parent, Process, SampledUnit, Sampler};
 use serde::Serialize;
 
-use super::subject::short_rate;
+use super::rates::short_rate;
 
 /// How many of a trace's facts have been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,20 +102,5 @@ pub(super) const MEANT: &[Meant] = &[
         files: &["filter/presets.rs", "filter/term.rs"],
         why: "a preset is a term, and stands for several",
     },
-    Meant {
-        of: "crates/report",
-        files: &[
-            "amounts.rs",
-            "gates.rs",
-            "json.rs",
-            "resident.rs",
-            "subject.rs",
-            "told.rs",
-            "views/callsites.rs",
-            "views/leaks/json.rs",
-        ],
-        why: "To be opened.",
-    },
-    Meant { of: "crates/report", files: &["several/mod.rs", "views/mod.rs"], why: "To be opened." },
     Meant { of: "xtask", files: &["bench/native.rs", "bench/table.rs"], why: "To be opened." },
 ];

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use super::super::amounts::{Quantity, bytes_or_none, objects};
 use super::super::backtrace;
-use super::super::json::{self, PlaceFields, number};
+use super::super::json::{self, PlaceFields};
+use super::super::numbers::number;
 use super::super::page::Page;
 use super::super::place::{brief_source, function, source};
 use super::super::shorten;

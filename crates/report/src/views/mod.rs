@@ -18,11 +18,11 @@ mod tree;
 
 use lifetrace_analysis::Metric;
 use lifetrace_study::Study;
+use lifetrace_study::accounts::Accounts;
 use lifetrace_study::question::ViewName;
 use serde_json::{Map, Value};
 
 use super::page::Page;
-use super::several::Several;
 use crate::Options;
 use crate::style::Width;
 
@@ -68,7 +68,10 @@ pub const OF_SEVERAL: [ViewName; 5] =
     [ViewName::Summary, ViewName::Hot, ViewName::Tree, ViewName::Paths, ViewName::Functions];
 
 /// Finds the answer for several traces, if the view is one [of those](OF_SEVERAL).
-pub fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn View + 'a>> {
+pub fn make_sum<'a>(
+    several: &'a impl Accounts,
+    options: &'a Options,
+) -> Option<Box<dyn View + 'a>> {
     Some(match options.view {
         ViewName::Summary => Box::new(summary::Summary::of_sum(several, options)),
         ViewName::Hot => Box::new(callsites::Ranking::new(several, options, options.metric)),

@@ -13,7 +13,8 @@ use super::{View, fields, measure};
 use crate::Options;
 use crate::amounts::{Number, measured};
 use crate::backtrace::shorten_to;
-use crate::json::{Line, number};
+use crate::json::Line;
+use crate::numbers::number;
 use crate::page::Page;
 use crate::style::{FAINT, SHARE, STRONG};
 

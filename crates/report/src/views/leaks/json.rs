@@ -1,16 +1,18 @@
 //! Leaks as fields of `--json`.
 
 use lifetrace_analysis::leaks::{Holding, Kind, Past};
+use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::statistics::growth::{Evidence, Fill};
-use lifetrace_analysis::statistics::{Proportion, Shape};
 use lifetrace_analysis::{Callsite, Callsites};
 use serde::Serialize;
 
 use super::super::callsites::Backtrace;
 use super::{Leaks, Verdict};
 use crate::amounts::Quantity;
-use crate::json::{PlaceFields, number, number_or_none};
+use crate::json::PlaceFields;
+use crate::numbers::{number, number_or_none};
 use crate::resident::{self, Resident};
+use crate::shapes::shape_name;
 
 #[derive(Serialize)]
 pub struct Document<'a> {
@@ -193,16 +195,5 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Plateau => "plateau",
         Kind::StartUp => "start-up",
         Kind::Unknown => "unknown",
-    }
-}
-
-/// What a shape of growth is called.
-pub fn shape_name(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Line => "line",
-        Shape::Steps => "steps",
-        Shape::Plateau => "plateau",
-        Shape::StartUp => "start-up",
-        Shape::Unknown => "unknown",
     }
 }

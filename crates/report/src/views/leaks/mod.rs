@@ -3,8 +3,6 @@
 mod json;
 mod text;
 
-pub use json::shape_name;
-
 use std::time::Duration;
 
 use lifetrace_analysis::filter::ByteSize;

@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 use super::spread::{Class, Spread, counts, times};
 use super::{Lifetimes, QUANTILES};
 use crate::amounts::Quantity;
-use crate::json::{PlaceFields, number_or_none};
+use crate::json::PlaceFields;
+use crate::numbers::number_or_none;
 
 #[derive(Serialize)]
 pub struct Document<'a> {
