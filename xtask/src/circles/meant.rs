@@ -102,5 +102,4 @@ pub(super) const MEANT: &[Meant] = &[
         files: &["filter/presets.rs", "filter/term.rs"],
         why: "a preset is a term, and stands for several",
     },
-    Meant { of: "xtask", files: &["bench/native.rs", "bench/table.rs"], why: "To be opened." },
 ];
