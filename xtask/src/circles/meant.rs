@@ -13,22 +13,10 @@ pub(super) struct Meant {
 
 /// Each with its reason.
 pub(super) const MEANT: &[Meant] = &[
-    Meant { of: "crates/agent", files: &["backtrace.rs", "frames.rs"], why: "To be opened." },
-    Meant { of: "crates/agent", files: &["guard.rs", "phase.rs"], why: "To be opened." },
     Meant {
         of: "crates/agent",
-        files: &[
-            "loader/image.rs",
-            "loader/list.rs",
-            "loader/mod.rs",
-            "loader/symbols.rs",
-            "lock.rs",
-            "sys/clock.rs",
-            "sys/mod.rs",
-            "sys/status.rs",
-            "sys/thread.rs",
-        ],
-        why: "To be opened.",
+        files: &["guard.rs", "phase.rs"],
+        why: "who enters asks for the phase, and a session that begins has the guard told of ends of threads",
     },
     Meant {
         of: "crates/native",
