@@ -1,6 +1,6 @@
 //! Circles that are meant.
 
-/// See the module.
+/// A circle that is none to be opened.
 pub(super) struct Meant {
     /// The crate's folder.
     pub(super) of: &'static str,
@@ -11,12 +11,19 @@ pub(super) struct Meant {
     pub(super) why: &'static str,
 }
 
+const OF_RUNTIMES: &str = "to be opened with the seam for runtimes";
+
 /// Each with its reason.
 pub(super) const MEANT: &[Meant] = &[
     Meant {
         of: "crates/agent",
         files: &["guard.rs", "phase.rs"],
         why: "who enters asks for the phase, and a session that begins has the guard told of ends of threads",
+    },
+    Meant {
+        of: "crates/analysis",
+        files: &["filter/presets.rs", "filter/term.rs"],
+        why: "a preset is a term, and stands for several",
     },
     Meant {
         of: "crates/native",
@@ -56,24 +63,19 @@ pub(super) const MEANT: &[Meant] = &[
             "totals.rs",
             "yielding.rs",
         ],
-        why: "To be opened.",
+        why: OF_RUNTIMES,
     },
-    Meant { of: "crates/recorder", files: &["admission.rs", "collector.rs"], why: "To be opened." },
+    Meant { of: "crates/recorder", files: &["admission.rs", "collector.rs"], why: OF_RUNTIMES },
     Meant {
         of: "crates/recorder",
         files: &["heap/mod.rs", "sink/heap.rs", "sink/mod.rs"],
-        why: "To be opened.",
+        why: OF_RUNTIMES,
     },
-    Meant { of: "crates/recorder", files: &["linker.rs", "process.rs"], why: "To be opened." },
-    Meant { of: "crates/recorder", files: &["output.rs", "template.rs"], why: "To be opened." },
+    Meant { of: "crates/recorder", files: &["linker.rs", "process.rs"], why: OF_RUNTIMES },
+    Meant { of: "crates/recorder", files: &["output.rs", "template.rs"], why: OF_RUNTIMES },
     Meant {
         of: "crates/recorder",
         files: &["symbolizer/elsewhere.rs", "symbolizer/object_file.rs"],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/analysis",
-        files: &["filter/presets.rs", "filter/term.rs"],
-        why: "a preset is a term, and stands for several",
+        why: OF_RUNTIMES,
     },
 ];
