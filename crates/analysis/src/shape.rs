@@ -336,7 +336,7 @@ mod tests {
     fn applied(stack: &[u64], view: &View) -> Option<String> {
         let book = book();
         let expanded = stack.iter().flat_map(|&code| {
-            let mut frames: Vec<_> = names::expand(&book, LocationCode(code)).collect();
+            let mut frames: Vec<_> = crate::names::expand(&book, LocationCode(code)).collect();
             frames.reverse();
             frames
         });
