@@ -19,17 +19,8 @@
 
 use lifetrace_transport::message::{BacktraceDelta, Frames};
 
+pub use crate::frames::Note;
 use crate::frames::{FrameStore, Parts};
-
-/// What the unwinder notes of a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Note {
-    /// The stack pointer, when it is this frame's turn.
-    pub sp: u64,
-    /// How to get to the caller, in the unwinder's own terms.
-    pub rule: u64,
-}
 
 /// How many frames are pushed between one comparison with the last backtrace and the next.
 const RUN: usize = 4;

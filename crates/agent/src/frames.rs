@@ -11,8 +11,17 @@ use core::ptr::NonNull;
 
 use lifetrace_transport::codec::MAX_FRAMES;
 
-use crate::backtrace::Note;
 use crate::sys;
+
+/// What the unwinder notes of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Note {
+    /// The stack pointer, when it is this frame's turn.
+    pub sp: u64,
+    /// How to get to the caller, in the unwinder's own terms.
+    pub rule: u64,
+}
 
 /// Frames that fit into a page.
 const FIRST: usize = 4096 / FRAME;

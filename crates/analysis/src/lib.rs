@@ -46,6 +46,7 @@ pub mod history;
 pub mod interval;
 pub mod leaks;
 pub mod lifetimes;
+mod lines;
 pub mod machinery;
 pub mod merged;
 pub mod metric;

@@ -3,9 +3,6 @@
 use lifetrace_trace::event::Location;
 use lifetrace_trace::ids::LocationCode;
 
-use crate::filter::Line;
-use crate::machinery::Machinery;
-
 /// Knows the source locations of frames: a trace that has been read.
 pub trait Names {
     /// The locations of a frame, outermost first; none if nothing is known.
@@ -104,19 +101,6 @@ pub fn expand(names: &impl Names, code: LocationCode) -> impl Iterator<Item = Fr
     let unknown = locations.is_empty().then(|| frame(Place::Unknown(code), false));
     let known = move |(depth, location)| frame(Place::Known(location), depth > 0);
     locations.iter().enumerate().rev().map(known).chain(unknown)
-}
-
-/// The lines of one physical frame as filters see them, innermost first; one at least.
-pub fn lines<'a>(
-    names: &'a impl Names,
-    machinery: &Machinery,
-    code: LocationCode,
-) -> impl Iterator<Item = Line<'a>> {
-    let module = names.module(code);
-    expand(names, code).map(move |frame| {
-        let is_machinery = machinery.has(&frame.place, module);
-        Line { frame: Frame { is_machinery, ..frame }, module }
-    })
 }
 
 /// Names for tests.

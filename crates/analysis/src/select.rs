@@ -22,8 +22,9 @@ use crate::filter::{
     Bounds, ClockReading, Filter, FrameFilter, FrameState, Life, LifeFilter, Line, Unknown,
 };
 use crate::history::Block;
+use crate::lines;
 use crate::machinery::Machinery;
-use crate::names::{self, Names};
+use crate::names::Names;
 use crate::replay::{Death, Observer};
 
 /// What a filter must know of the whole trace.
@@ -200,7 +201,7 @@ impl Admission {
 
     fn likes_frames(&mut self, block: &Block, tree: &CallTree, names: &impl Names) -> bool {
         for (_, parent, code) in tree.nodes_after(self.states.len() - 1) {
-            let mut lines: Vec<_> = names::lines(names, &self.machinery, code).collect();
+            let mut lines: Vec<_> = lines::lines(names, &self.machinery, code).collect();
             lines.reverse();
             let enter = |state, line: &Line<'_>| self.frames.enter(state, line);
             let state = lines.iter().fold(self.states[parent.index()], enter);

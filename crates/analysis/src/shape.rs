@@ -20,7 +20,8 @@ use rustc_hash::FxHashMap;
 
 use crate::call_tree::{CallTree, NodeId, Tree};
 use crate::filter::{Focus, Function, Line, View};
-use crate::names::{self, Frame, Names, Place};
+use crate::lines;
+use crate::names::{Frame, Names, Place};
 
 /// A line, by its number in a [`Shaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -145,7 +146,7 @@ impl<N: Names> Shaper<'_, '_, N> {
     }
 
     fn visible_lines(&mut self, code: LocationCode) -> Vec<LineId> {
-        let all = names::lines(self.names, &self.view.machinery, code);
+        let all = lines::lines(self.names, &self.view.machinery, code);
         let visible = all.filter(|line| !self.view.hide.iter().any(|it| it.matches(line)));
         let by_column = self.view.by_column;
         let mut lines: Vec<_> = visible.map(|line| self.lines.id(line, by_column)).collect();
@@ -335,7 +336,7 @@ mod tests {
     fn applied(stack: &[u64], view: &View) -> Option<String> {
         let book = book();
         let expanded = stack.iter().flat_map(|&code| {
-            let mut frames: Vec<_> = names::expand(&book, LocationCode(code)).collect();
+            let mut frames: Vec<_> = crate::names::expand(&book, LocationCode(code)).collect();
             frames.reverse();
             frames
         });

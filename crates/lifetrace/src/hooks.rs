@@ -191,3 +191,8 @@ fn change(work: impl FnOnce(&Hooks)) {
         work(hooks);
     }
 }
+
+/// Of what `work` allocates nothing is counted.
+pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
+    tls::aside_in(epoch(), work)
+}

@@ -146,6 +146,7 @@ mod alloc;
 mod backtrace;
 #[cfg(feature = "tracing")]
 mod context;
+mod density;
 mod detour;
 mod error;
 mod external;
@@ -157,6 +158,8 @@ mod said;
 mod sampled;
 mod session;
 mod snapshot;
+#[cfg(feature = "tracing")]
+mod span;
 #[cfg(feature = "tracing")]
 pub mod spans;
 mod summary;

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use lifetrace_recorder::heap::Heap;
 use lifetrace_recorder::{
-    CollectorOptions, Format, Introduction, Output, Rate, Rates, Schedule, SourceChoice,
+    CollectorOptions, Format, Introduction, Output, Rates, Schedule, SourceChoice,
 };
 
+use crate::density::Density;
 use crate::error::Error;
 use crate::listening::{Audience, follow};
 use crate::session::{self, Session};
@@ -46,13 +47,6 @@ pub struct Recording {
 // It is done with whole, and panics of the trackers in it end where they are called.
 impl UnwindSafe for Recording {}
 impl RefUnwindSafe for Recording {}
-
-/// How densely to sample, as it is said.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Density {
-    Interval(u64),
-    PerByte(f64),
-}
 
 impl Recording {
     /// A session that writes its trace to `output`. In the name, `%p` is the process id, `%e` the program's
@@ -176,17 +170,6 @@ impl Recording {
 
 fn audience(tracker: impl Tracker, is_deferred: bool, is_recorded: bool) -> Option<Audience> {
     Some(Audience { follower: follow(tracker), is_deferred, is_recorded })
-}
-
-impl Density {
-    pub(crate) fn rate(self) -> Result<Rate, Error> {
-        match self {
-            Density::Interval(bytes) => Rate::from_interval(bytes)
-                .ok_or_else(|| Error::Rate(format!("an interval of {bytes} bytes"))),
-            Density::PerByte(rate) => Rate::from_probability_per_byte(rate)
-                .ok_or_else(|| Error::Rate(format!("a rate of {rate}"))),
-        }
-    }
 }
 
 /// Different at each call.

@@ -17,10 +17,10 @@ use lifetrace_recorder::heap::Heap;
 use lifetrace_recorder::{Collector, CollectorError, CollectorOptions, Format};
 use lifetrace_transport::handshake::JOINS_MARK;
 
+use crate::density::Density;
 use crate::error::Error;
 use crate::hooks;
 use crate::listening::{self, Audience, is_in_tracker};
-use crate::recording::Density;
 use crate::snapshot::Snapshot;
 use crate::summary::Summary;
 

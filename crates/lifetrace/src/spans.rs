@@ -18,9 +18,7 @@
 //! To enter or to leave a span costs a look at the registry more, sampled or not. Spans are known by their names, not by
 //! their fields; beyond 64 inside one another, or 65,536 different paths, the next outer one stands for them.
 
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use tracing_core::span::{Attributes, Id};
@@ -32,19 +30,14 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::context::{DEEPEST, Place};
 use crate::listening::untracked;
 use crate::said::Told;
+use crate::span;
+pub use crate::span::Span;
 
 /// Notes which span each thread is in. It needs a registry beneath
 /// ([`tracing_subscriber::registry()`]).
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SpanLayer;
-
-/// A span that a thread is in.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Span {
-    id: Id,
-    place: &'static Place,
-}
 
 /// What is kept with a span of the registry.
 struct At(&'static Place);
@@ -56,40 +49,10 @@ static PLACES: Mutex<Option<Places>> = Mutex::new(None);
 
 const MOST: usize = 1 << 16;
 
-thread_local! {
-    static CURRENT: Cell<Option<(u64, &'static Place)>> = const { Cell::new(None) };
-}
-
-/// The one that this thread is in.
-pub(crate) fn current() -> Option<Span> {
-    CURRENT.get().map(|(id, place)| Span { id: Id::from_u64(id), place })
-}
-
-/// Where that is.
-pub(crate) fn place() -> Option<&'static Place> {
-    CURRENT.get().map(|(_, place)| place)
-}
-
 impl SpanLayer {
     /// A layer; one is enough.
     pub const fn new() -> SpanLayer {
         SpanLayer
-    }
-}
-
-impl Span {
-    /// As the registry knows it, while the span is open.
-    pub fn id(&self) -> Id {
-        self.id.clone()
-    }
-
-    /// The names of the spans that it is in, outermost first, its own last.
-    pub fn path(&self) -> Vec<&'static str> {
-        let mut path: Vec<_> = std::iter::successors(Some(self.place), |place| place.outer)
-            .map(|it| it.name)
-            .collect();
-        path.reverse();
-        path
     }
 }
 
@@ -104,12 +67,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         let place = context.span(id).and_then(|span| span.extensions().get::<At>().map(|at| at.0));
-        CURRENT.set(place.map(|place| (id.into_u64(), place)));
+        span::enter(place.map(|place| (id.into_u64(), place)));
     }
 
     fn on_exit(&self, _: &Id, context: Context<'_, S>) {
         let span = context.lookup_current();
-        CURRENT.set(span.and_then(|span| {
+        span::enter(span.and_then(|span| {
             let place = span.extensions().get::<At>().map(|at| at.0)?;
             Some((span.id().into_u64(), place))
         }));
@@ -158,24 +121,4 @@ fn lock() -> Option<MutexGuard<'static, Option<Places>>> {
         }
     }
     None
-}
-
-impl fmt::Debug for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Span({:?}, {})", self.id, self.path().join("/"))
-    }
-}
-
-impl PartialEq for Place {
-    fn eq(&self, other: &Place) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Place {}
-
-impl std::hash::Hash for Place {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.number.hash(state);
-    }
 }

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::{loader, tls};
 
-use crate::{boot, jemalloc, totals};
+use crate::boot;
 
 /// A table of functions: `static NAME: Type`, and for each its type and its stand-in.
 macro_rules! table {
@@ -117,8 +117,6 @@ impl Next {
         let tells = bias_of(self.malloc() as _) == bias_of(self.malloc_usable_size() as _);
         TELLS_USABLE_SIZE.store(tells, Ordering::Relaxed);
         boot::stay_if_used(self);
-        jemalloc::resolve();
-        totals::resolve();
     }
 
     /// Puts the functions that know boot memory back in front of those that take a block.

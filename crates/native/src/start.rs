@@ -16,7 +16,7 @@ use lifetrace_transport::message::{Body, NoticeKind};
 use crate::next::{NEXT, comes_by_our_malloc};
 use crate::patch::Outcome;
 use crate::unwind::engine;
-use crate::{arena, cxx, ends, executable, forks, live, modules, patch, sandbox};
+use crate::{arena, cxx, ends, executable, forks, jemalloc, live, modules, patch, sandbox, totals};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -38,6 +38,8 @@ pub fn start(start: Start) {
         executable::take_note();
         room::take_note_of_main_stack();
         NEXT.resolve();
+        jemalloc::resolve();
+        totals::resolve();
         cxx::resolve();
         sandbox::resolve();
         ends::resolve();

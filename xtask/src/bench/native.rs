@@ -16,9 +16,6 @@ use super::variant::{VARIANTS, Variant};
 use super::workload::{PLANS, Plan, Share, Workload};
 use super::{need, program, table};
 
-/// The record's name.
-pub const RECORD: &str = "native-2";
-
 /// A slow variant is run in one round of so many.
 const SLOW_EVERY: usize = 3;
 
@@ -30,7 +27,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     let options = Options::parse(words)?.one_at_a_time()?;
     options.check_names(PLANS.iter().map(|one| one.name), VARIANTS.iter().map(|one| one.name))?;
     let variants = wanted(VARIANTS, &options);
-    let mut record = options.recorded.then(|| Record::open(RECORD, COLUMNS)).transpose()?;
+    let mut record = options.recorded.then(|| Record::open(table::RECORD, COLUMNS)).transpose()?;
     let folder = program::folder()?;
     let runner = Runner::build(&folder)?;
     println!("{COLUMNS}");

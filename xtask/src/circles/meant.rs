@@ -1,6 +1,6 @@
 //! Circles that are meant.
 
-/// See the module.
+/// A circle that is none to be opened.
 pub(super) struct Meant {
     /// The crate's folder.
     pub(super) of: &'static str,
@@ -11,59 +11,40 @@ pub(super) struct Meant {
     pub(super) why: &'static str,
 }
 
+const OF_RUNTIMES: &str = "to be opened with the seam for runtimes";
+
 /// Each with its reason.
 pub(super) const MEANT: &[Meant] = &[
-    Meant { of: "crates/agent", files: &["backtrace.rs", "frames.rs"], why: "To be opened." },
-    Meant { of: "crates/agent", files: &["guard.rs", "phase.rs"], why: "To be opened." },
     Meant {
         of: "crates/agent",
-        files: &[
-            "loader/image.rs",
-            "loader/list.rs",
-            "loader/mod.rs",
-            "loader/symbols.rs",
-            "lock.rs",
-            "sys/clock.rs",
-            "sys/mod.rs",
-            "sys/status.rs",
-            "sys/thread.rs",
-        ],
-        why: "To be opened.",
+        files: &["guard.rs", "phase.rs"],
+        why: "who enters asks for the phase, and a session that begins has the guard told of ends of threads",
+    },
+    Meant {
+        of: "crates/analysis",
+        files: &["filter/presets.rs", "filter/term.rs"],
+        why: "a preset is a term, and stands for several",
+    },
+    Meant {
+        of: "crates/native",
+        files: &["boot.rs", "next.rs"],
+        why: "the table of what is next begins with stand-ins, which call what is next",
     },
     Meant {
         of: "crates/native",
         files: &[
             "blocks.rs",
-            "boot.rs",
             "cxx.rs",
-            "ends.rs",
             "families/hooks.rs",
             "families/mod.rs",
             "interpose.rs",
-            "jemalloc/absent.rs",
-            "jemalloc/mod.rs",
-            "next.rs",
             "patch/island.rs",
             "patch/mod.rs",
             "patch/quiet.rs",
-            "sample.rs",
             "sandbox.rs",
             "start.rs",
-            "totals.rs",
         ],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/native",
-        files: &[
-            "unwind/cache.rs",
-            "unwind/engine.rs",
-            "unwind/made_code.rs",
-            "unwind/registers_aarch64.rs",
-            "unwind/rule.rs",
-            "unwind/walker.rs",
-        ],
-        why: "To be opened.",
+        why: "the first block of all starts the agent, by whichever hook it comes, and the start puts hooks in place",
     },
     Meant {
         of: "crates/ocaml",
@@ -82,72 +63,19 @@ pub(super) const MEANT: &[Meant] = &[
             "totals.rs",
             "yielding.rs",
         ],
-        why: "To be opened.",
+        why: OF_RUNTIMES,
     },
-    Meant { of: "crates/trace", files: &["lt/class.rs", "lt/writer.rs"], why: "To be opened." },
-    Meant {
-        of: "crates/trace",
-        files: &[
-            "memtrace/backtrace_codec.rs",
-            "memtrace/cursor.rs",
-            "memtrace/decoder.rs",
-            "memtrace/error.rs",
-            "memtrace/event_codec.rs",
-            "memtrace/location_codec.rs",
-            "memtrace/packet.rs",
-        ],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/trace",
-        files: &["memtrace/stream.rs", "memtrace/writer.rs"],
-        why: "To be opened.",
-    },
-    Meant { of: "crates/recorder", files: &["admission.rs", "collector.rs"], why: "To be opened." },
+    Meant { of: "crates/recorder", files: &["admission.rs", "collector.rs"], why: OF_RUNTIMES },
     Meant {
         of: "crates/recorder",
         files: &["heap/mod.rs", "sink/heap.rs", "sink/mod.rs"],
-        why: "To be opened.",
+        why: OF_RUNTIMES,
     },
-    Meant { of: "crates/recorder", files: &["linker.rs", "process.rs"], why: "To be opened." },
-    Meant { of: "crates/recorder", files: &["output.rs", "template.rs"], why: "To be opened." },
+    Meant { of: "crates/recorder", files: &["linker.rs", "process.rs"], why: OF_RUNTIMES },
+    Meant { of: "crates/recorder", files: &["output.rs", "template.rs"], why: OF_RUNTIMES },
     Meant {
         of: "crates/recorder",
         files: &["symbolizer/elsewhere.rs", "symbolizer/object_file.rs"],
-        why: "To be opened.",
+        why: OF_RUNTIMES,
     },
-    Meant {
-        of: "crates/lifetrace",
-        files: &[
-            "external/kinds.rs",
-            "listening/follower.rs",
-            "listening/heard.rs",
-            "listening/mod.rs",
-            "spans.rs",
-            "tracker.rs",
-        ],
-        why: "To be opened.",
-    },
-    Meant { of: "crates/lifetrace", files: &["recording.rs", "session.rs"], why: "To be opened." },
-    Meant {
-        of: "crates/analysis",
-        files: &["filter/frames.rs", "machinery/mod.rs", "names.rs"],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/analysis",
-        files: &["filter/presets.rs", "filter/term.rs"],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/analysis",
-        files: &["statistics/growth.rs", "statistics/lives.rs"],
-        why: "To be opened.",
-    },
-    Meant {
-        of: "crates/import",
-        files: &["foreign.rs", "memray/page.rs", "v8/mod.rs"],
-        why: "To be opened.",
-    },
-    Meant { of: "xtask", files: &["bench/native.rs", "bench/table.rs"], why: "To be opened." },
 ];

@@ -5,8 +5,8 @@
 //! environment, and what the kernel has told the process at its start.
 
 use core::ffi::{c_char, c_int, c_ulong};
-use core::sync::atomic::{AtomicU64, Ordering};
 
+mod auxiliary;
 mod clock;
 mod descriptor;
 mod environment;
@@ -17,6 +17,7 @@ mod stack;
 mod status;
 pub mod thread;
 
+pub use auxiliary::auxiliary;
 pub use clock::now;
 pub use descriptor::{Descriptor, read_link};
 pub use environment::{
@@ -36,18 +37,6 @@ pub use thread::{call_at_thread_end, prepare_thread_ends, sleep_micros, thread_o
 pub fn prepare() {
     thread::find_functions();
     now();
-}
-
-/// What the kernel has told the process at its start under this number; `None` if nothing. libc is asked once.
-pub fn auxiliary(number: c_ulong) -> Option<u64> {
-    const NUMBERS: usize = 64;
-    static KNOWN: [AtomicU64; NUMBERS] = [const { AtomicU64::new(0) }; NUMBERS];
-    let place = KNOWN.get(number as usize)?;
-    if place.load(Ordering::Relaxed) == 0 {
-        // SAFETY: libc looks into an array of its own.
-        place.store(unsafe { libc::getauxval(number) }, Ordering::Relaxed);
-    }
-    Some(place.load(Ordering::Relaxed)).filter(|value| *value != 0)
 }
 
 /// Where this thread's `errno` is, as long as the thread lives.

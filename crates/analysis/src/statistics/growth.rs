@@ -28,7 +28,7 @@
 //! 95 in 100 or more are lines.
 
 use super::distribution::critical;
-use super::lives::{Cohort, Lives};
+use super::lives::{Cohort, Lives, live};
 use super::mass::Unit;
 use super::proportion::Proportion;
 use super::survival::Survival;
@@ -454,21 +454,6 @@ impl Cohort<'_> {
     fn lives_at(&self, edge: usize) -> bool {
         self.first <= edge && self.end.is_none_or(|end| edge < end)
     }
-}
-
-/// What is alive at each edge.
-pub(super) fn live(cohorts: &[Cohort<'_>], edges: usize) -> Vec<f64> {
-    let mut changes = vec![0.0; edges + 1];
-    for cohort in cohorts {
-        changes[cohort.first.min(edges)] += cohort.sums.weight();
-        changes[cohort.end.unwrap_or(edges).min(edges)] -= cohort.sums.weight();
-    }
-    let mut live = 0.0;
-    let sums = changes.iter().take(edges).map(|change| {
-        live += change;
-        live
-    });
-    sums.collect()
 }
 
 /// Whether it grows less than before, and by more than chance would have it.

@@ -11,7 +11,6 @@
 
 use std::ops::AddAssign;
 
-use super::growth::live;
 use super::mass::Sums;
 use crate::estimate::Estimate;
 
@@ -181,6 +180,21 @@ impl AddAssign<&Lives> for Lives {
         other.cells.iter().for_each(|cell| self.add_cell(cell));
         self.oldest = [self.oldest, other.oldest].into_iter().flatten().min();
     }
+}
+
+/// What is alive at each edge.
+pub(super) fn live(cohorts: &[Cohort<'_>], edges: usize) -> Vec<f64> {
+    let mut changes = vec![0.0; edges + 1];
+    for cohort in cohorts {
+        changes[cohort.first.min(edges)] += cohort.sums.weight();
+        changes[cohort.end.unwrap_or(edges).min(edges)] -= cohort.sums.weight();
+    }
+    let mut live = 0.0;
+    let sums = changes.iter().take(edges).map(|change| {
+        live += change;
+        live
+    });
+    sums.collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use arc_swap::ArcSwapOption;
 use lifetrace_agent::guard::Entered;
 use lifetrace_transport::message::{FrameName, MemoryKind};
 
-use crate::listening::aside;
+use crate::hooks::aside;
 use crate::said::Told;
 
 #[derive(Debug)]

@@ -11,9 +11,10 @@ use lifetrace_agent::{phase, sys};
 use lifetrace_native::sample::Ear;
 use lifetrace_transport::message::{Manner, SampleId};
 
-use super::{Event, aside, listener};
+use super::{Event, listener};
 use crate::backtrace::Backtrace;
 use crate::external::kinds;
+use crate::hooks::aside;
 use crate::snapshot::Amount;
 use crate::tracker::{Allocation, Source};
 
@@ -95,7 +96,7 @@ impl Tracker for &Heard {
 
 fn announce(at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
     #[cfg(feature = "tracing")]
-    crate::context::tell(at, crate::spans::place());
+    crate::context::tell(at, crate::span::place());
     Announcer.allocated(at, it)
 }
 
@@ -116,7 +117,7 @@ fn described(at: &Entered, it: &tracker::Allocation) -> Allocation {
         time: Instant::now(),
         backtrace: Backtrace::new(at.backtraces.frames(), at.backtraces.is_truncated()),
         #[cfg(feature = "tracing")]
-        span: crate::spans::current(),
+        span: crate::span::current(),
     }
 }
 

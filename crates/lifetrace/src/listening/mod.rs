@@ -29,11 +29,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
-use lifetrace_agent::{phase, sys, tls};
+use lifetrace_agent::{phase, sys};
 use lifetrace_transport::message::SampleId;
 use lifetrace_transport::segment::LostReason;
 
-use crate::hooks;
+use crate::hooks::aside;
 use crate::tracker::Allocation;
 use deferred::Deferred;
 pub(crate) use follower::{Follower, follow};
@@ -146,11 +146,6 @@ pub(crate) fn is_in_tracker() -> bool {
 fn listener() -> Option<Arc<Listener>> {
     let is_listening = IS_LISTENING.load(Ordering::Acquire);
     is_listening.then(|| aside(|| LISTENER.load_full())).flatten()
-}
-
-/// Of what `work` allocates nothing is counted.
-pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
-    tls::aside_in(hooks::epoch(), work)
 }
 
 /// Calls the tracker, or drops what is its. Nobody notices.

@@ -17,8 +17,9 @@
 //! special memory, and be emptied without a word.
 
 mod absent;
+mod next;
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 
 use lifetrace_agent::sampler::{WORD, footprint, words};
 use lifetrace_agent::tls;
@@ -26,21 +27,9 @@ use lifetrace_agent::tls;
 use crate::blocks::{self, Allocator};
 use crate::interpose::{Malloc, NextAllocator, freed, sampled};
 use crate::live::filter;
-use crate::next::table;
 use crate::sample;
-
-type Query = unsafe extern "C" fn(*const u8, c_int) -> usize;
-
-table! {
-    static NEXT: Jemalloc;
-    mallocx: unsafe extern "C" fn(usize, c_int) -> *mut u8 = absent::mallocx;
-    rallocx: unsafe extern "C" fn(*mut u8, usize, c_int) -> *mut u8 = absent::rallocx;
-    xallocx: unsafe extern "C" fn(*mut u8, usize, usize, c_int) -> usize = absent::xallocx;
-    sallocx: Query = absent::sallocx;
-    dallocx: unsafe extern "C" fn(*mut u8, c_int) = absent::dallocx;
-    sdallocx: unsafe extern "C" fn(*mut u8, usize, c_int) = absent::sdallocx;
-    nallocx: unsafe extern "C" fn(usize, c_int) -> usize = absent::nallocx;
-}
+use next::NEXT;
+pub(crate) use next::{replace, resolve};
 
 /// The alignment of all blocks, in bytes.
 const QUANTUM: usize = 16;
@@ -61,16 +50,6 @@ impl Wish {
         let flags = flags as u32;
         Wish { alignment: 1 << (flags & 63), zero: flags & 64 != 0, any_arena: flags >> 20 == 0 }
     }
-}
-
-/// Looks the next definitions up.
-pub(crate) fn resolve() {
-    NEXT.look_up();
-}
-
-/// As [`Next::replace`](crate::next::Next::replace).
-pub(crate) fn replace(by: &mut impl FnMut(*mut c_void) -> *mut c_void) {
-    NEXT.replace(by);
 }
 
 /// # Safety

@@ -26,7 +26,8 @@ use lifetrace_agent::lock::{Held, Lock, Patience};
 use lifetrace_agent::tls;
 use lifetrace_transport::message::{self, Body};
 
-use crate::unwind::engine::{self, Engine, Map};
+use crate::unwind::engine;
+use crate::unwind::map::{Engine, Map};
 
 mod find;
 mod foreign;
@@ -199,7 +200,7 @@ mod tests {
         let end = engine::walk(0, 0, &mut known, &mut backtraces);
         let frames: Vec<u64> = backtraces.delta().fresh.iter().collect();
         assert!(frames.len() > 5 && frames.len() < 200, "{frames:x?}");
-        assert_eq!(end, engine::Walk::Complete);
+        assert_eq!(end, crate::unwind::walker::Walk::Complete);
         let libc = modules.iter().find(|module| module.path.ends_with(b"libc.so.6")).unwrap();
         assert!(libc.text.contains(frames.last().unwrap()), "a thread begins in libc");
     }
@@ -209,9 +210,10 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn rules_do_what_framehop_does() {
-        use crate::unwind::engine::Rules;
+        use crate::unwind::frame::Frame;
+        use crate::unwind::map::Rules;
         use crate::unwind::readable::Readable;
-        use crate::unwind::rule::{Caller, Frame, Rule};
+        use crate::unwind::rule::{Caller, Rule};
         use framehop::FrameAddress;
 
         let modules = scan();

@@ -6,9 +6,9 @@
 //! near the code that was met (made code lies together), and it ends at code of a known module. Whether
 //! that leads on is for the walker to see. It is followed twice, once for the proof and once to take it.
 
-use super::engine::Map;
+use super::frame::Frame;
+use super::map::Map;
 use super::readable::Readable;
-use super::rule::Frame;
 
 /// Frames in a row of such code.
 const MOST: usize = 4096;
@@ -58,7 +58,7 @@ pub fn is_near(one: u64, another: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::unwind::engine::Engine;
+    use crate::unwind::map::Engine;
 
     const MADE: u64 = 0x7e00_0000_0000;
     const KNOWN: u64 = 0x5500_0000_0000;

@@ -13,7 +13,9 @@
 
 pub mod cache;
 pub mod engine;
+pub mod frame;
 pub mod made_code;
+pub mod map;
 pub mod readable;
 #[cfg_attr(target_arch = "x86_64", path = "registers_x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "registers_aarch64.rs")]
@@ -26,7 +28,7 @@ use lifetrace_agent::guard::Entered;
 use lifetrace_agent::thread::Thread;
 
 use crate::modules;
-use engine::Walk;
+use walker::Walk;
 
 /// Captures this thread's backtrace into its [`Thread`], from the first frame outside this library,
 /// and sees to it that the recorder knows all modules in it. Where the agent is a part of the program,

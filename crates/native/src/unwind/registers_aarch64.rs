@@ -2,7 +2,7 @@
 
 use framehop::aarch64::UnwindRegsAarch64;
 
-use super::rule::Frame;
+use super::frame::Frame;
 
 /// framehop's registers.
 pub type Registers = UnwindRegsAarch64;

@@ -2,7 +2,7 @@
 
 use framehop::x86_64::UnwindRegsX86_64;
 
-use super::rule::Frame;
+use super::frame::Frame;
 
 /// framehop's registers.
 pub type Registers = UnwindRegsX86_64;

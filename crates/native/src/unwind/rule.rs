@@ -19,18 +19,10 @@
 
 use core::hint::select_unpredictable;
 
-use super::engine::{Engine, Rules};
+use super::frame::Frame;
+use super::map::{Engine, Rules};
 use super::readable::{Climb, Readable};
 use framehop::FrameAddress;
-
-/// What a walk knows of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Stack pointer, when it is this frame's turn.
-    pub sp: u64,
-    /// Frame pointer, if the code keeps one.
-    pub bp: u64,
-}
 
 /// See the module.
 ///

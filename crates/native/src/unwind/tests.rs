@@ -7,6 +7,7 @@ use lifetrace_agent::backtrace::Backtraces;
 use lifetrace_agent::random::Random;
 
 use super::engine;
+use super::walker::Walk;
 use crate::modules;
 
 struct Check {
@@ -25,7 +26,7 @@ impl Check {
     fn compare(&mut self) {
         let mut forgetful = Backtraces::default();
         for backtraces in [&mut self.remembering, &mut forgetful] {
-            assert_eq!(engine::walk(1, 0, &mut self.readable, backtraces), engine::Walk::Complete);
+            assert_eq!(engine::walk(1, 0, &mut self.readable, backtraces), Walk::Complete);
         }
         let delta = self.remembering.delta();
         self.told.truncate(delta.shared as usize);
@@ -150,7 +151,7 @@ extern "C" fn walk_to_zero() {
         let mut forgetful = Backtraces::default();
         let backtraces = if turn < 2 { &mut forgetful } else { &mut remembering };
         let end = engine::walk(2, 0, &mut readable, black_box(backtraces));
-        assert_eq!(end, engine::Walk::Complete);
+        assert_eq!(end, Walk::Complete);
         let frames: Vec<u64> = backtraces.delta().fresh.iter().collect();
         assert!(!frames.contains(&0), "{frames:x?}");
         lengths.push(frames.len());

@@ -10,12 +10,39 @@ use framehop::{FrameAddress, Unwinder as _};
 use lifetrace_agent::backtrace::{Backtraces, Climber, Note};
 use lifetrace_agent::sys;
 
-use super::cache::Places;
-use super::engine::{Map, Tools, Walk};
+use super::cache::{Places, RuleCache};
+use super::frame::Frame;
+use super::map::{Map, Rules};
 use super::readable::{Climb, Readable};
 use super::registers::{self, Registers, frame_pointer};
-use super::rule::{Caller, Frame, Rule};
+use super::rule::{Caller, Rule};
 use super::{made_code, tables};
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// At the outermost frame.
+    Complete,
+    /// There as well, past code of no known module at this address and maybe others.
+    Past(u64),
+    /// Before that, in code of no known module, at this address.
+    Unknown(u64),
+    /// Somewhere, as a module that had code at this address is gone.
+    Stale(u64),
+    /// Before that, for another reason.
+    CutOff,
+}
+
+/// What a walk works with.
+pub struct Tools {
+    /// The rules of most frames.
+    pub cache: RuleCache,
+    /// This library's own frames by their distance from the walk's beginning: return addresses, and
+    /// notes of their rules. They never change, as the library is never unloaded.
+    pub own: [[u64; 2]; 8],
+    /// framehop's.
+    pub rules: Rules,
+}
 
 /// A walk under way.
 pub struct Walker<'a, 'stack> {

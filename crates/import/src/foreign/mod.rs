@@ -1,39 +1,21 @@
 //! What a file is, by its first bytes, if it is another profiler's: whether it can be imported, or who
 //! reads it.
 
+mod reader;
+mod spaces;
+
 use std::io::Read;
 
+pub(crate) use self::reader::MEMRAY;
+pub use self::reader::{Foreign, Reader};
+pub(crate) use self::spaces::without_spaces;
 use super::{dhat, heaptrack, massif, memray, pprof, unpack, v8};
 
 /// So many unpacked bytes tell what a file is.
 pub const BEGINNING: u64 = 4096;
 
-/// A file of another profiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Foreign {
-    /// As a sentence goes on: "is ...".
-    pub what: &'static str,
-    /// What can be done with it.
-    pub reader: Reader,
-}
-
-/// Who reads it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
-    /// `lifetrace import`.
-    Import,
-    /// `lifetrace import`, after this.
-    ImportAfter(&'static str),
-    /// Nobody here; this does.
-    Other(&'static str),
-}
-
 const GO_PPROF: Reader = Reader::ImportAfter(
     "go tool pprof -proto -output heap.pb.gz PROGRAM FILE, then: lifetrace import heap.pb.gz",
-);
-pub(crate) const MEMRAY: Reader = Reader::ImportAfter(
-    "memray flamegraph -o page.html FILE (of the peak; with --leaks --temporal of all times), \
-     then: lifetrace import page.html",
 );
 const FIREFOX: Reader = Reader::Other("profiler.firefox.com");
 const CHROME: Reader = Reader::Other("the memory panel of Chrome's developer tools");
@@ -126,30 +108,6 @@ fn of_json(bytes: &[u8]) -> Option<Foreign> {
     let text = without_spaces(bytes);
     let found = KEYS.iter().find(|(key, ..)| text.contains(key));
     found.map(|&(_, what, reader)| Foreign { what, reader })
-}
-
-/// A document's beginning, whoever wrote it.
-pub fn without_spaces(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().filter(|it| !it.is_ascii_whitespace()).collect()
-}
-
-impl Foreign {
-    /// What it is and what to do with it, as a sentence about the file goes on, which is called
-    /// `name` in commands.
-    pub fn said(&self, name: &str) -> String {
-        let what = self.what;
-        match self.reader {
-            Reader::Import => {
-                format!("is {what}, not a trace\n  to make a trace of it: lifetrace import {name}")
-            }
-            Reader::ImportAfter(how) => {
-                format!("is {what}, not a trace\n  to make a trace of it: {how}")
-            }
-            Reader::Other(who) => {
-                format!("is {what}, which nothing here reads\n  who reads it: {who}")
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,20 @@
+//! The lines of frames, as filters see them.
+
+use lifetrace_trace::ids::LocationCode;
+
+use crate::filter::Line;
+use crate::machinery::Machinery;
+use crate::names::{Frame, Names, expand};
+
+/// The lines of one physical frame as filters see them, innermost first; one at least.
+pub fn lines<'a>(
+    names: &'a impl Names,
+    machinery: &Machinery,
+    code: LocationCode,
+) -> impl Iterator<Item = Line<'a>> {
+    let module = names.module(code);
+    expand(names, code).map(move |frame| {
+        let is_machinery = machinery.has(&frame.place, module);
+        Line { frame: Frame { is_machinery, ..frame }, module }
+    })
+}

@@ -1,0 +1,70 @@
+//! The span that a thread is in.
+
+use std::cell::Cell;
+use std::fmt;
+
+use tracing_core::span::Id;
+
+use crate::context::Place;
+
+/// A span that a thread is in.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Span {
+    id: Id,
+    place: &'static Place,
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<(u64, &'static Place)>> = const { Cell::new(None) };
+}
+
+/// The one that this thread is in.
+pub(crate) fn current() -> Option<Span> {
+    CURRENT.get().map(|(id, place)| Span { id: Id::from_u64(id), place })
+}
+
+/// Where that is.
+pub(crate) fn place() -> Option<&'static Place> {
+    CURRENT.get().map(|(_, place)| place)
+}
+
+/// From now on this thread is in that span, at this place; or in none.
+pub(crate) fn enter(span: Option<(u64, &'static Place)>) {
+    CURRENT.set(span);
+}
+
+impl Span {
+    /// As the registry knows it, while the span is open.
+    pub fn id(&self) -> Id {
+        self.id.clone()
+    }
+
+    /// The names of the spans that it is in, outermost first, its own last.
+    pub fn path(&self) -> Vec<&'static str> {
+        let mut path: Vec<_> = std::iter::successors(Some(self.place), |place| place.outer)
+            .map(|it| it.name)
+            .collect();
+        path.reverse();
+        path
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Span({:?}, {})", self.id, self.path().join("/"))
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Place) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Place {}
+
+impl std::hash::Hash for Place {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}

@@ -1,0 +1,10 @@
+//! Frames, as walks know them.
+
+/// What a walk knows of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Stack pointer, when it is this frame's turn.
+    pub sp: u64,
+    /// Frame pointer, if the code keeps one.
+    pub bp: u64,
+}
