@@ -28,8 +28,8 @@ use rustc_hash::FxHashMap;
 use self::found::Found;
 use self::imports::Imports;
 use self::symbols::Names;
-use crate::ocaml::{Identity, identity, mentions_any};
 use crate::process::{MappedCode, ProcessImage};
+use crate::program_file::{Identity, identity, mentions_any};
 
 /// Files that are remembered.
 const MOST_KNOWN: usize = 1 << 12;
