@@ -21,12 +21,12 @@ use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
-use crate::collector::EXACT_RING_BYTES;
 use crate::heap::Heap;
 use crate::image::Image;
 use crate::notice::Notice;
 use crate::outcome::Refusal;
-use crate::output::{Names, OutputError};
+use crate::output::Names;
+use crate::output_error::OutputError;
 use crate::patch::{Allocators, Patches};
 use crate::preface;
 use crate::process::{ProcessImage, parent_of};
@@ -45,6 +45,9 @@ use crate::title::Title;
 
 /// How long a program's first agent waits for the end of its process's previous image.
 const SUCCESSION: Duration = Duration::from_millis(500);
+
+/// When everything is sampled, targets wait for us: larger rings save them some of that.
+pub(crate) const EXACT_RING_BYTES: u32 = 4 << 20;
 
 /// Lets processes in.
 pub(crate) struct Admission {

@@ -26,6 +26,7 @@ use lifetrace_transport::message::{
 use lifetrace_transport::sources::SourceName;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::birth::Birth;
 use crate::clock::{Anchor, monotonic_now};
 use crate::collections::{Collections, LastTotals};
 use crate::contexts::Contexts;
@@ -35,7 +36,7 @@ use crate::places::{DESERIALISED, Places};
 use crate::process::ProcessImage;
 use crate::runtimes;
 use crate::samplers::{Samplers, WORD_BITS};
-use crate::sink::{Birth, Sink};
+use crate::sink::Sink;
 use crate::stacks::{Stacks, Stream};
 use crate::symbolizer::Symbolizer;
 

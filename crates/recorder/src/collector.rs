@@ -18,7 +18,8 @@ use crate::format::Format;
 use crate::latecomers::Latecomers;
 use crate::observe::ObserverHandle;
 use crate::outcome::{Figures, Outcome};
-use crate::output::{Names, Output, OutputError};
+use crate::output::{Names, Output};
+use crate::output_error::OutputError;
 use crate::plan::{Introduction, Plan};
 use crate::progress::Progress;
 use crate::rate::Rates;
@@ -38,8 +39,6 @@ const USUAL_DELAY: Duration = Duration::from_millis(30);
 
 const RINGS: u32 = 4;
 const RING_BYTES: u32 = (2 * MAX_LEN as u32).next_power_of_two();
-/// When everything is sampled, targets wait for us: larger rings save them some of that.
-pub(crate) const EXACT_RING_BYTES: u32 = 4 << 20;
 
 /// Most frames that a backtrace can have.
 pub const MOST_FRAMES: u32 = MAX_FRAMES as u32;

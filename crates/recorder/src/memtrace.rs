@@ -16,7 +16,8 @@ use rustix::process::{
 
 use crate::collector::CollectorOptions;
 use crate::launch::{Additions, LaunchError, Program, Untraceable, spawn};
-use crate::output::{Names, OutputError};
+use crate::output::Names;
+use crate::output_error::OutputError;
 use crate::recording::{CommandEnd, StartError};
 use crate::runtimes::Runtime as _;
 use crate::runtimes::ocaml::{OCaml, has_memtrace, memtrace_variables};

@@ -10,6 +10,7 @@ use lifetrace_transport::sources::{SourceName, Unit};
 
 use super::tests::{Scene, play_the_child};
 use super::*;
+use crate::admission::EXACT_RING_BYTES;
 use crate::fake::{allocation, managed};
 use crate::notice::Notice;
 use crate::outcome::{SessionEnd, SessionReport};

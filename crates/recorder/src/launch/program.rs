@@ -15,7 +15,7 @@ use super::elf::{self, Image};
 use super::{LaunchError, Untraceable};
 use crate::called;
 use crate::linker;
-use crate::process::open_regular;
+use crate::mapped_files::open_regular;
 use crate::program_file::mentions;
 use crate::runtimes;
 

@@ -28,7 +28,8 @@ use rustc_hash::FxHashMap;
 use self::found::Found;
 use self::imports::Imports;
 use self::symbols::Names;
-use crate::process::{MappedCode, ProcessImage};
+use crate::mapped_files::MappedCode;
+use crate::process::ProcessImage;
 use crate::program_file::{Identity, identity, mentions_any};
 
 /// Files that are remembered.
