@@ -11,7 +11,7 @@ use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use lifetrace_transport::message::{BacktraceDelta, Body, SourceKind};
-use lifetrace_transport::segment::{LostReason, Sources};
+use lifetrace_transport::segment::LostReason;
 
 use crate::backtrace::Backtraces;
 use crate::lock::Patience;
@@ -155,7 +155,7 @@ pub fn countdown_ended(words: u64) -> Countdown {
 }
 
 fn hears_malloc(session: &Session) -> bool {
-    !session.header.paused() && session.header.settings().sources.has(Sources::NATIVE)
+    !session.header.paused() && session.header.settings().sources.hear_malloc()
 }
 
 /// Whether this thread is inside the agent, or none of the program's.
@@ -291,7 +291,7 @@ fn pass_over(session: &Session) {
         tls::set_state(COUNTING);
     }
     let settings = session.header.settings();
-    let gap = if !settings.sources.has(Sources::NATIVE) {
+    let gap = if !settings.sources.hear_malloc() {
         FAR_WORDS
     } else if session.rate().probability() >= 1.0 {
         0

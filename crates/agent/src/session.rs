@@ -86,6 +86,9 @@ pub(crate) fn socket_path() -> Option<&'static [u8]> {
     Some(unsafe { core::slice::from_raw_parts(PATH.as_ptr().cast(), length) })
 }
 
+/// Malloc's rate where it is not sampled: countdowns are to end rarely.
+const UNHEARD: f64 = 1e-9;
+
 fn install(memory: &sys::Descriptor, bytes: usize) -> Option<&'static Session> {
     let base = sys::map_shared(memory, bytes)?;
     // SAFETY: the recorder wrote a header of this version at the start of the segment, and the
@@ -98,7 +101,7 @@ fn install(memory: &sys::Descriptor, bytes: usize) -> Option<&'static Session> {
     let place = sys::map(size_of::<Session>())?.cast::<Session>();
     let session = Session {
         header,
-        rate: Rate::per_word(settings.rate_per_word),
+        rate: Rate::per_word(settings.sources.malloc().map_or(UNHEARD, |malloc| malloc.rate)),
         changed: AtomicU64::new(0),
         changed_at: AtomicU64::new(0),
         number: NUMBER.fetch_add(1, Ordering::Relaxed) + 1,

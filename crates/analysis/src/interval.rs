@@ -79,10 +79,14 @@ impl Estimate {
 impl Amount {
     /// The interval of the bytes. Where nothing was sampled they are below its upper end with a
     /// confidence of 95 %, whatever the sizes of blocks; of a sampler that hits objects that cannot
-    /// be said, and it is not taken into account. Where not all is heard there is no upper end.
+    /// be said, and it is not taken into account beside others. Where there are no others, or not all is heard, there is
+    /// no upper end.
     pub fn bytes_interval(&self, sampling: &Sampling) -> Interval {
         match self.samples {
             _ if !sampling.hears_all() => Interval { high: f64::INFINITY, ..self.bytes.interval() },
+            0 if !sampling.is_exact() && sampling.interval_bytes() == 0.0 => {
+                Interval { low: 0.0, high: f64::INFINITY }
+            }
             0 if !sampling.is_exact() => {
                 Interval { low: 0.0, high: NONE_IN_INTERVALS * sampling.interval_bytes() }
             }

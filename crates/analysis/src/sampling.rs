@@ -6,8 +6,8 @@
 //! like it. A trace may have several samplers, and a sampler's rate may change: what counts is the rate
 //! at the block's birth.
 //!
-//! Words that a sampler sees: a managed runtime's blocks have a header word more than their length;
-//! elsewhere a block has its length. A block without any has one unit.
+//! Words that a sampler sees: where a runtime tells its blocks' lengths in words, these have a header word more if they
+//! are in its own heap; elsewhere a block has its length. A block without any has one unit.
 
 use lifetrace_trace::chance::Chance;
 use lifetrace_trace::event::{Source, TraceInfo};
@@ -15,7 +15,7 @@ use lifetrace_trace::fact::{SampledUnit, Sampler};
 use lifetrace_trace::ids::{SamplerId, Size};
 use lifetrace_trace::told::Birth;
 
-use crate::estimate::Weight;
+use crate::estimate::{Amount, Weight};
 
 /// How a trace is sampled at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +25,12 @@ pub struct Sampling {
     word_bits: u8,
     /// Whether every block so far was certain to be in the trace.
     is_exact: bool,
-    /// The longest of all that the trace has told, in bytes.
+    /// The longest of all that the trace has told, in bytes; 0 if objects are all that is hit.
     interval_bytes: f64,
+    /// The longest of those that hit objects; 0 if there are none.
+    interval_objects: f64,
+    /// Whether nothing is known of the first sampler but what the trace's beginning says.
+    is_first_assumed: bool,
     /// Whether all memory that the program allocates could have been sampled, as far as is known.
     hears_all: bool,
 }
@@ -79,6 +83,8 @@ impl Sampling {
             word_bits,
             is_exact: first.rate == 1.0,
             interval_bytes: first.interval_bytes(word_bits).unwrap_or(0.0),
+            interval_objects: 0.0,
+            is_first_assumed: true,
             hears_all: true,
         })
     }
@@ -95,8 +101,16 @@ impl Sampling {
         }
         self.samplers[at] = Some(rate);
         self.is_exact &= rate.rate == 1.0;
-        let interval = rate.interval_bytes(self.word_bits);
-        self.interval_bytes = self.interval_bytes.max(interval.unwrap_or(0.0));
+        if at == 0 && self.is_first_assumed {
+            self.is_first_assumed = false;
+            if rate.unit == SampledUnit::Object {
+                self.interval_bytes = 0.0;
+            }
+        }
+        match rate.interval_bytes(self.word_bits) {
+            Some(bytes) => self.interval_bytes = self.interval_bytes.max(bytes),
+            None => self.interval_objects = self.interval_objects.max(1.0 / rate.rate),
+        }
         Ok(())
     }
 
@@ -129,9 +143,29 @@ impl Sampling {
         self.of(SamplerId(0)).rate
     }
 
-    /// Mean number of bytes from one hit to the next; the longest, if it is not the same always.
+    /// What the first sampler hits.
+    pub fn unit(&self) -> SampledUnit {
+        self.of(SamplerId(0)).unit
+    }
+
+    /// Mean number of objects from one hit to the next, of samplers that hit objects, whatever their size; the longest,
+    /// if it is not the same always, and 0 if there are none.
+    pub fn interval_objects(&self) -> f64 {
+        self.interval_objects
+    }
+
+    /// Mean number of bytes from one hit to the next; the longest, if it is not the same always. 0 if objects are all
+    /// that is hit.
     pub fn interval_bytes(&self) -> f64 {
         self.interval_bytes
+    }
+
+    /// The most bytes that a block stands for which might well be missed, where so much was allocated: of samplers that
+    /// hit objects it is one of mean size.
+    pub fn grain_bytes(&self, allocated: &Amount) -> f64 {
+        let objects = allocated.objects.value;
+        let mean = if objects > 0.0 { allocated.bytes.value / objects } else { 0.0 };
+        self.interval_bytes.max(self.interval_objects * mean)
     }
 
     /// Bytes of a word.
@@ -161,7 +195,10 @@ impl Sampling {
         let units = match unit {
             SampledUnit::Object => 1,
             SampledUnit::Byte => birth.size.bytes(self.word_bits).0,
-            SampledUnit::Word => held_words(birth.source, birth.size.words(self.word_bits).0),
+            SampledUnit::Word => match birth.size {
+                Size::Words(words) => held_words(birth.source, words.0),
+                Size::Bytes(_) => birth.size.words(self.word_bits).0,
+            },
         };
         units.max(1)
     }
@@ -200,6 +237,8 @@ fn held_words(source: Source, length: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Timestamp, Words};
 
     use super::*;
@@ -313,6 +352,32 @@ mod tests {
             assert!(close(is_hit * amount.bytes.value, held), "{birth:?}");
         }
         assert_eq!(sampling.interval_bytes(), 800.0);
+    }
+
+    /// As a runtime is sampled whose blocks have sizes in bytes.
+    #[test]
+    fn a_heap_may_be_sampled_by_objects_or_by_bytes() {
+        let block = |source, bytes| birth(source, Size::Bytes(Bytes(bytes)));
+        let mut sampling = sampling(0.25);
+        let name = Arc::from("ruby");
+        let sampler =
+            |unit| Sampler { id: SamplerId(0), name: Arc::clone(&name), unit, rate: 0.25 };
+        sampling.set(&sampler(SampledUnit::Object)).unwrap();
+        for (source, bytes) in [(Source::Minor, 40), (Source::Major, 640)] {
+            let block = block(source, bytes);
+            let amount = sampling.weigh(&block).tally(sampling.bytes(&block)).amount();
+            assert!(close(amount.objects.value, 4.0));
+            assert!(close(amount.bytes.value, 4.0 * bytes as f64));
+        }
+        let figures = (sampling.unit(), sampling.interval_bytes(), sampling.interval_objects());
+        assert_eq!(figures, (SampledUnit::Object, 0.0, 4.0));
+        let nothing = crate::Amount::default().bytes_interval(&sampling);
+        assert_eq!((nothing.low, nothing.high), (0.0, f64::INFINITY));
+        // No header is hit beside.
+        sampling.set(&sampler(SampledUnit::Word)).unwrap();
+        let weight = sampling.weigh(&block(Source::Minor, 16)).value();
+        assert!(close(weight, 1.0 / (1.0 - 0.75_f64.powi(2))), "{weight}");
+        assert_eq!(sampling.interval_bytes(), 32.0);
     }
 
     #[test]

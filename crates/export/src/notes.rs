@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lifetrace_analysis::{Amount, Estimate, Metric};
+use lifetrace_analysis::{Amount, Estimate, Metric, Sampling};
 use lifetrace_human as human;
 use lifetrace_import::Lack;
 use lifetrace_report::{Known, unit_name};
@@ -75,11 +75,18 @@ pub fn trust(reading: &Reading) -> String {
     match summary.sampling.is_exact() {
         true => format!("exact, of all {} allocations", summary.samples),
         false => format!(
-            "estimated from {} sampled allocations, one sample every {:.0} bytes on average ({})",
+            "estimated from {} sampled allocations, one sample every {} on average ({})",
             summary.samples,
-            summary.sampling.interval_bytes(),
+            interval(&summary.sampling),
             rates(reading, summary.sampling.rate())
         ),
+    }
+}
+
+fn interval(sampling: &Sampling) -> String {
+    match sampling.interval_bytes() {
+        0.0 => format!("{:.0} objects", sampling.interval_objects()),
+        bytes => format!("{bytes:.0} bytes"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_transport::message::{
-    Body, FrameName, Frames, MANAGED_FRAME, MemoryKind, SAID_FRAME,
+    Body, FrameKind, FrameName, Frames, MANAGED_FRAME, MemoryKind, SAID_FRAME,
 };
 
 use crate::said::Told;
@@ -66,6 +66,7 @@ impl Place {
     fn tell(&self, at: &mut Entered) {
         let name = FrameName {
             frame: self.frame(),
+            kind: FrameKind::default(),
             is_first: true,
             is_last: true,
             line: self.line,

@@ -11,7 +11,7 @@ use lifetrace_agent::phase::{self, Start};
 use lifetrace_agent::session::Session;
 use lifetrace_agent::{loader, room, sys};
 use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
-use lifetrace_transport::message::{Body, NoticeKind};
+use lifetrace_transport::message::Body;
 
 use crate::next::{NEXT, comes_by_our_malloc};
 use crate::patch::Outcome;
@@ -70,7 +70,7 @@ pub fn start(start: Start) {
     ends::begin(session, start.origin() == Origin::Exec);
     start.finish(true);
     if UNPATCHED.load(Ordering::Relaxed) {
-        notice(NoticeKind::OwnAllocator);
+        notice(OWN_ALLOCATOR);
     }
 }
 
@@ -90,7 +90,7 @@ pub fn constructor() {
         start(start_now);
     }
     if !malloc_is_heard() {
-        notice(NoticeKind::OwnAllocator);
+        notice(OWN_ALLOCATOR);
     }
 }
 
@@ -117,9 +117,12 @@ pub fn destructor() {
     }
 }
 
-fn notice(kind: NoticeKind) {
+/// The program defines its own malloc, ahead of ours: nothing of it can be heard.
+const OWN_ALLOCATOR: &[u8] = b"own-allocator";
+
+fn notice(code: &'static [u8]) {
     if let Entry::Recording(mut entered) = guard::enter() {
-        entered.send(Body::Notice { kind });
+        entered.send(Body::Notice { code });
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use lifetrace_recorder::{
-    CollectorOptions, Format, Introduction, Rate, Rates, Schedule, SourceChoice,
+    CollectorOptions, Format, Introduction, Rate, Rates, Schedule, SourceChoice, SourceName,
 };
 
 /// What `lifetrace record` does if nothing is said.
@@ -53,7 +53,7 @@ impl Request<'_> {
             output: output.into(),
             format,
             overwrite,
-            sources: SourceChoice::Linked,
+            sources: SourceChoice::Linked(SourceName::new("ocaml")),
             rates: Rates::all(rate),
             stack_limit: STACK_LIMIT,
             seed: 0,

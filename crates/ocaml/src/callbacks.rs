@@ -9,11 +9,11 @@ use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Entered, Entry};
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::tracker::{Allocation, Tracker};
-use lifetrace_transport::message::{Body, Manner, NoticeKind, SourceKind};
+use lifetrace_transport::message::{Body, Manner, SourceKind};
 
 use crate::blocks::{self, NONE, Value};
 use crate::runtime::{self, Runtime};
-use crate::{callstacks, linked, stack, start, yielding};
+use crate::{callstacks, linked, stack, start, terms, yielding};
 
 /// Who is told of OCaml's samples.
 pub(crate) const TRACKER: Announcer = Announcer;
@@ -98,7 +98,7 @@ fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
     let session = entered.session().number;
     // The first one's number is 0.
     if runtime.domain() != 0 && TOLD.swap(session, Ordering::Relaxed) != session {
-        entered.send(Body::Notice { kind: NoticeKind::DomainsMisreported });
+        entered.send(Body::Notice { code: terms::DOMAINS_MISREPORTED });
     }
 }
 

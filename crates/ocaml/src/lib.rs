@@ -58,6 +58,7 @@ mod stack;
 pub mod start;
 mod state;
 mod sums;
+mod terms;
 mod thunks;
 mod totals;
 mod version;

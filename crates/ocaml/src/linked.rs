@@ -68,7 +68,8 @@ pub fn prepare(
     let codes = thunks::of(runtime.version).ok_or(Unable::UnknownRuntime)?;
     let settings = *callbacks::enter().ok_or(Unable::NotNow)?.session().header.settings();
     totals::sampler_allocates();
-    let is_ready = start::prepare_callbacks(runtime, &settings);
+    let rate = start::rate(&settings).ok_or(Unable::NotNow)?;
+    let is_ready = start::prepare_callbacks(runtime, &settings, rate);
     let tracker = tracker(codes).filter(|_| is_ready).ok_or(Unable::NotNow)?;
     Ok(Memprof { tracker: tracker.word(), depth: start::depth() })
 }
@@ -89,7 +90,8 @@ pub fn finish() {
 pub fn draw_external(after: Option<u64>) -> Hits {
     const NONE: Hits = Hits { count: 0, gap: u64::MAX };
     let Some(mut entered) = callbacks::enter() else { return NONE };
-    let rate = Rate::per_word(entered.session().header.settings().managed_rate_per_word);
+    let Some(rate) = start::rate(entered.session().header.settings()) else { return NONE };
+    let rate = Rate::per_word(rate);
     match after {
         Some(after) => rate.hits(&mut entered.random, after),
         None => Hits { count: 0, gap: rate.gap(&mut entered.random) },

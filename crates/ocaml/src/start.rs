@@ -12,12 +12,12 @@ use lifetrace_agent::guard::{self, Entered, Entry};
 use lifetrace_agent::phase::{self, Phase, Start};
 use lifetrace_agent::{loader, sys};
 use lifetrace_transport::handshake::Origin;
-use lifetrace_transport::message::{Body, NoticeKind};
-use lifetrace_transport::segment::{Settings, Sources};
+use lifetrace_transport::message::Body;
+use lifetrace_transport::segment::Settings;
 
 use crate::blocks::{Value, static_header};
 use crate::runtime::{self, Absent, Runtime};
-use crate::{callbacks, memprof, stack, state, thunks, totals, yielding};
+use crate::{callbacks, memprof, stack, state, terms, thunks, totals, yielding};
 
 /// What the agent asks of the library that it is part of.
 #[derive(Clone, Copy, Debug)]
@@ -159,23 +159,28 @@ fn start(host: Host) {
         return;
     }
     host_is(host);
-    let Some(settings) = settings() else { return };
+    let Some((settings, rate)) = settings() else { return };
     match found {
-        Ok(_) if memtrace_is_wanted() => notice(NoticeKind::Memtrace),
+        Ok(_) if memtrace_is_wanted() => notice(terms::MEMTRACE),
         Ok(found) => {
             if let Some(runtime) = runtime::keep(found) {
-                sample(runtime, &settings);
+                sample(runtime, &settings, rate);
             }
         }
-        Err(_) => notice(NoticeKind::UnknownOCaml),
+        Err(_) => notice(terms::WITHOUT_SAMPLER),
     }
 }
 
+/// The probability that a word is to be hit, if the recorder wants to hear of OCaml.
+pub(crate) fn rate(settings: &Settings) -> Option<f64> {
+    settings.sources.of(terms::NAME).map(|source| source.rate)
+}
+
 /// What the recorder wants, if it wants to hear of OCaml.
-fn settings() -> Option<Settings> {
+fn settings() -> Option<(Settings, f64)> {
     let entered = callbacks::enter()?;
     let settings = *entered.session().header.settings();
-    settings.sources.has(Sources::OCAML).then_some(settings)
+    rate(&settings).map(|rate| (settings, rate))
 }
 
 /// Whether the program is about to start Memtrace, which would find Memprof started and die.
@@ -185,31 +190,31 @@ fn memtrace_is_wanted() -> bool {
         && sys::environment_variable("MEMTRACE").is_some_and(|value| !value.is_empty())
 }
 
-fn sample(runtime: &'static Runtime, settings: &Settings) {
-    let Some(codes) = thunks::of(runtime.version) else { return notice(NoticeKind::UnknownOCaml) };
-    let Some(tracker) = StaticBlocks::make(codes, settings.managed_rate_per_word) else { return };
-    if !prepare_callbacks(runtime, settings) {
+fn sample(runtime: &'static Runtime, settings: &Settings, rate: f64) {
+    let Some(codes) = thunks::of(runtime.version) else { return notice(terms::WITHOUT_SAMPLER) };
+    let Some(tracker) = StaticBlocks::make(codes, rate) else { return };
+    if !prepare_callbacks(runtime, settings, rate) {
         return;
     }
-    if !memprof::take_over(runtime, settings.managed_rate_per_word) {
+    if !memprof::take_over(runtime, rate) {
         totals::sampler_allocates();
     }
     // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
     // it raises nothing; the blocks are static, and made as it expects them.
     unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth()), tracker.tracker()) };
     if !yielding::prepare(runtime) {
-        notice(NoticeKind::MemprofUnguarded);
+        notice(terms::MEMPROF_UNGUARDED);
     }
 }
 
 /// Sees to all that a session's callbacks need; false when there is no memory for it.
-pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings) -> bool {
+pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings, rate: f64) -> bool {
     if !runtime.version.has_fibers() && !stack::prepare() {
         return false;
     }
     thunks::C_CALL.store(runtime.c_call as usize, Ordering::Relaxed);
-    HEARS_CUSTOM.store(!settings.sources.has(Sources::NATIVE), Ordering::Relaxed);
-    let depth = depth_at(settings.managed_rate_per_word, settings.stack_limit as usize);
+    HEARS_CUSTOM.store(!settings.sources.hear_malloc(), Ordering::Relaxed);
+    let depth = depth_at(rate, settings.stack_limit as usize);
     DEPTH.store(depth, Ordering::Relaxed);
     if let Some(mut entered) = callbacks::enter() {
         drop(state::of_session(&mut entered, runtime));
@@ -228,9 +233,9 @@ fn depth_at(rate: f64, limit: usize) -> usize {
     ((FRAMES_PER_WORD / rate).min(DEEPEST) as usize).max(limit)
 }
 
-fn notice(kind: NoticeKind) {
+fn notice(code: &'static [u8]) {
     if let Entry::Recording(mut entered) = guard::enter() {
-        entered.send(Body::Notice { kind });
+        entered.send(Body::Notice { code });
     }
 }
 

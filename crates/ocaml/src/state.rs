@@ -13,13 +13,13 @@ use core::ops::{Deref, DerefMut};
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::lock::{Held, Lock, Patience};
 use lifetrace_agent::sender::Speaker;
-use lifetrace_transport::message::{Body, FrameName};
+use lifetrace_transport::message::{Body, FrameKind, FrameName};
 use lifetrace_transport::segment::LostReason;
 
 use crate::debug_info::{self, MOST_PLACES, Place};
 use crate::runtime::Runtime;
 use crate::walk::{Fresh, Layouts};
-use crate::{start, totals};
+use crate::{start, terms, totals};
 
 /// See the module.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ fn state<'a>(at: &mut Entered, runtime: &Runtime) -> &'a mut State {
 fn begin(state: &mut State, at: &mut Entered, runtime: &Runtime) {
     state.session = at.session().number;
     state.layouts.clear();
-    at.send(Body::Runtime { version: runtime.version.name().as_bytes() });
+    at.send(Body::Runtime { name: terms::NAME, version: runtime.version.name().as_bytes() });
     // What is counted before is no part of this session.
     at.send(Body::CollectorTotals(totals::now(runtime)));
 }
@@ -151,9 +151,18 @@ impl Naming {
         let count = count.max(1);
         (0..count).rev().all(|index| {
             let Place { file, function, line, start: start_char, end: end_char } = places[index];
-            let (is_first, is_last) = (index + 1 == count, index == 0);
-            let name =
-                FrameName { frame, is_first, is_last, line, start_char, end_char, function, file };
+            let (kind, is_first, is_last) = (FrameKind::default(), index + 1 == count, index == 0);
+            let name = FrameName {
+                frame,
+                kind,
+                is_first,
+                is_last,
+                line,
+                start_char,
+                end_char,
+                function,
+                file,
+            };
             speaker.send(Body::FrameName(name))
         })
     }

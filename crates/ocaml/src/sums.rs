@@ -9,6 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_transport::message::CollectorTotals;
 
+use crate::terms;
+
 /// Words of the runtime's `struct gc_stats`, with room for what later versions add.
 type Stats = [u64; 64];
 
@@ -47,16 +49,18 @@ impl Sums {
     pub(crate) fn kept(&self) -> Option<CollectorTotals> {
         let [minor_words, promoted_words, major_words, heap_words, top_heap_words] =
             KEPT.each_ref().map(|kept| kept.load(Ordering::Relaxed));
+        let young_heap_words = self.young_heap_words.load(Ordering::Relaxed);
         (minor_words > 0).then(|| CollectorTotals {
-            minor_words,
-            promoted_words,
-            major_words,
-            minor_collections: self.minor_collections.load(Ordering::Relaxed),
-            major_collections: self.major_cycles.load(Ordering::Relaxed),
-            heap_words,
-            top_heap_words,
-            compactions: self.compactions.load(Ordering::Relaxed),
-            young_heap_words: self.young_heap_words.load(Ordering::Relaxed),
+            runtime: terms::NAME,
+            minor_words: Some(minor_words),
+            promoted_words: Some(promoted_words),
+            major_words: Some(major_words),
+            minor_collections: Some(self.minor_collections.load(Ordering::Relaxed)),
+            major_collections: Some(self.major_cycles.load(Ordering::Relaxed)),
+            heap_words: Some(heap_words),
+            top_heap_words: Some(top_heap_words),
+            compactions: Some(self.compactions.load(Ordering::Relaxed)),
+            young_heap_words: Some(young_heap_words).filter(|&words| words > 0),
         })
     }
 }

@@ -14,7 +14,7 @@ use lifetrace_transport::last_words::Standing;
 use lifetrace_transport::message::{Body, CollectorTotals};
 
 use crate::runtime::{self, Hook, Runtime};
-use crate::{callbacks, own, state};
+use crate::{callbacks, own, state, terms};
 
 const PERIOD_NANOS: u64 = 20_000_000;
 
@@ -177,7 +177,10 @@ fn tell() {
 
 /// What the collector has counted in this process; zeros before it has counted anything.
 pub(crate) fn now(runtime: &Runtime) -> CollectorTotals {
-    read(runtime).unwrap_or_default()
+    read(runtime).unwrap_or_else(|| {
+        let zeros = CollectorTotals::of_figures(terms::NAME, [Some(0); CollectorTotals::FIGURES]);
+        CollectorTotals { young_heap_words: None, ..zeros }
+    })
 }
 
 fn read(runtime: &Runtime) -> Option<CollectorTotals> {
@@ -197,15 +200,16 @@ fn read_state(runtime: &Runtime, first: usize) -> Option<CollectorTotals> {
     let word = |index| runtime.state_word(first + index);
     let double = |index| word(index).map(|bits| f64::from_bits(bits) as u64);
     Some(CollectorTotals {
-        minor_words: runtime.minor_words().or_else(|| double(0))?,
-        promoted_words: double(1)?,
-        major_words: double(2)? + runtime.unaccounted_words(),
-        minor_collections: word(3)?,
-        major_collections: word(4)?,
-        heap_words: word(5)?,
-        top_heap_words: word(6)?,
-        compactions: word(7)?,
-        young_heap_words: runtime.state_word(YOUNG_HEAP_WORDS)?,
+        runtime: terms::NAME,
+        minor_words: Some(runtime.minor_words().or_else(|| double(0))?),
+        promoted_words: Some(double(1)?),
+        major_words: Some(double(2)? + runtime.unaccounted_words()),
+        minor_collections: Some(word(3)?),
+        major_collections: Some(word(4)?),
+        heap_words: Some(word(5)?),
+        top_heap_words: Some(word(6)?),
+        compactions: Some(word(7)?),
+        young_heap_words: Some(runtime.state_word(YOUNG_HEAP_WORDS)?).filter(|&words| words > 0),
     })
 }
 

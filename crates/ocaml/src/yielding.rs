@@ -25,12 +25,12 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::lock::{Held, Lock, Patience};
-use lifetrace_transport::message::{Body, NoticeKind};
+use lifetrace_transport::message::Body;
 
 use crate::blocks::{NONE, Value};
 use crate::patch::{self, Patch};
 use crate::runtime::{self, Runtime};
-use crate::{callbacks, memprof};
+use crate::{callbacks, memprof, terms};
 
 /// Places of both functions.
 const START: usize = 0;
@@ -95,7 +95,7 @@ fn make_way(runtime: &Runtime) {
     let was_ours = end_under(&held, runtime);
     drop(held);
     if was_ours && let Some(mut entered) = callbacks::enter() {
-        entered.send(Body::Notice { kind: NoticeKind::OwnMemprof });
+        entered.send(Body::Notice { code: terms::OWN_MEMPROF });
     }
 }
 

@@ -100,8 +100,24 @@ pub unsafe extern "C" fn __readlink_chk(
     unsafe { ocaml::readlink_checked(HOST, path, to, size, length) }
 }
 
+/// The agent of a managed runtime: what it does when the program ends. It does nothing in a program without it.
+struct Runtime {
+    /// The program is in its exit handlers.
+    finish: fn(),
+    /// The program is about to end without its exit handlers.
+    leave: fn(),
+    /// After all it does not.
+    stay: fn(),
+}
+
+const RUNTIMES: &[Runtime] =
+    &[Runtime { finish: ocaml::finish, leave: ocaml::leave, stay: ocaml::stay }];
+
 /// Who has something to leave before a program ends without its exit handlers.
-const WITNESS: ends::Witness = ends::Witness { leave: ocaml::leave, stay: ocaml::stay };
+const WITNESS: ends::Witness = ends::Witness {
+    leave: || RUNTIMES.iter().for_each(|runtime| (runtime.leave)()),
+    stay: || RUNTIMES.iter().for_each(|runtime| (runtime.stay)()),
+};
 
 /// As C's.
 #[unsafe(no_mangle)]
@@ -179,6 +195,6 @@ extern "C" fn constructor() {
 }
 
 extern "C" fn destructor() {
-    ocaml::finish();
+    RUNTIMES.iter().for_each(|runtime| (runtime.finish)());
     start::destructor();
 }

@@ -21,19 +21,20 @@ use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
-use crate::collector::EXACT_RING_BYTES;
 use crate::heap::Heap;
 use crate::image::Image;
 use crate::notice::Notice;
-use crate::ocaml::{self, Programs, SourceChoice};
 use crate::outcome::Refusal;
-use crate::output::{Names, OutputError};
+use crate::output::Names;
+use crate::output_error::OutputError;
 use crate::patch::{Allocators, Patches};
 use crate::preface;
 use crate::process::{ProcessImage, parent_of};
 use crate::progress::Progress;
 use crate::queue::queue;
+use crate::rate::Rates;
 use crate::receive::{Arrival, ReceiverHandle};
+use crate::runtimes::{Heap as ManagedHeap, Programs, RUNTIMES, SourceChoice};
 use crate::samplers::{Samplers, WORD_BITS};
 use crate::scribe::{Assignment, Scribe};
 use crate::session::Session;
@@ -45,9 +46,13 @@ use crate::title::Title;
 /// How long a program's first agent waits for the end of its process's previous image.
 const SUCCESSION: Duration = Duration::from_millis(500);
 
+/// When everything is sampled, targets wait for us: larger rings save them some of that.
+pub(crate) const EXACT_RING_BYTES: u32 = 4 << 20;
+
 /// Lets processes in.
 pub(crate) struct Admission {
     pub(crate) sources: SourceChoice,
+    pub(crate) rates: Rates,
     /// Of all sessions, but for what is sampled.
     pub(crate) settings: Settings,
     pub(crate) programs: Arc<Programs>,
@@ -134,7 +139,7 @@ impl Admission {
         let (path, file) = self.names.as_mut().map(create).transpose()?.unzip();
         let (failed, title) = (Arc::new(AtomicBool::new(false)), Title::of(&process));
         let (queue, inbox) = queue();
-        let samplers = Samplers::of(&settings);
+        let samplers = Samplers::of(&settings.sources);
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let path = path.unwrap_or_default();
         let seat = self.progress.enter(pid, process.parent, process.called.clone(), &path);
@@ -146,6 +151,7 @@ impl Admission {
             info,
             samplers,
             notice,
+            wanted: self.sources,
             programs: self.sources.depends_on_program().then(|| Arc::clone(&self.programs)),
             allocators: hears_malloc(settings.sources, process.pid)
                 .then(|| Arc::clone(&self.allocators)),
@@ -170,9 +176,9 @@ impl Admission {
         let program = process.executable_file.as_ref();
         let program = program.filter(|_| self.sources.depends_on_program());
         let libraries = || process.libraries();
-        let heap =
-            program.map_or(ocaml::Heap::None, |program| self.programs.heap(program, libraries));
-        let (sources, notice) = self.sources.settle(heap);
+        let none = [ManagedHeap::None; RUNTIMES.len()];
+        let heaps = program.map_or(none, |program| self.programs.heaps(program, libraries));
+        let (sources, notice) = self.sources.settle(&heaps, &self.rates);
         let mut settings = Settings { sources, ..self.settings };
         if settings.exact() {
             settings.ring_bytes = EXACT_RING_BYTES;
@@ -202,7 +208,7 @@ impl Admission {
 /// Whether blocks are to be heard that a program gets from its allocator; what has us linked in tells us of
 /// them itself.
 fn hears_malloc(sources: Sources, pid: Pid) -> bool {
-    sources.has(Sources::NATIVE) && pid != getpid()
+    sources.hear_malloc() && pid != getpid()
 }
 
 /// What is readable when the process has ended. Its own end nobody sees; and a sandbox may know no such

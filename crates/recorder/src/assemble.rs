@@ -7,7 +7,7 @@
 //! growth of a block, one that was read      one more innermost frame, `GROWTH`, `DESERIALISED`
 //! memory that no allocator sees             likewise, with its kind's name
 //! what a thread is at                       outermost frames
-//! bytes of a managed heap                   words
+//! bytes of a heap that is sampled by words   words
 //! monotonic nanoseconds                     microseconds of the wall clock
 //! ```
 //!
@@ -23,8 +23,10 @@ use lifetrace_transport::message::{
     BacktraceDelta, Body, MANAGED_FRAME, Manner, Message, Module, MonotonicNanos, SampleId,
     SourceKind,
 };
+use lifetrace_transport::sources::SourceName;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::birth::Birth;
 use crate::clock::{Anchor, monotonic_now};
 use crate::collections::{Collections, LastTotals};
 use crate::contexts::Contexts;
@@ -32,8 +34,9 @@ use crate::cuts::Cuts;
 use crate::notice::Notice;
 use crate::places::{DESERIALISED, Places};
 use crate::process::ProcessImage;
+use crate::runtimes;
 use crate::samplers::{Samplers, WORD_BITS};
-use crate::sink::{Birth, Sink};
+use crate::sink::Sink;
 use crate::stacks::{Stacks, Stream};
 use crate::symbolizer::Symbolizer;
 
@@ -88,12 +91,15 @@ impl Assembler {
         symbolizer: Arc<Symbolizer>,
         process: ProcessImage,
     ) -> Self {
+        let runtime = samplers.runtime().and_then(runtimes::by_name);
+        let mut places = Places::new(symbolizer, process);
+        runtime.into_iter().for_each(|runtime| places.are_of(runtime));
         Assembler {
             sink,
             anchor,
             last_time: monotonic_now(),
             samplers,
-            places: Places::new(symbolizer, process),
+            places,
             stacks: Stacks::default(),
             contexts: Contexts::default(),
             last_stream: None,
@@ -123,7 +129,8 @@ impl Assembler {
             Body::Allocation { id, size, samples, source, manner, backtrace } => {
                 let sampler = self.sampler_of(message.time, source, manner)?;
                 let mark = mark_of(manner, &mut self.places);
-                let block = Block { id, size, samples, source, sampler, mark };
+                let counts_words = self.samplers.counts_words(source);
+                let block = Block { id, size, samples, source, sampler, counts_words, mark };
                 self.allocate(message, &block, &backtrace)?;
             }
             Body::Release { id } => {
@@ -151,13 +158,15 @@ impl Assembler {
                 self.contexts.remove(message.thread);
                 self.last_stream = self.last_stream.filter(|last| last.thread != message.thread);
             }
-            Body::Notice { kind } => self.notice(kind.into())?,
+            Body::Notice { code } => {
+                runtimes::notice(code).map_or(Ok(()), |notice| self.notice(notice))?;
+            }
             Body::AllocatorTotals { in_use, held } => {
                 self.allocator = Some(AllocatorTotals { in_use, held });
             }
             Body::FrameName(name) => self.places.name(&name),
             Body::FrameAddress { frame, address } => self.places.name_address(frame, address),
-            Body::Runtime { version } => self.name_runtime(version)?,
+            Body::Runtime { name, version } => self.name_runtime(name, version)?,
             Body::CollectorTotals(totals) => {
                 let is_first = self.collections.are_new();
                 let mut cycles = self.collections.take(&totals);
@@ -236,9 +245,13 @@ impl Assembler {
         self.process.as_ref().is_some_and(|process| !process.runtime_version.is_empty())
     }
 
-    fn name_runtime(&mut self, version: &[u8]) -> io::Result<()> {
+    /// One that is not known has a name all the same.
+    fn name_runtime(&mut self, name: SourceName, version: &[u8]) -> io::Result<()> {
+        if let Some(runtime) = runtimes::by_name(name) {
+            self.places.are_of(runtime);
+        }
         let Some(process) = &mut self.process else { return Ok(()) };
-        process.runtime = "ocaml".into();
+        process.runtime = name.to_string().into();
         process.runtime_version = String::from_utf8_lossy(version).into();
         let told = Fact::Process(process.clone());
         self.fact(self.last_time, &told)
@@ -369,7 +382,7 @@ impl Assembler {
         }
         self.counts.samples += 1;
         self.counts.hits = self.counts.hits.saturating_add(block.samples);
-        let allocated = block.samples as f64 * self.samplers.bytes_of_hit(block.source);
+        let allocated = self.samplers.bytes_of(block.source, block.size, block.samples);
         self.counts.allocated = self.counts.allocated.saturating_add(allocated as u64);
         self.counts.events += 1;
         Ok(())
@@ -382,6 +395,7 @@ struct Block {
     samples: u64,
     source: SourceKind,
     sampler: SamplerId,
+    counts_words: bool,
     /// One more innermost frame.
     mark: Option<LocationCode>,
 }
@@ -389,7 +403,7 @@ struct Block {
 impl Block {
     fn size(&self) -> Size {
         let bytes = Size::Bytes(Bytes(self.size));
-        if self.source.is_managed() { Size::Words(bytes.words(WORD_BITS)) } else { bytes }
+        if self.counts_words { Size::Words(bytes.words(WORD_BITS)) } else { bytes }
     }
 }
 
@@ -421,6 +435,8 @@ fn module_fact(number: u32, path: Arc<str>, module: &Module<'_>) -> fact::Module
     }
 }
 
+#[cfg(test)]
+mod fake_tests;
 #[cfg(test)]
 mod managed_tests;
 #[cfg(test)]

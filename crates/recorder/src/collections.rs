@@ -45,8 +45,9 @@ impl Collections {
         let before = counts(&before.map_or(*totals, |it| it.0));
         let generations = [Generation::Minor, Generation::Major, Generation::Compaction];
         let changes = generations.into_iter().zip(before).zip(counts(totals));
-        changes.filter(|((_, before), now)| now > before).map(|((generation, _), number)| {
-            Fact::Cycle(Cycle { generation, number, begins: false })
+        changes.filter_map(|((generation, before), now)| {
+            let number = now.filter(|&now| before.is_some_and(|before| now > before))?;
+            Some(Fact::Cycle(Cycle { generation, number, begins: false }))
         })
     }
 
@@ -57,8 +58,7 @@ impl Collections {
         Some(Fact::Collector(Collector {
             is_behind: standing.is_behind,
             has_samplers_share: standing.has_samplers_share,
-            young_heap_words: Some(totals.young_heap_words).filter(|&words| words > 0),
-            ..totals.words().map(Some).into()
+            ..totals.figures().into()
         }))
     }
 
@@ -68,7 +68,7 @@ impl Collections {
     }
 }
 
-fn counts(totals: &CollectorTotals) -> [u64; 3] {
+fn counts(totals: &CollectorTotals) -> [Option<u64>; 3] {
     [totals.minor_collections, totals.major_collections, totals.compactions]
 }
 
@@ -78,11 +78,11 @@ mod tests {
 
     fn totals(minor: u64, major: u64, compactions: u64) -> CollectorTotals {
         CollectorTotals {
-            minor_words: minor * 1000,
-            minor_collections: minor,
-            major_collections: major,
-            compactions,
-            heap_words: 77,
+            minor_words: Some(minor * 1000),
+            minor_collections: Some(minor),
+            major_collections: Some(major),
+            compactions: Some(compactions),
+            heap_words: Some(77),
             ..CollectorTotals::default()
         }
     }
@@ -111,17 +111,31 @@ mod tests {
     }
 
     #[test]
+    fn a_runtime_need_not_count_all() {
+        let mut it = Collections::default();
+        let minor_alone = |count| CollectorTotals {
+            minor_collections: Some(count),
+            ..CollectorTotals::default()
+        };
+        assert_eq!(cycles(&mut it, minor_alone(1)), []);
+        assert_eq!(cycles(&mut it, minor_alone(2)), [(Generation::Minor, 2)]);
+        // What is counted from now on begins now.
+        assert_eq!(cycles(&mut it, totals(3, 9, 9)), [(Generation::Minor, 3)]);
+        assert_eq!(cycles(&mut it, totals(3, 10, 9)), [(Generation::Major, 10)]);
+    }
+
+    #[test]
     fn figures_are_news_once() {
         let mut it = Collections::default();
         assert_eq!(it.news(), None);
         drop(it.take(&totals(3, 2, 1)));
         let Some(Fact::Collector(told)) = it.news() else { panic!("no figures") };
-        let expected = [Some(3000), Some(0), Some(0), Some(3), Some(2), Some(1), Some(77), Some(0)];
+        let expected = [Some(3000), None, None, Some(3), Some(2), Some(1), Some(77), None];
         assert_eq!(told.figures()[..8], expected);
         assert_eq!(told.young_heap_words, None);
         drop(it.take(&totals(3, 2, 1)));
         assert_eq!(it.news(), None);
-        drop(it.take(&CollectorTotals { heap_words: 78, ..totals(3, 2, 1) }));
+        drop(it.take(&CollectorTotals { heap_words: Some(78), ..totals(3, 2, 1) }));
         assert!(it.news().is_some());
     }
 }

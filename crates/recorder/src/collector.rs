@@ -17,13 +17,14 @@ use crate::door::Door;
 use crate::format::Format;
 use crate::latecomers::Latecomers;
 use crate::observe::ObserverHandle;
-use crate::ocaml::SourceChoice;
 use crate::outcome::{Figures, Outcome};
-use crate::output::{Names, Output, OutputError};
+use crate::output::{Names, Output};
+use crate::output_error::OutputError;
 use crate::plan::{Introduction, Plan};
 use crate::progress::Progress;
 use crate::rate::Rates;
 use crate::receive::Receiver;
+use crate::runtimes::SourceChoice;
 use crate::schedule::Schedule;
 use crate::socket::Socket;
 use crate::switch::Switch;
@@ -38,8 +39,6 @@ const USUAL_DELAY: Duration = Duration::from_millis(30);
 
 const RINGS: u32 = 4;
 const RING_BYTES: u32 = (2 * MAX_LEN as u32).next_power_of_two();
-/// When everything is sampled, targets wait for us: larger rings save them some of that.
-pub(crate) const EXACT_RING_BYTES: u32 = 4 << 20;
 
 /// Most frames that a backtrace can have.
 pub const MOST_FRAMES: u32 = MAX_FRAMES as u32;
@@ -57,7 +56,7 @@ pub struct CollectorOptions {
     pub sources: SourceChoice,
     /// How densely.
     pub rates: Rates,
-    /// Most frames of an OCaml backtrace, at most [`MOST_FRAMES`]; of deeper ones both ends are kept.
+    /// Most frames of a managed runtime's backtrace, at most [`MOST_FRAMES`]; of deeper ones both ends are kept.
     pub stack_limit: u32,
     /// Of the samplers' generators.
     pub seed: u64,
@@ -128,12 +127,10 @@ impl CollectorOptions {
         Settings {
             ring_count: RINGS,
             ring_bytes: RING_BYTES,
-            rate_per_word: self.rates.malloc.per_word(),
-            managed_rate_per_word: self.rates.ocaml.per_word(),
             seed: self.seed,
             follow_children: self.follow_children.into(),
             recorder_pid: std::process::id(),
-            sources: Sources::NATIVE,
+            sources: Sources::NONE,
             stack_limit: self.stack_limit.min(MOST_FRAMES),
             patches: 0,
         }
@@ -172,6 +169,7 @@ impl Collector {
         let (receiver, handle) = Receiver::new(Arc::clone(&stop), Arc::clone(&switch), observer)?;
         let mut admission = Admission {
             sources: options.sources,
+            rates: options.rates.clone(),
             settings: options.settings(),
             programs: Arc::default(),
             allocators: Arc::default(),

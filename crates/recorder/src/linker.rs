@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::exports::Elf;
-use crate::process::{mapped_files, open_regular};
+use crate::mapped_files::{mapped_files, open_regular};
 
 /// What no other file exports: the state of glibc's dynamic linker.
 const STATE: &str = "_rtld_global";

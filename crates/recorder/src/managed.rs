@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use lifetrace_trace::event::{Location, remark};
 use lifetrace_trace::frame::{Frame, FrameKind};
-use lifetrace_transport::message::{FrameName, SAID_FRAME};
+use lifetrace_transport::message::{self, FrameName, SAID_FRAME};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::runtimes::Runtime;
 use crate::symbolizer::fit;
 
 /// Frames with names.
@@ -22,7 +23,9 @@ const MOST_LOCATIONS: usize = 255;
 /// Frames by the numbers that their agent has given them.
 #[derive(Debug, Default)]
 pub(crate) struct ManagedNames {
-    whole: FxHashMap<u64, Box<[Location]>>,
+    /// Whose frames they are, where that is known.
+    runtime: Option<&'static dyn Runtime>,
+    whole: FxHashMap<u64, (message::FrameKind, Box<[Location]>)>,
     /// Their last location has not come yet.
     begun: FxHashMap<u64, Vec<Location>>,
     addresses: FxHashMap<u64, u64>,
@@ -30,6 +33,11 @@ pub(crate) struct ManagedNames {
 }
 
 impl ManagedNames {
+    /// Frames are this runtime's.
+    pub(crate) fn are_of(&mut self, runtime: &'static dyn Runtime) {
+        self.runtime = Some(runtime);
+    }
+
     /// Takes a frame's next location. The first one begins the frame anew; without it, others are in vain.
     pub(crate) fn add(&mut self, name: &FrameName<'_>) {
         if self.are_many() {
@@ -52,7 +60,7 @@ impl ManagedNames {
         if name.is_last
             && let Some(locations) = self.begun.remove(&name.frame)
         {
-            self.whole.insert(name.frame, fit(locations).into());
+            self.whole.insert(name.frame, (name.kind, fit(locations).into()));
         }
     }
 
@@ -75,10 +83,17 @@ impl ManagedNames {
     /// What a number stands for; of one whose name was lost, the number.
     pub(crate) fn frame(&self, number: u64) -> Frame {
         let unnamed = || vec![remark(&format!("[unnamed frame {number}]"))];
-        let locations = self.whole.get(&number).map_or_else(unnamed, |it| it.to_vec());
-        let is_said = number & SAID_FRAME != 0;
-        let kind = if is_said { FrameKind::Unknown } else { FrameKind::OCaml };
-        Frame { locations, kind, module: None }
+        let known = self.whole.get(&number);
+        let locations = known.map_or_else(unnamed, |(_, locations)| locations.to_vec());
+        let kind = known.map(|(kind, _)| *kind).unwrap_or_default();
+        Frame { locations, kind: self.kind(number, kind), module: None }
+    }
+
+    /// What the program says itself is no runtime's.
+    fn kind(&self, number: u64, kind: message::FrameKind) -> FrameKind {
+        let runtime = self.runtime.filter(|_| number & SAID_FRAME == 0);
+        let kinds = runtime.map_or(&[][..], Runtime::frame_kinds);
+        kinds.get(usize::from(kind.0)).copied().unwrap_or_default()
     }
 
     fn shared(&mut self, name: &[u8]) -> Arc<str> {
@@ -95,6 +110,8 @@ impl ManagedNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::fake::Fake;
+    use crate::runtimes::ocaml::OCaml;
 
     const FIRST: u8 = 1;
     const LAST: u8 = 2;
@@ -102,6 +119,7 @@ mod tests {
     fn name(frame: u64, function: &str, place: u8) -> FrameName<'_> {
         FrameName {
             frame,
+            kind: message::FrameKind::default(),
             is_first: place & FIRST != 0,
             is_last: place & LAST != 0,
             line: 3,
@@ -119,6 +137,7 @@ mod tests {
     #[test]
     fn locations_of_several_frames_may_come_mixed() {
         let mut names = ManagedNames::default();
+        names.are_of(&OCaml);
         for (frame, function, place) in [
             (1, "Outer.f", FIRST),
             (2, "B.g", FIRST | LAST),
@@ -179,5 +198,21 @@ mod tests {
         let mut names = ManagedNames::default();
         names.add(&FrameName { function: b"\xff\xfe", ..name(1, "", FIRST | LAST) });
         assert_eq!(functions(&names, 1), ["\u{fffd}\u{fffd}"]);
+    }
+
+    #[test]
+    fn a_frame_is_of_its_kind_in_its_runtime() {
+        let mut names = ManagedNames::default();
+        for number in 0..3 {
+            let kind = message::FrameKind(number);
+            names.add(&FrameName { kind, ..name(u64::from(number), "f", FIRST | LAST) });
+        }
+        names.add(&name(SAID_FRAME, "said", FIRST | LAST));
+        let kinds = |names: &ManagedNames| [0, 1, 2, SAID_FRAME, 77].map(|it| names.frame(it).kind);
+        let unknown = FrameKind::Unknown;
+        assert_eq!(kinds(&names), [unknown; 5]);
+        names.are_of(&Fake);
+        let (ruby, native) = (FrameKind::Ruby, FrameKind::RubyNative);
+        assert_eq!(kinds(&names), [ruby, native, unknown, unknown, ruby]);
     }
 }

@@ -16,9 +16,11 @@ use rustix::process::{
 
 use crate::collector::CollectorOptions;
 use crate::launch::{Additions, LaunchError, Program, Untraceable, spawn};
-use crate::ocaml::has_memtrace;
-use crate::output::{Names, OutputError};
+use crate::output::Names;
+use crate::output_error::OutputError;
 use crate::recording::{CommandEnd, StartError};
+use crate::runtimes::Runtime as _;
+use crate::runtimes::ocaml::{OCaml, has_memtrace, memtrace_variables};
 
 /// A program that traces itself.
 #[derive(Debug)]
@@ -53,7 +55,8 @@ impl MemtraceRun {
         let names = options.names()?.ok_or(OutputError::NoFile)?;
         let called = program.called(command);
         names.check(&called)?;
-        let additions = Additions::Memtrace { trace, rate: options.rates.ocaml.per_word() };
+        let per_word = options.rates.of(OCaml.name()).per_word();
+        let additions = Additions::Variables(memtrace_variables(trace, per_word));
         let pid = spawn(&program, command, &additions)?;
         let process = pidfd_open(pid, PidfdFlags::empty());
         let process = process.map_err(|error| StartError::System(error.into()))?;

@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use lifetrace_transport::message::NoticeKind;
-
 /// One of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -12,22 +10,8 @@ pub enum Notice {
     OwnAllocator,
     /// The process had much more memory of its own than was heard of.
     UnheardMemory,
-    /// An OCaml runtime without a sampler, or one that is not known.
-    UnknownOCaml,
-    /// The OCaml heap is left to the Memtrace that the program has linked in.
-    Memtrace,
-    /// The program has used `Gc.Memprof` itself, which ended our use of it.
-    OwnMemprof,
-    /// A program that starts `Gc.Memprof` itself gets an exception.
-    MemprofUnguarded,
-    /// Lifetimes are too short: several domains, and a runtime that mistakes them.
-    DomainsMisreported,
-    /// An interpreter of OCaml bytecode: only its mallocs are in the trace.
-    Bytecode,
-    /// An OCaml runtime is linked in, and exports nothing.
-    HiddenOCaml,
-    /// OCaml's heap was asked for, and there is none.
-    NoOCaml,
+    /// About a managed runtime.
+    OfRuntime(&'static RuntimeNotice),
     /// A file's debug information cannot be read, or not all of it.
     Unread {
         /// What of it.
@@ -42,6 +26,31 @@ pub enum Notice {
         /// Its path, or what the kernel calls it.
         program: Arc<str>,
     },
+}
+
+/// What a user may have to know of a managed runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuntimeNotice {
+    /// As traces have it.
+    pub code: &'static str,
+    /// Whether there was something that could not be heard.
+    pub is_of_unheard: bool,
+    /// Whether the runtime's heap was asked for, and there is none.
+    pub is_of_absence: bool,
+}
+
+impl RuntimeNotice {
+    pub(crate) const fn plain(code: &'static str) -> RuntimeNotice {
+        RuntimeNotice { code, is_of_unheard: false, is_of_absence: false }
+    }
+
+    pub(crate) const fn unheard(code: &'static str) -> RuntimeNotice {
+        RuntimeNotice { is_of_unheard: true, ..RuntimeNotice::plain(code) }
+    }
+
+    pub(crate) const fn absence(code: &'static str) -> RuntimeNotice {
+        RuntimeNotice { is_of_absence: true, ..RuntimeNotice::plain(code) }
+    }
 }
 
 /// Why debug information cannot be read.
@@ -101,33 +110,21 @@ impl Untraced {
 }
 
 impl Notice {
-    /// All that are about nothing in particular.
-    pub const PLAIN: [Notice; 10] = [
-        Notice::OwnAllocator,
-        Notice::UnheardMemory,
-        Notice::UnknownOCaml,
-        Notice::Memtrace,
-        Notice::OwnMemprof,
-        Notice::MemprofUnguarded,
-        Notice::DomainsMisreported,
-        Notice::Bytecode,
-        Notice::HiddenOCaml,
-        Notice::NoOCaml,
-    ];
+    /// All that are about nothing in particular, and about no runtime.
+    pub(crate) const PLAIN: [Notice; 2] = [Notice::OwnAllocator, Notice::UnheardMemory];
 
     /// Whether there was something that could not be heard.
     pub(crate) fn is_of_unheard(&self) -> bool {
-        use Notice::*;
-        matches!(
-            self,
-            OwnAllocator
-                | UnheardMemory
-                | UnknownOCaml
-                | HiddenOCaml
-                | Bytecode
-                | Memtrace
-                | OwnMemprof
-        )
+        match self {
+            Notice::OwnAllocator | Notice::UnheardMemory => true,
+            Notice::OfRuntime(notice) => notice.is_of_unheard,
+            Notice::Unread { .. } | Notice::Became { .. } => false,
+        }
+    }
+
+    /// Whether a managed heap was asked for, and there is none.
+    pub fn is_of_absence(&self) -> bool {
+        matches!(self, Notice::OfRuntime(notice) if notice.is_of_absence)
     }
 
     /// As traces have it: what it is, and behind a colon what it is about.
@@ -147,46 +144,7 @@ impl Notice {
             Notice::Unread { what, .. } => what.code(),
             Notice::OwnAllocator => "own-allocator",
             Notice::UnheardMemory => "unheard-memory",
-            Notice::UnknownOCaml => "ocaml-without-sampler",
-            Notice::Memtrace => "ocaml-memtrace",
-            Notice::OwnMemprof => "ocaml-own-memprof",
-            Notice::MemprofUnguarded => "ocaml-memprof-unguarded",
-            Notice::DomainsMisreported => "ocaml-domains-misreported",
-            Notice::Bytecode => "ocaml-bytecode",
-            Notice::HiddenOCaml => "ocaml-hidden",
-            Notice::NoOCaml => "no-ocaml",
+            Notice::OfRuntime(notice) => notice.code,
         }
-    }
-}
-
-impl From<NoticeKind> for Notice {
-    fn from(kind: NoticeKind) -> Notice {
-        match kind {
-            NoticeKind::OwnAllocator => Notice::OwnAllocator,
-            NoticeKind::UnknownOCaml => Notice::UnknownOCaml,
-            NoticeKind::Memtrace => Notice::Memtrace,
-            NoticeKind::OwnMemprof => Notice::OwnMemprof,
-            NoticeKind::MemprofUnguarded => Notice::MemprofUnguarded,
-            NoticeKind::DomainsMisreported => Notice::DomainsMisreported,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_has_a_code_of_its_own() {
-        let became = Untraced::ALL.map(|why| Notice::Became { why, program: "x".into() });
-        let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "x".into() });
-        let subjects = became.iter().chain(&unread);
-        assert!(subjects.clone().all(|notice| notice.code().ends_with(":x")));
-        let all = Notice::PLAIN.iter().chain(subjects);
-        let mut codes: Vec<_> = all.map(Notice::plain_code).collect();
-        codes.sort_unstable();
-        codes.dedup();
-        assert_eq!(codes.len(), Notice::PLAIN.len() + became.len() + unread.len());
-        assert!(NoticeKind::ALL.iter().all(|&kind| Notice::PLAIN.contains(&Notice::from(kind))));
     }
 }

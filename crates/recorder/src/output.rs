@@ -15,6 +15,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use rustix::fs::{Access, access};
 
 use crate::heap::Heap;
+use crate::output_error::OutputError;
 use crate::template::Template;
 
 /// Where what is recorded goes.
@@ -51,36 +52,6 @@ impl From<OsString> for Output {
     fn from(template: OsString) -> Output {
         Output::Files(template)
     }
-}
-
-/// Why no trace can be written under a name.
-#[derive(Debug, thiserror::Error)]
-pub enum OutputError {
-    /// A percent sign that is none of `%p`, `%e`, `%%`.
-    #[error(
-        "-o {}: '%{placeholder}' means nothing; there are %p (process id), %e (program) and %%",
-        template.display()
-    )]
-    Placeholder {
-        /// As given.
-        template: PathBuf,
-        /// What follows the percent sign; empty at the end.
-        placeholder: String,
-    },
-    /// The file is there, and the user has not said `-f`.
-    #[error("{} exists: give another name with -o, or -f to overwrite it", .0.display())]
-    Exists(PathBuf),
-    /// Memtrace knows nothing else.
-    #[error("Memtrace writes a file, and none is wanted")]
-    NoFile,
-    /// The kernel refused.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
 }
 
 /// Hands out the names of one recording.

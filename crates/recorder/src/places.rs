@@ -29,6 +29,7 @@ use crate::managed::{self, ManagedNames};
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
 use crate::notice::Notice;
 use crate::process::ProcessImage;
+use crate::runtimes::Runtime;
 use crate::symbolizer::{self, ObjectFile, Symbolizer};
 
 /// The root of backtraces that the unwinder could not follow to their end.
@@ -140,6 +141,11 @@ impl Places {
         if let Some(range) = self.space.unload(start) {
             self.codes.retain(|address, _| !range.contains(address));
         }
+    }
+
+    /// Managed frames are this runtime's.
+    pub(crate) fn are_of(&mut self, runtime: &'static dyn Runtime) {
+        self.managed.are_of(runtime);
     }
 
     /// Notes what a managed frame stands for.
@@ -388,8 +394,10 @@ mod tests {
     #[test]
     fn managed_frames_go_by_what_their_agent_has_told_and_keep_it() {
         let mut places = places();
+        places.are_of(&crate::runtimes::ocaml::OCaml);
         let told = FrameName {
             frame: 5,
+            kind: lifetrace_transport::message::FrameKind::default(),
             is_first: true,
             is_last: true,
             line: 7,

@@ -57,9 +57,8 @@ fn name(path: &Path) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samplers::tests::samplers;
+    use crate::samplers::tests::NATIVE;
     use lifetrace_trace::ids::DomainId;
-    use lifetrace_transport::segment::Sources;
 
     #[test]
     fn all_that_is_known_from_the_start() {
@@ -78,7 +77,7 @@ mod tests {
         let label = Label { key: "build".into(), value: "7".into() };
         let parent = parent(16, Path::new("/tmp/sh.16.lt"));
         let now = Timestamp(5_000_000_000);
-        let samplers = samplers(Sources::NATIVE);
+        let samplers = Samplers::of(&NATIVE);
         let labels = std::slice::from_ref(&label);
         let facts = facts(&process, Some(parent), labels, &info, &samplers, now);
         let [Fact::Process(told), Fact::Sampler(sampler), Fact::Parent(parent), Fact::Label(last)] =

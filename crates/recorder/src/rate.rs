@@ -1,8 +1,9 @@
 //! How densely to sample, in the units that people use and in the agents'.
 
 use lifetrace_trace::chance::Chance;
+use lifetrace_transport::sources::SourceName;
 
-/// Probability that an 8-byte word is hit by the sampler, in (0, 1].
+/// Probability that a unit is hit by the sampler, in (0, 1]: an 8-byte word, or what else a runtime's sampler hits.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
@@ -33,6 +34,11 @@ impl Rate {
         self.0
     }
 
+    /// Probability that a unit is hit, whatever that is.
+    pub(crate) fn per_unit(self) -> f64 {
+        self.0
+    }
+
     /// Whether everything is sampled.
     pub fn is_exact(self) -> bool {
         self.0 >= 1.0
@@ -40,18 +46,32 @@ impl Rate {
 }
 
 /// How densely each source is sampled.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     /// Malloc and its like.
     pub malloc: Rate,
-    /// OCaml's heap.
-    pub ocaml: Rate,
+    /// The heaps of managed runtimes.
+    managed: Vec<(SourceName, Rate)>,
 }
 
 impl Rates {
-    /// The same for all.
+    /// One for all, unless another is said.
     pub fn all(rate: Rate) -> Rates {
-        Rates { malloc: rate, ocaml: rate }
+        Rates { malloc: rate, managed: Vec::new() }
+    }
+
+    /// With that of a managed runtime's heap.
+    #[must_use]
+    pub fn with(mut self, runtime: SourceName, rate: Rate) -> Rates {
+        self.managed.retain(|(name, _)| *name != runtime);
+        self.managed.push((runtime, rate));
+        self
+    }
+
+    /// That of a managed runtime's heap; malloc's if nothing was said of it.
+    pub fn of(&self, runtime: SourceName) -> Rate {
+        let known = self.managed.iter().find(|(name, _)| *name == runtime);
+        known.map_or(self.malloc, |(_, rate)| *rate)
     }
 }
 

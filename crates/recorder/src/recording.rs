@@ -17,7 +17,7 @@ use rustix::process::{
 use crate::collector::{Collector, CollectorError, CollectorOptions};
 use crate::launch::{Additions, LaunchError, Program, spawn};
 use crate::outcome::{Figures, Outcome};
-use crate::output::OutputError;
+use crate::output_error::OutputError;
 use crate::preload;
 use crate::socket::Socket;
 use crate::usage::Usage;

@@ -148,7 +148,8 @@ pub(crate) mod tests {
         let empty = || SessionReport { path: path.clone(), is_full: false, ..report(0) };
         let plan = Plan::default();
         assert!(!plan.keeps(&empty()));
-        assert!(!plan.keeps(&SessionReport { notices: vec![Notice::NoOCaml], ..empty() }));
+        let absent = crate::runtimes::notice(b"no-ocaml").unwrap();
+        assert!(!plan.keeps(&SessionReport { notices: vec![absent], ..empty() }));
         let unheard = vec![Notice::UnheardMemory];
         assert!(plan.keeps(&SessionReport { notices: unheard, ..empty() }));
         let lost = vec![(LostReason::RingFull, 1)];

@@ -1,6 +1,6 @@
 //! What of a process is sampled, and what its trace calls that.
 //!
-//! A trace has a sampler for each source that is on, numbered from 0: malloc's first, then OCaml's. The
+//! A trace has a sampler for each source that is on, numbered from 0: malloc's first, then a managed runtime's. The
 //! rate of the first is the trace's own. Each kind of memory that no allocator sees has one of its own from
 //! when it is first heard of: malloc's under another name, so that it can be told apart. There is room
 //! for [`MOST_KINDS`]; others are malloc's.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use lifetrace_trace::fact::{SampledUnit, Sampler};
 use lifetrace_trace::ids::SamplerId;
 use lifetrace_transport::message::{MemoryKind, SourceKind};
-use lifetrace_transport::segment::{Settings, Sources};
+use lifetrace_transport::sources::{Source, SourceName, Sources, Unit};
 
 /// Bits of a word, on the machines that we know.
 pub(crate) const WORD_BITS: u8 = 64;
@@ -22,31 +22,48 @@ const MOST_KINDS: usize = 200;
 #[derive(Clone, Debug)]
 pub(crate) struct Samplers {
     malloc: Option<f64>,
-    ocaml: Option<f64>,
+    managed: Option<Source>,
     kinds: Vec<(MemoryKind, Arc<str>)>,
 }
 
 impl Samplers {
     /// As an agent has been told.
-    pub(crate) fn of(settings: &Settings) -> Samplers {
-        let rate_of = |source, rate| settings.sources.has(source).then_some(rate);
+    pub(crate) fn of(sources: &Sources) -> Samplers {
         Samplers {
-            malloc: rate_of(Sources::NATIVE, settings.rate_per_word),
-            ocaml: rate_of(Sources::OCAML, settings.managed_rate_per_word),
+            malloc: sources.malloc().map(|source| source.rate),
+            managed: sources.managed().copied(),
             kinds: Vec::new(),
         }
     }
 
+    /// The runtime whose heap is sampled.
+    pub(crate) fn runtime(&self) -> Option<SourceName> {
+        self.managed.map(|source| source.name)
+    }
+
     /// How many bytes a hit stands for, where malloc is all that is sampled.
     pub(crate) fn bytes_of_malloc(&self) -> Option<f64> {
-        let per_word = self.malloc.filter(|_| self.ocaml.is_none() && self.kinds.is_empty())?;
+        let per_word = self.malloc.filter(|_| self.managed.is_none() && self.kinds.is_empty())?;
         Some(f64::from(WORD_BITS / 8) / per_word)
     }
 
-    /// How many bytes a hit stands for.
-    pub(crate) fn bytes_of_hit(&self, source: SourceKind) -> f64 {
-        let rate = if source.is_managed() { self.ocaml } else { self.malloc };
-        f64::from(WORD_BITS / 8) / rate.unwrap_or(1.0)
+    /// How many bytes a block of that size and so many hits stands for.
+    pub(crate) fn bytes_of(&self, source: SourceKind, bytes: u64, hits: u64) -> f64 {
+        let (unit, rate) = match source.is_managed() {
+            true => self.managed.map_or((Unit::WORD, 1.0), |source| (source.unit, source.rate)),
+            false => (Unit::WORD, self.malloc.unwrap_or(1.0)),
+        };
+        let bytes_of_unit = match unit {
+            Unit::OBJECT => bytes as f64,
+            Unit::BYTE => 1.0,
+            _ => f64::from(WORD_BITS / 8),
+        };
+        hits as f64 * (bytes_of_unit / rate)
+    }
+
+    /// Whether the sizes of blocks there are in words.
+    pub(crate) fn counts_words(&self, source: SourceKind) -> bool {
+        source.is_managed() && self.managed.is_none_or(|source| source.unit == Unit::WORD)
     }
 
     /// Whose a block is.
@@ -76,7 +93,7 @@ impl Samplers {
     }
 
     fn id_of_kind(&self, index: usize) -> SamplerId {
-        let others = usize::from(self.malloc.is_some()) + usize::from(self.ocaml.is_some());
+        let others = usize::from(self.malloc.is_some()) + usize::from(self.managed.is_some());
         SamplerId((others + index) as u8)
     }
 
@@ -85,9 +102,9 @@ impl Samplers {
         self.malloc.map(|rate| Sampler { id, name, unit: SampledUnit::Word, rate })
     }
 
-    /// Probability that a word is hit, of the first one.
+    /// Probability that a unit is hit, of the first one.
     pub(crate) fn first_rate(&self) -> f64 {
-        self.malloc.or(self.ocaml).unwrap_or(1.0)
+        self.malloc.or(self.managed.map(|source| source.rate)).unwrap_or(1.0)
     }
 
     /// Malloc's rate, and that of all kinds, is another one from now on; as the trace tells of it. Nothing, if
@@ -104,13 +121,23 @@ impl Samplers {
 
     /// As the trace tells of them.
     pub(crate) fn facts(&self) -> impl Iterator<Item = Sampler> {
-        let of = |name: &str, rate, source| {
-            let id = self.of_source(source);
-            Sampler { id, name: name.into(), unit: SampledUnit::Word, rate }
-        };
-        let malloc = self.malloc.map(|rate| of("malloc", rate, SourceKind::Malloc));
-        let ocaml = self.ocaml.map(|rate| of("ocaml", rate, SourceKind::Minor));
-        malloc.into_iter().chain(ocaml)
+        let malloc = self.malloc.map(Source::malloc).map(|it| (it, SourceKind::Malloc));
+        let managed = self.managed.map(|it| (it, SourceKind::Minor));
+        let all = malloc.into_iter().chain(managed);
+        all.map(|(source, kind)| Sampler {
+            id: self.of_source(kind),
+            name: source.name.to_string().into(),
+            unit: unit_of(source.unit),
+            rate: source.rate,
+        })
+    }
+}
+
+fn unit_of(unit: Unit) -> SampledUnit {
+    match unit {
+        Unit::BYTE => SampledUnit::Byte,
+        Unit::OBJECT => SampledUnit::Object,
+        _ => SampledUnit::Word,
     }
 }
 
@@ -118,20 +145,18 @@ impl Samplers {
 pub(crate) mod tests {
     use super::*;
 
-    /// malloc's at a half, OCaml's at a quarter.
-    pub(crate) fn samplers(sources: Sources) -> Samplers {
-        Samplers::of(&Settings {
-            ring_count: 1,
-            ring_bytes: 4096,
-            rate_per_word: 0.5,
-            managed_rate_per_word: 0.25,
-            seed: 0,
-            follow_children: 0,
-            recorder_pid: 0,
-            sources,
-            stack_limit: 1,
-            patches: 0,
-        })
+    pub(crate) const NATIVE: Sources = Sources::NONE.with(Source::malloc(0.5));
+    const OF_OCAML: Source =
+        Source { name: SourceName::new("ocaml"), unit: Unit::WORD, rate: 0.25 };
+    const OF_FAKE: Source =
+        Source { name: SourceName::new("fake"), unit: Unit::OBJECT, rate: 0.25 };
+    pub(crate) const OCAML: Sources = Sources::NONE.with(OF_OCAML);
+    pub(crate) const BOTH: Sources = NATIVE.with(OF_OCAML);
+    pub(crate) const FAKE: Sources = Sources::NONE.with(OF_FAKE);
+    pub(crate) const FAKE_AND_NATIVE: Sources = NATIVE.with(OF_FAKE);
+
+    fn samplers(sources: Sources) -> Samplers {
+        Samplers::of(&sources)
     }
 
     fn check(sources: Sources, first_rate: f64, expected: &[(u8, &str, f64)]) {
@@ -149,13 +174,13 @@ pub(crate) mod tests {
 
     #[test]
     fn the_first_that_is_on_has_number_0() {
-        check(Sources::OCAML, 0.25, &[(0, "ocaml", 0.25)]);
-        check(Sources::NATIVE.and(Sources::OCAML), 0.5, &[(0, "malloc", 0.5), (1, "ocaml", 0.25)]);
+        check(OCAML, 0.25, &[(0, "ocaml", 0.25)]);
+        check(BOTH, 0.5, &[(0, "malloc", 0.5), (1, "ocaml", 0.25)]);
     }
 
     #[test]
     fn mallocs_rate_changes() {
-        let mut both = samplers(Sources::NATIVE.and(Sources::OCAML));
+        let mut both = samplers(BOTH);
         let kinds = [3, 9].map(|number| MemoryKind::new(number).unwrap());
         assert_eq!(both.of_kind(kinds[0]), SamplerId(0));
         let told = both.hear_of(kinds[0], || "gpu".into()).unwrap();
@@ -170,13 +195,13 @@ pub(crate) mod tests {
             assert_eq!(both.change_rate(nonsense), []);
         }
         assert_eq!(both.first_rate(), 0.125);
-        assert_eq!(samplers(Sources::OCAML).change_rate(0.125), []);
-        assert_eq!(samplers(Sources::OCAML).hear_of(kinds[0], || "gpu".into()), None);
+        assert_eq!(samplers(OCAML).change_rate(0.125), []);
+        assert_eq!(samplers(OCAML).hear_of(kinds[0], || "gpu".into()), None);
     }
 
     #[test]
     fn a_kind_too_many_is_mallocs() {
-        let mut samplers = samplers(Sources::NATIVE);
+        let mut samplers = samplers(NATIVE);
         let kinds = (0..MemoryKind::MOST).filter_map(MemoryKind::new);
         let told =
             kinds.filter_map(|kind| samplers.hear_of(kind, || "k".into())).map(|told| told.id.0);
@@ -186,7 +211,21 @@ pub(crate) mod tests {
 
     #[test]
     fn malloc_alone() {
-        let samplers = samplers(Sources::NATIVE);
+        let samplers = samplers(NATIVE);
         assert_eq!((samplers.first_rate(), samplers.facts().count()), (0.5, 1));
+    }
+
+    #[test]
+    fn a_hit_stands_for_its_unit() {
+        let samplers = samplers(FAKE_AND_NATIVE);
+        let facts: Vec<_> = samplers.facts().map(|it| (it.name.to_string(), it.unit)).collect();
+        let expected = [("malloc", SampledUnit::Word), ("fake", SampledUnit::Object)];
+        assert!(facts.iter().map(|(name, unit)| (&**name, *unit)).eq(expected));
+        assert_eq!(samplers.bytes_of(SourceKind::Malloc, 40, 3), 3.0 * 16.0);
+        assert_eq!(samplers.bytes_of(SourceKind::Minor, 40, 1), 160.0);
+        assert!(!samplers.counts_words(SourceKind::Minor));
+        assert_eq!(self::samplers(OCAML).bytes_of(SourceKind::Minor, 40, 3), 3.0 * 32.0);
+        assert!(self::samplers(OCAML).counts_words(SourceKind::Major));
+        assert!(!self::samplers(BOTH).counts_words(SourceKind::Malloc));
     }
 }

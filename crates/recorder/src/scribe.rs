@@ -20,7 +20,6 @@ use crate::heap;
 use crate::losses::Losses;
 use crate::notes::Note;
 use crate::notice::Notice;
-use crate::ocaml::Programs;
 use crate::order::{Batch, Item};
 use crate::outcome::{Figures, SessionEnd, SessionReport};
 use crate::patch::Allocators;
@@ -29,6 +28,7 @@ use crate::preface;
 use crate::process::ProcessImage;
 use crate::progress::Seat;
 use crate::queue::{Ending, Work, WorkReceiver};
+use crate::runtimes::{Programs, SourceChoice};
 use crate::samplers::Samplers;
 use crate::sink;
 use crate::successor;
@@ -59,7 +59,8 @@ pub(crate) struct Assignment {
     pub(crate) info: TraceInfo,
     pub(crate) samplers: Samplers,
     pub(crate) notice: Option<Notice>,
-    /// To be asked whether the program hides an OCaml runtime, if anybody cares.
+    pub(crate) wanted: SourceChoice,
+    /// To be asked whether the program hides a runtime that is wanted, if anybody cares.
     pub(crate) programs: Option<Arc<Programs>>,
     /// To be asked whether the program hides an allocator, if anybody cares.
     pub(crate) allocators: Option<Arc<Allocators>>,
@@ -77,11 +78,11 @@ impl Assignment {
     /// What is to be told of the process from the start.
     fn first_notice(&self) -> Option<Notice> {
         let program = self.programs.as_ref().zip(self.process.executable_file.as_ref());
-        let is_hidden = || program.is_some_and(|(programs, program)| programs.hides_heap(program));
-        match &self.notice {
-            None | Some(Notice::NoOCaml) if is_hidden() => Some(Notice::HiddenOCaml),
-            notice => notice.clone(),
-        }
+        let is_open = self.notice.as_ref().is_none_or(Notice::is_of_absence);
+        let hidden = program.filter(|_| is_open).and_then(|(programs, program)| {
+            programs.hidden(program, |runtime| self.wanted.wants(runtime))
+        });
+        hidden.map(|runtime| Notice::OfRuntime(runtime.hidden())).or_else(|| self.notice.clone())
     }
 
     /// Whether the program has an allocator of its own that cannot be heard.
@@ -170,7 +171,7 @@ impl Scribe {
             resident: 0,
             clock: WallClock::new(anchor),
             lost: Losses::default(),
-            presumed: notice.clone().filter(|notice| *notice == Notice::NoOCaml),
+            presumed: notice.clone().filter(Notice::is_of_absence),
             expects_successor: false,
             title: None,
             titled: None,
@@ -304,7 +305,7 @@ impl Scribe {
         self.attempt(|trace| facts.try_for_each(|fact| trace.fact(MonotonicNanos(0), &fact)));
     }
 
-    /// A program's file may have no OCaml heap, and what it loads have one.
+    /// A program's file may have no managed heap, and what it loads have one.
     fn tell_presumed(&mut self) {
         let presumed = self.presumed.take();
         self.attempt(|trace| match presumed.filter(|_| !trace.has_runtime()) {

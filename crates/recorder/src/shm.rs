@@ -160,19 +160,17 @@ impl AgentSegment {
 #[cfg(test)]
 mod tests {
     use lifetrace_transport::ring::Tail;
-    use lifetrace_transport::segment::Sources;
+    use lifetrace_transport::sources::{Source, Sources};
 
     use super::*;
 
     const SETTINGS: Settings = Settings {
         ring_count: 2,
         ring_bytes: 4096,
-        rate_per_word: 1.0,
-        managed_rate_per_word: 1.0,
         seed: 7,
         follow_children: 1,
         recorder_pid: 42,
-        sources: Sources::NATIVE,
+        sources: Sources::NONE.with(Source::malloc(1.0)),
         stack_limit: 100,
         patches: 0,
     };

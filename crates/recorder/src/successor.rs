@@ -81,7 +81,7 @@ fn wait_for_start(pid: Pid) {
 fn why(directory: &Path) -> Option<Untraced> {
     let file = File::open(directory.join("exe"));
     match file.ok().and_then(|file| obstacle(&file)) {
-        Some(Untraceable::Static | Untraceable::StaticOCaml) => return Some(Untraced::Static),
+        Some(Untraceable::Static | Untraceable::StaticRuntime(_)) => return Some(Untraced::Static),
         Some(_) => return Some(Untraced::Foreign),
         None => {}
     }

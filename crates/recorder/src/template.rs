@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::output::OutputError;
+use crate::output_error::OutputError;
 
 /// The longest name that file systems have, in bytes.
 const LONGEST: usize = 255;

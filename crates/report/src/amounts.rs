@@ -6,6 +6,14 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{number, number_or_none};
 
+/// How much lies between two samples on average.
+pub fn interval(sampling: &Sampling) -> String {
+    match sampling.interval_bytes() {
+        0.0 => format!("{} objects", human::count(sampling.interval_objects())),
+        bytes => human::bytes(bytes),
+    }
+}
+
 /// An amount of memory: in documents its bytes and objects, each with its interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity(pub Amount);

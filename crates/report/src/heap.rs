@@ -3,6 +3,7 @@
 use lifetrace_analysis::nursery::minor_heap_words;
 use lifetrace_human as human;
 use lifetrace_study::Study;
+use lifetrace_study::runtimes::{self, YoungHeap};
 use lifetrace_trace::fact::Collector;
 
 /// What the young heap has room for: as the runtime said last, else by its parameters.
@@ -10,6 +11,12 @@ pub fn young_heap_words(study: &Study) -> Option<u64> {
     let reading = &study.reading;
     let told = reading.facts.collector.as_ref().and_then(|it| it.young_heap_words);
     told.or_else(|| minor_heap_words(&reading.trace.info().runtime_params))
+}
+
+/// How the trace's runtime is told the size of its young heap.
+pub fn setting(study: &Study) -> Option<&'static YoungHeap> {
+    let process = study.reading.facts.process.as_ref();
+    runtimes::of_trace(process.map(|process| &*process.runtime))?.young_heap.as_ref()
 }
 
 /// What the young heap has room for, in bytes.

@@ -16,6 +16,7 @@ use lifetrace_trace::ids::Timestamp;
 use lifetrace_trace::lt::{Index, Summary};
 use serde::Serialize;
 
+use super::amounts::interval;
 use super::page::Page;
 use super::told::{Coverage, Told, short_rate};
 use crate::fields::number;
@@ -98,6 +99,9 @@ pub struct Subject<'a> {
     /// Of a trace that another profiler recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     import: Option<origin::Fields>,
+    /// In words.
+    #[serde(skip)]
+    interval: String,
     #[serde(skip)]
     origin: Origin,
     #[serde(skip)]
@@ -204,6 +208,7 @@ impl<'a> Subject<'a> {
             word_bytes: info.word_bits / 8,
             sample_rate: info.sample_rate,
             sample_interval_bytes: known.sampling.interval_bytes(),
+            interval: interval(&known.sampling),
             exact: known.sampling.is_exact() && origin.caveat().is_none(),
             hears_all: known.sampling.hears_all(),
             samples: counts.samples,
@@ -364,9 +369,10 @@ impl<'a> Subject<'a> {
         if self.exact {
             return "every allocation recorded: all numbers are exact".to_owned();
         }
-        let interval = human::bytes(self.sample_interval_bytes);
+        let unit = if self.sample_interval_bytes > 0.0 { "word" } else { "object" };
         format!(
-            "one sample every {interval} on average (rate {} per word)",
+            "one sample every {} on average (rate {} per {unit})",
+            self.interval,
             short_rate(self.sample_rate)
         )
     }

@@ -25,6 +25,7 @@ pub mod open;
 pub mod origin;
 pub mod question;
 mod reading;
+pub mod runtimes;
 pub mod sieve;
 pub mod sought;
 mod study;

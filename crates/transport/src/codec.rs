@@ -13,14 +13,14 @@
 //! ModuleUnloaded  start
 //! ThreadStarted   os id
 //! ThreadEnded     –
-//! Notice          –                                                          (detail = kind)
+//! Notice          code bytes  bytes…
 //! Exiting         –
 //! AllocatorTotals in use  held
 //! FrameName       number  line:32|start:32  end:32  function bytes:32|file bytes:32  bytes…
-//!                                                           (flags = last:1  first:1)
-//! Runtime         version bytes  bytes…
+//!                                                           (detail = kind, flags = last:1  first:1)
+//! Runtime         name  version bytes  bytes…
 //! FrameAddress    number  address
-//! CollectorTotals the nine of them
+//! CollectorTotals name  which are known  the nine of them
 //! Rate            bits of the probability
 //! Context         frames  frames × frame
 //! ```
@@ -29,10 +29,11 @@
 //! that frames go from the agent's buffer to the ring in one copy.
 
 use crate::message::{
-    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, Manner, MemoryKind, Message, Module,
-    MonotonicNanos, NoticeKind, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, CollectorTotals, FrameKind, FrameName, Frames, Manner, MemoryKind,
+    Message, Module, MonotonicNanos, SampleId, SourceKind, ThreadId,
 };
 use crate::ring::Tail;
+use crate::sources::SourceName;
 
 /// Most frames a backtrace can have; deeper ones keep their innermost frames and are marked.
 pub const MAX_FRAMES: usize = 12 * 1024;
@@ -43,7 +44,7 @@ pub const MAX_BUILD_ID: usize = 255;
 /// Longest path that is kept, in bytes.
 pub const MAX_PATH: usize = 4095;
 
-const HEAD_WORDS: usize = 10;
+const HEAD_WORDS: usize = 13;
 
 /// Room for the head of any message, the names of a module included, in bytes.
 pub const MAX_HEAD: usize = HEAD_WORDS * 8 + (MAX_BUILD_ID + MAX_PATH).next_multiple_of(8);
@@ -148,7 +149,10 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             (THREAD_STARTED, 0, 0)
         }
         Body::ThreadEnded => (THREAD_ENDED, 0, 0),
-        Body::Notice { kind } => (NOTICE, kind as u8, 0),
+        Body::Notice { code } => {
+            head.text(code);
+            (NOTICE, 0, 0)
+        }
         Body::Exiting => (EXITING, 0, 0),
         Body::AllocatorTotals { in_use, held } => {
             head.word(in_use);
@@ -159,17 +163,16 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             head.frame_name(&name);
             let last = if name.is_last { LAST } else { 0 };
             let first = if name.is_first { FIRST } else { 0 };
-            (FRAME_NAME, 0, last | first)
+            (FRAME_NAME, name.kind.0, last | first)
         }
         Body::FrameAddress { frame, address } => {
             head.word(frame);
             head.word(address);
             (FRAME_ADDRESS, 0, 0)
         }
-        Body::Runtime { version } => {
-            let version = &version[..version.len().min(MAX_BUILD_ID)];
-            head.word(version.len() as u64);
-            head.bytes(version);
+        Body::Runtime { name, version } => {
+            head.word(name.word());
+            head.text(version);
             (RUNTIME, 0, 0)
         }
         Body::CollectorTotals(totals) => {
@@ -223,14 +226,14 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         MODULE_UNLOADED => Body::ModuleUnloaded { start: fields.word()? },
         THREAD_STARTED => Body::ThreadStarted { os_id: fields.word()? as u32 },
         THREAD_ENDED => Body::ThreadEnded,
-        NOTICE => Body::Notice { kind: notice_kind(detail)? },
+        NOTICE => Body::Notice { code: fields.text()? },
         EXITING => Body::Exiting,
         ALLOCATOR_TOTALS => Body::AllocatorTotals { in_use: fields.word()?, held: fields.word()? },
         FRAME_ADDRESS => Body::FrameAddress { frame: fields.word()?, address: fields.word()? },
-        FRAME_NAME => Body::FrameName(fields.frame_name(flags.into())?),
+        FRAME_NAME => Body::FrameName(fields.frame_name(FrameKind(detail), flags.into())?),
         RUNTIME => {
-            let length = fields.word()?;
-            Body::Runtime { version: fields.take(usize::try_from(length).unwrap_or(usize::MAX))? }
+            let name = SourceName::of_word(fields.word()?);
+            Body::Runtime { name, version: fields.text()? }
         }
         COLLECTOR_TOTALS => Body::CollectorTotals(fields.collector_totals()?),
         RATE => Body::Rate { bits: fields.word()? },
@@ -280,6 +283,13 @@ impl Head<'_> {
         self.bytes(file);
     }
 
+    /// A short one, which is cut if need be.
+    fn text(&mut self, text: &[u8]) {
+        let text = &text[..text.len().min(MAX_BUILD_ID)];
+        self.word(text.len() as u64);
+        self.bytes(text);
+    }
+
     fn bytes(&mut self, bytes: &[u8]) {
         self.buffer[self.used..self.used + bytes.len()].copy_from_slice(bytes);
         self.used += bytes.len();
@@ -295,6 +305,11 @@ impl<'a> Fields<'a> {
         let (taken, rest) = self.bytes.split_at_checked(count).ok_or(DecodeError::Length)?;
         self.bytes = rest;
         Ok(taken)
+    }
+
+    fn text(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = self.word()?;
+        self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
     /// As a message with that tag has them.
@@ -325,7 +340,7 @@ impl<'a> Fields<'a> {
         Ok(Module { bias, start, end, build_id, path })
     }
 
-    fn frame_name(&mut self, flags: u64) -> Result<FrameName<'a>, DecodeError> {
+    fn frame_name(&mut self, kind: FrameKind, flags: u64) -> Result<FrameName<'a>, DecodeError> {
         let (is_first, is_last) = (flags & FIRST != 0, flags & LAST != 0);
         let frame = self.word()?;
         let (line, start_char) = unpair(self.word()?);
@@ -333,13 +348,16 @@ impl<'a> Fields<'a> {
         let (function, file) = unpair(self.word()?);
         let function = self.take(function as usize)?;
         let file = self.take(file as usize)?;
-        Ok(FrameName { frame, is_first, is_last, line, start_char, end_char, function, file })
+        Ok(FrameName { frame, kind, is_first, is_last, line, start_char, end_char, function, file })
     }
 
     fn collector_totals(&mut self) -> Result<CollectorTotals, DecodeError> {
-        let mut words = [0; 9];
+        let mut words = [0; CollectorTotals::WORDS];
         for word in &mut words {
             *word = self.word()?;
+        }
+        if words[1] >> CollectorTotals::FIGURES != 0 {
+            return Err(DecodeError::Tag(COLLECTOR_TOTALS));
         }
         Ok(CollectorTotals::of_words(words))
     }
@@ -358,10 +376,6 @@ fn source_kind(byte: u8) -> Result<SourceKind, DecodeError> {
         .into_iter()
         .find(|kind| *kind as u8 == byte)
         .ok_or(DecodeError::Tag(byte))
-}
-
-fn notice_kind(byte: u8) -> Result<NoticeKind, DecodeError> {
-    NoticeKind::ALL.into_iter().find(|kind| *kind as u8 == byte).ok_or(DecodeError::Tag(byte))
 }
 
 fn manner_flags(manner: Manner) -> u64 {

@@ -30,7 +30,7 @@ impl Standing {
     }
 }
 
-const WORDS: usize = 10;
+const WORDS: usize = CollectorTotals::WORDS + 1;
 
 /// Written by the agent; the process may be killed in the midst of that, so what was written before stays whole.
 #[derive(Debug, Default)]
@@ -124,9 +124,11 @@ fn told(bytes: &AtomicU64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::SourceName;
 
     fn totals(number: u64) -> CollectorTotals {
-        CollectorTotals::of_words(core::array::from_fn(|at| number + at as u64))
+        let figure = |at| (at as u64 != number).then_some(number + at as u64);
+        CollectorTotals::of_figures(SourceName::new("ocaml"), core::array::from_fn(figure))
     }
 
     #[test]

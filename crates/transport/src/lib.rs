@@ -7,7 +7,8 @@
 //! and closes both descriptors: from then on it owns no descriptor that the target could close,
 //! inherit or reuse, and the segment survives the target's death, however sudden.
 //!
-//! The segment holds settings (written once by the recorder, before the agent sees them), a
+//! The segment holds settings (written once by the recorder, before the agent sees them; [`sources`] are what is
+//! sampled), a
 //! heartbeat (recorder to agent), counters of lost events (agent to recorder) and a small fixed
 //! number of rings ([`ring`]), behind which lie the [`patch`]es. A thread writes [`message::Message`]s to one ring, under that ring's
 //! lock, which lives in the agent's private memory; the recorder is the only consumer of all rings.
@@ -43,3 +44,4 @@ pub mod message;
 pub mod patch;
 pub mod ring;
 pub mod segment;
+pub mod sources;

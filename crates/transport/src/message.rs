@@ -4,6 +4,7 @@
 //! there is one version, checked at the handshake, and no compatibility within it.
 
 pub use crate::frames::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, Run, SAID_FRAME};
+use crate::sources::SourceName;
 
 /// A sampled block, unique within a session, in the order in which agents handed them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,40 +78,6 @@ impl MemoryKind {
     }
 }
 
-/// Something worth telling the user about a session that is not an event of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum NoticeKind {
-    /// The program defines its own malloc, ahead of ours: nothing of it can be heard.
-    OwnAllocator = 0,
-    /// An OCaml runtime whose version has no statistical memory profiler (5.0 to 5.2, before 4.11), or
-    /// which is not known: its heap is not sampled.
-    UnknownOCaml = 2,
-    /// The program has Memtrace linked in and MEMTRACE set: its OCaml heap is Memtrace's.
-    Memtrace = 3,
-    /// The program has called `Gc.Memprof.start` or `stop` itself: sampling of its OCaml heap, which has
-    /// one client at most, has ended here.
-    OwnMemprof = 4,
-    /// `Gc.Memprof.start` could not be watched: a program that calls it gets the exception
-    /// "already started".
-    MemprofUnguarded = 5,
-    /// Several domains of an OCaml 5.3, which reports blocks as dead that other domains have promoted
-    /// (ocaml/ocaml#14057): lifetimes are too short.
-    DomainsMisreported = 6,
-}
-
-impl NoticeKind {
-    /// All of them.
-    pub const ALL: [NoticeKind; 6] = [
-        NoticeKind::OwnAllocator,
-        NoticeKind::UnknownOCaml,
-        NoticeKind::Memtrace,
-        NoticeKind::OwnMemprof,
-        NoticeKind::MemprofUnguarded,
-        NoticeKind::DomainsMisreported,
-    ];
-}
-
 /// What happened, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
@@ -120,8 +87,8 @@ pub enum Body<'a> {
         id: SampleId,
         /// As the program asked for it, in bytes; of a growth, the bytes added.
         size: u64,
-        /// How many of the block's sampling units were hit; at least 1. Of malloc these are 8-byte words,
-        /// at least one a block; of a managed heap, its words and its header.
+        /// How many of the block's sampling units were hit; at least 1. A block has at least one, and of a heap that
+        /// is sampled by words one for its header.
         samples: u64,
         /// Where the block lives.
         source: SourceKind,
@@ -156,8 +123,9 @@ pub enum Body<'a> {
     ThreadEnded,
     /// A word to the user.
     Notice {
-        /// Which.
-        kind: NoticeKind,
+        /// Which, as traces call it: `own-allocator`. At most [`MAX_BUILD_ID`](crate::codec::MAX_BUILD_ID) bytes. The
+        /// recorder takes none that it does not know.
+        code: &'a [u8],
     },
     /// What a frame of a managed runtime stands for; sent before its first use in a session.
     FrameName(FrameName<'a>),
@@ -168,8 +136,10 @@ pub enum Body<'a> {
         /// A return address.
         address: u64,
     },
-    /// Which managed runtime is being sampled.
+    /// Which managed runtime there is.
     Runtime {
+        /// What its source is called.
+        name: SourceName,
         /// As the runtime says it, or as far as it can be told: `4.13`. At most [`MAX_BUILD_ID`] bytes.
         ///
         /// [`MAX_BUILD_ID`]: crate::codec::MAX_BUILD_ID
@@ -205,6 +175,8 @@ pub enum Body<'a> {
 pub struct FrameName<'a> {
     /// The frame's number, at least 1, below [`MANAGED_FRAME`].
     pub frame: u64,
+    /// Which of its runtime's kinds of frames it is of.
+    pub kind: FrameKind,
     /// Whether this is the frame's first location. What was said of the frame before is void: its end was lost.
     pub is_first: bool,
     /// Whether this is the frame's last location.
@@ -221,32 +193,44 @@ pub struct FrameName<'a> {
     pub file: &'a [u8],
 }
 
+/// A kind of frames that a managed runtime has. The recorder's file about the runtime has a list of them, in which this
+/// is the place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FrameKind(pub u8);
+
+/// What a managed runtime's collector has counted. None of the figures need be known.
+///
 /// Since the start of the process, which of a forked one is the fork, but for what the heap holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CollectorTotals {
+    /// Whose they are.
+    pub runtime: SourceName,
     /// Words allocated in the minor heap.
-    pub minor_words: u64,
+    pub minor_words: Option<u64>,
     /// Words that survived it.
-    pub promoted_words: u64,
+    pub promoted_words: Option<u64>,
     /// Words allocated in the major heap, the promoted ones included.
-    pub major_words: u64,
+    pub major_words: Option<u64>,
     /// Finished collections of the minor heap.
-    pub minor_collections: u64,
+    pub minor_collections: Option<u64>,
     /// Finished cycles of the major heap.
-    pub major_collections: u64,
+    pub major_collections: Option<u64>,
     /// Finished compactions.
-    pub compactions: u64,
+    pub compactions: Option<u64>,
     /// Words that the major heap has from the system now.
-    pub heap_words: u64,
+    pub heap_words: Option<u64>,
     /// The most that it has had.
-    pub top_heap_words: u64,
-    /// Words that the minor heap has room for; of several domains', the most that one has had. 0 if that is not known.
-    pub young_heap_words: u64,
+    pub top_heap_words: Option<u64>,
+    /// Words that the minor heap has room for; of several domains', the most that one has had.
+    pub young_heap_words: Option<u64>,
 }
 
 impl CollectorTotals {
-    /// All of them, in the order in which they are told.
-    pub fn words(&self) -> [u64; 9] {
+    /// How many figures there are.
+    pub const FIGURES: usize = 9;
+
+    /// All figures, in the order in which they are told.
+    pub fn figures(&self) -> [Option<u64>; CollectorTotals::FIGURES] {
         [
             self.minor_words,
             self.promoted_words,
@@ -260,12 +244,16 @@ impl CollectorTotals {
         ]
     }
 
-    /// From what [`words`](Self::words) gives.
-    pub fn of_words(words: [u64; 9]) -> CollectorTotals {
-        let [minor_words, promoted_words, major_words, rest @ ..] = words;
+    /// A runtime's, from what [`figures`](Self::figures) gives.
+    pub fn of_figures(
+        runtime: SourceName,
+        figures: [Option<u64>; CollectorTotals::FIGURES],
+    ) -> CollectorTotals {
+        let [minor_words, promoted_words, major_words, rest @ ..] = figures;
         let [minor_collections, major_collections, compactions, heaps @ ..] = rest;
         let [heap_words, top_heap_words, young_heap_words] = heaps;
         CollectorTotals {
+            runtime,
             minor_words,
             promoted_words,
             major_words,
@@ -277,6 +265,28 @@ impl CollectorTotals {
             young_heap_words,
         }
     }
+
+    /// The runtime's name, a bit for each figure that is known, the first one lowest, and the figures, 0 where they
+    /// are not known.
+    pub(crate) fn words(&self) -> [u64; CollectorTotals::WORDS] {
+        let figures = self.figures();
+        let mut words = [self.runtime.word(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (index, figure) in figures.into_iter().enumerate() {
+            words[1] |= u64::from(figure.is_some()) << index;
+            words[2 + index] = figure.unwrap_or(0);
+        }
+        words
+    }
+
+    /// From what [`words`](Self::words) gives.
+    pub(crate) fn of_words(words: [u64; CollectorTotals::WORDS]) -> CollectorTotals {
+        let [runtime, known, figures @ ..] = words;
+        let is_known = |index: usize| known >> index & 1 != 0;
+        let figures = core::array::from_fn(|index| is_known(index).then_some(figures[index]));
+        CollectorTotals::of_figures(SourceName::of_word(runtime), figures)
+    }
+
+    pub(crate) const WORDS: usize = 2 + CollectorTotals::FIGURES;
 }
 
 /// A mapped object file.

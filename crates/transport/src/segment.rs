@@ -16,9 +16,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::last_words::LastWords;
 use crate::patch;
 use crate::ring::RingHeader;
+pub use crate::sources::Sources;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 11;
+pub const PROTOCOL_VERSION: u32 = 12;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -30,10 +31,6 @@ pub struct Settings {
     pub ring_count: u32,
     /// Data bytes of each ring, a power of two.
     pub ring_bytes: u32,
-    /// Probability that an 8-byte word from malloc is hit, in (0, 1]; 1 is exact.
-    pub rate_per_word: f64,
-    /// Probability that a word of a managed heap is hit, in (0, 1]; 1 is exact.
-    pub managed_rate_per_word: f64,
     /// Seed of the sampler's generator; the same seed gives a single-threaded program the same
     /// samples.
     pub seed: u64,
@@ -41,7 +38,7 @@ pub struct Settings {
     pub follow_children: u32,
     /// The recorder's process id, as it sees itself; for messages only.
     pub recorder_pid: u32,
-    /// What is to be sampled.
+    /// What is to be sampled, and how densely.
     pub sources: Sources,
     /// Most frames of a managed backtrace; of deeper ones both ends are kept. At most
     /// [`MAX_FRAMES`](crate::codec::MAX_FRAMES).
@@ -50,34 +47,11 @@ pub struct Settings {
     pub patches: u32,
 }
 
-/// Who is heard; the recorder has looked at the program, so that `auto` has been settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct Sources(u32);
-
-impl Sources {
-    /// The malloc family.
-    pub const NATIVE: Sources = Sources(1);
-    /// The heap of an OCaml runtime.
-    pub const OCAML: Sources = Sources(2);
-
-    /// Both.
-    pub const fn and(self, other: Sources) -> Sources {
-        Sources(self.0 | other.0)
-    }
-
-    /// Whether `other` is among them.
-    pub const fn has(self, other: Sources) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
 impl Settings {
     /// Whether everything of a source is sampled: then nothing may be lost, and the target waits for
     /// the ring.
     pub fn exact(&self) -> bool {
-        (self.sources.has(Sources::NATIVE) && self.rate_per_word >= 1.0)
-            || (self.sources.has(Sources::OCAML) && self.managed_rate_per_word >= 1.0)
+        self.sources.any_exact()
     }
 }
 

@@ -4,10 +4,11 @@ use lifetrace_transport::codec::{
     DecodeError, MAX_BUILD_ID, MAX_FRAMES, MAX_HEAD, MAX_LEN, MAX_PATH, decode, encode,
 };
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, CollectorTotals, FrameName, Frames, MANAGED_FRAME, Manner, MemoryKind,
-    Message, Module, MonotonicNanos, NoticeKind, Run, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, CollectorTotals, FrameKind, FrameName, Frames, MANAGED_FRAME, Manner,
+    MemoryKind, Message, Module, MonotonicNanos, Run, SampleId, SourceKind, ThreadId,
 };
 use lifetrace_transport::ring::{ALLOCATION_HEAD, RELEASE_HEAD};
+use lifetrace_transport::sources::SourceName;
 use proptest::prelude::*;
 
 /// A message that owns what it says.
@@ -44,13 +45,14 @@ enum Kind {
     ModuleUnloaded(u64),
     ThreadStarted(u32),
     ThreadEnded,
-    Notice(NoticeKind),
+    Notice(Vec<u8>),
     Exiting,
     AllocatorTotals(u64, u64),
     Rate(u64),
     Context(Vec<u64>),
     FrameName {
         frame: u64,
+        kind: u8,
         places: [u32; 3],
         is_first: bool,
         is_last: bool,
@@ -58,8 +60,8 @@ enum Kind {
         file: Vec<u8>,
     },
     FrameAddress(u64, u64),
-    Runtime(Vec<u8>),
-    CollectorTotals([u64; 9]),
+    Runtime(u64, Vec<u8>),
+    CollectorTotals(u64, [Option<u64>; 9]),
 }
 
 impl Owned {
@@ -95,7 +97,7 @@ impl Owned {
             Kind::ModuleUnloaded(start) => Body::ModuleUnloaded { start: *start },
             Kind::ThreadStarted(os_id) => Body::ThreadStarted { os_id: *os_id },
             Kind::ThreadEnded => Body::ThreadEnded,
-            Kind::Notice(kind) => Body::Notice { kind: *kind },
+            Kind::Notice(code) => Body::Notice { code },
             Kind::Exiting => Body::Exiting,
             Kind::Rate(bits) => Body::Rate { bits: *bits },
             Kind::Context(frames) => Body::Context { frames: Frames::Words(frames) },
@@ -104,6 +106,7 @@ impl Owned {
             }
             Kind::FrameName {
                 frame,
+                kind,
                 places: [line, start_char, end_char],
                 is_first,
                 is_last,
@@ -111,6 +114,7 @@ impl Owned {
                 file,
             } => Body::FrameName(FrameName {
                 frame: *frame,
+                kind: FrameKind(*kind),
                 is_first: *is_first,
                 is_last: *is_last,
                 line: *line,
@@ -122,9 +126,12 @@ impl Owned {
             Kind::FrameAddress(frame, address) => {
                 Body::FrameAddress { frame: *frame, address: *address }
             }
-            Kind::Runtime(version) => Body::Runtime { version },
-            Kind::CollectorTotals(words) => {
-                Body::CollectorTotals(CollectorTotals::of_words(*words))
+            Kind::Runtime(name, version) => {
+                Body::Runtime { name: SourceName::of_word(*name), version }
+            }
+            Kind::CollectorTotals(name, figures) => {
+                let totals = CollectorTotals::of_figures(SourceName::of_word(*name), *figures);
+                Body::CollectorTotals(totals)
             }
         };
         Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }
@@ -162,18 +169,24 @@ impl Owned {
                 Kind::ModuleUnloaded(start) => (5, 0, 0, vec![*start], vec![]),
                 Kind::ThreadStarted(os_id) => (6, 0, 0, vec![u64::from(*os_id)], vec![]),
                 Kind::ThreadEnded => (7, 0, 0, vec![], vec![]),
-                Kind::Notice(kind) => (8, *kind as u64, 0, vec![], vec![]),
+                Kind::Notice(code) => (8, 0, 0, vec![code.len() as u64], code.clone()),
                 Kind::Exiting => (9, 0, 0, vec![], vec![]),
                 Kind::AllocatorTotals(in_use, held) => (10, 0, 0, vec![*in_use, *held], vec![]),
-                Kind::FrameName { frame, places, is_first, is_last, function, file } => {
+                Kind::FrameName { frame, kind, places, is_first, is_last, function, file } => {
                     let flags = u64::from(*is_last) | u64::from(*is_first) << 1;
                     let [line, start, end] = places.map(u64::from);
                     let lengths = (file.len() as u64) << 32 | function.len() as u64;
                     let words = vec![*frame, start << 32 | line, end, lengths];
-                    (11, 0, flags, words, [&function[..], file].concat())
+                    (11, u64::from(*kind), flags, words, [&function[..], file].concat())
                 }
-                Kind::Runtime(version) => (12, 0, 0, vec![version.len() as u64], version.clone()),
-                Kind::CollectorTotals(words) => (13, 0, 0, words.to_vec(), vec![]),
+                Kind::Runtime(name, version) => {
+                    (12, 0, 0, vec![*name, version.len() as u64], version.clone())
+                }
+                Kind::CollectorTotals(name, figures) => {
+                    let known = (0..9).filter(|&at| figures[at].is_some()).map(|at| 1 << at).sum();
+                    let figures = figures.map(Option::unwrap_or_default);
+                    (13, 0, 0, [&[*name, known], &figures[..]].concat(), vec![])
+                }
                 Kind::Rate(bits) => (14, 0, 0, vec![*bits], vec![]),
                 Kind::Context(frames) => {
                     (15, 0, 0, [&[frames.len() as u64], &frames[..]].concat(), vec![])
@@ -198,7 +211,6 @@ fn kind() -> impl Strategy<Value = Kind> {
     let usual = prop::sample::select(vec![Manner::Plain, Manner::Growth, Manner::Deserialised]);
     let outside = (0..MemoryKind::MOST).prop_filter_map("too large", MemoryKind::new);
     let manner = prop_oneof![usual, outside.prop_map(Manner::Outside)];
-    let notice = prop::sample::select(NoticeKind::ALL.to_vec());
     let frames = prop::collection::vec(any::<u64>(), 0..200);
     let context = frames.clone();
     let run = (0..=Run::LAST_NUMBER, 1..60usize)
@@ -209,7 +221,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID).boxed();
     let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH).boxed();
     let name =
-        (any::<u64>(), any::<[u32; 3]>(), any::<[bool; 2]>(), build_id.clone(), path.clone());
+        (any::<(u64, u8)>(), any::<[u32; 3]>(), any::<[bool; 2]>(), build_id.clone(), path.clone());
     prop_oneof![
         allocation.prop_map(|(words, source, manner, shared, frames, truncated)| {
             Kind::Allocation { words, source, manner, shared, frames, truncated }
@@ -221,20 +233,16 @@ fn kind() -> impl Strategy<Value = Kind> {
         any::<u64>().prop_map(Kind::ModuleUnloaded),
         any::<u32>().prop_map(Kind::ThreadStarted),
         Just(Kind::ThreadEnded),
-        notice.prop_map(Kind::Notice),
+        build_id.clone().prop_map(Kind::Notice),
         Just(Kind::Exiting),
         any::<(u64, u64)>().prop_map(|(in_use, held)| Kind::AllocatorTotals(in_use, held)),
-        name.prop_map(|(frame, places, [is_first, is_last], function, file)| Kind::FrameName {
-            frame,
-            places,
-            is_first,
-            is_last,
-            function,
-            file,
+        name.prop_map(|((frame, kind), places, [is_first, is_last], function, file)| {
+            Kind::FrameName { frame, kind, places, is_first, is_last, function, file }
         }),
         any::<(u64, u64)>().prop_map(|(frame, address)| Kind::FrameAddress(frame, address)),
-        build_id.prop_map(Kind::Runtime),
-        any::<[u64; 9]>().prop_map(Kind::CollectorTotals),
+        (any::<u64>(), build_id).prop_map(|(name, version)| Kind::Runtime(name, version)),
+        any::<(u64, [Option<u64>; 9])>()
+            .prop_map(|(name, figures)| Kind::CollectorTotals(name, figures)),
         any::<u64>().prop_map(Kind::Rate),
         context.prop_map(Kind::Context),
     ]
@@ -391,6 +399,6 @@ fn tags_that_do_not_exist() {
         let allocation = [1 | manner << 17, 0, 1, 8, 1, 0].map(u64::to_le_bytes).concat();
         assert_eq!(decode(&allocation), Err(DecodeError::Tag(manner as u8 & 7)));
     }
-    let notice = [(8u64 | 77 << 8).to_le_bytes(), [0; 8]].concat();
-    assert_eq!(decode(&notice), Err(DecodeError::Tag(77)));
+    let totals = [13, 0, 0, 1 << 9, 0, 0, 0, 0, 0, 0, 0, 0, 0].map(u64::to_le_bytes).concat();
+    assert_eq!(decode(&totals), Err(DecodeError::Tag(13)));
 }

@@ -7,17 +7,16 @@ use lifetrace_transport::ring::RingHeader;
 use lifetrace_transport::segment::{
     LostReason, SegmentHeader, Settings, Sources, ring_offsets, segment_bytes,
 };
+use lifetrace_transport::sources::{Source, SourceName, Unit};
 
 fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
     Settings {
         ring_count,
         ring_bytes,
-        rate_per_word: 0.5,
-        managed_rate_per_word: 0.25,
         seed: 1,
         follow_children: 1,
         recorder_pid: 2,
-        sources: Sources::NATIVE,
+        sources: Sources::NONE.with(Source::malloc(0.5)),
         stack_limit: 100,
         patches: 0,
     }
@@ -87,10 +86,13 @@ fn signs_of_life_and_the_end() {
 
 #[test]
 fn only_rate_one_is_exact() {
-    assert!(Settings { rate_per_word: 1.0, ..settings(1, 4096) }.exact());
-    assert!(!Settings { rate_per_word: 1.0 - 1e-12, ..settings(1, 4096) }.exact());
-    let managed = Settings { managed_rate_per_word: 1.0, ..settings(1, 4096) };
-    assert!(!managed.exact());
-    assert!(Settings { sources: Sources::NATIVE.and(Sources::OCAML), ..managed }.exact());
-    assert!(!Settings { sources: Sources::OCAML, ..settings(1, 4096) }.exact());
+    let malloc = |rate| Sources::NONE.with(Source::malloc(rate));
+    let managed = |rate| Source { name: SourceName::new("ruby"), unit: Unit::OBJECT, rate };
+    let is_exact = |sources| Settings { sources, ..settings(1, 4096) }.exact();
+    assert!(is_exact(malloc(1.0)));
+    assert!(!is_exact(malloc(1.0 - 1e-12)));
+    assert!(is_exact(malloc(0.5).with(managed(1.0))));
+    assert!(is_exact(malloc(1.0).with(managed(0.5))));
+    assert!(!is_exact(Sources::NONE.with(managed(0.25))));
+    assert!(!is_exact(Sources::NONE));
 }

@@ -65,17 +65,4 @@ pub(super) const MEANT: &[Meant] = &[
         ],
         why: OF_RUNTIMES,
     },
-    Meant { of: "crates/recorder", files: &["admission.rs", "collector.rs"], why: OF_RUNTIMES },
-    Meant {
-        of: "crates/recorder",
-        files: &["heap/mod.rs", "sink/heap.rs", "sink/mod.rs"],
-        why: OF_RUNTIMES,
-    },
-    Meant { of: "crates/recorder", files: &["linker.rs", "process.rs"], why: OF_RUNTIMES },
-    Meant { of: "crates/recorder", files: &["output.rs", "template.rs"], why: OF_RUNTIMES },
-    Meant {
-        of: "crates/recorder",
-        files: &["symbolizer/elsewhere.rs", "symbolizer/object_file.rs"],
-        why: OF_RUNTIMES,
-    },
 ];

@@ -121,24 +121,28 @@ fn open_ended(interval: Interval, sampling: &Sampling) -> Interval {
 
 /// The estimate, and where the truth is.
 fn measured(measure: Measure, summary: &Summary) -> (f64, Interval) {
-    let Summary { sampling, allocated, live, peak, .. } = summary;
+    let Summary { allocated, live, peak, .. } = summary;
     let (estimate, z) = match measure {
         Measure::Objects => (allocated.objects, Z),
         Measure::Allocated => (allocated.bytes, Z),
         Measure::Peak => (peak.amount.bytes, z_of_peak(allocated, &peak.amount)),
         Measure::Live | Measure::Leaked | Measure::Growth => (live.bytes, Z),
     };
-    (estimate.value, estimate.exact_interval(z, Z, grain(measure, sampling)))
+    (estimate.value, estimate.exact_interval(z, Z, grain(measure, summary)))
 }
 
 /// The most that a block stands for which might well be missed: those objects are the most that are
 /// the smallest.
-fn grain(measure: Measure, sampling: &Sampling) -> f64 {
+fn grain(measure: Measure, summary: &Summary) -> f64 {
     const SMALLEST_BLOCK: f64 = 8.0;
+    let Summary { sampling, allocated, .. } = summary;
+    let objects = sampling.interval_objects();
     match (measure, sampling.is_exact()) {
         (_, true) => 0.0,
-        (Measure::Objects, false) => (sampling.interval_bytes() / SMALLEST_BLOCK).max(1.0),
-        (_, false) => sampling.interval_bytes(),
+        (Measure::Objects, false) => {
+            (sampling.interval_bytes() / SMALLEST_BLOCK).max(objects).max(1.0)
+        }
+        (_, false) => sampling.grain_bytes(allocated),
     }
 }
 

@@ -211,7 +211,7 @@ impl Args {
             introduction: Introduction::default(),
             overwrite: self.force,
             sources: self.sources,
-            rates: density.rates(self.sources, memtrace_rate())?,
+            rates: density.rates(self.sources, rate_in_environment)?,
             stack_limit: self.stack_limit,
             seed: self.seed.unwrap_or_else(sampling::random_seed),
             follow_children: !self.no_children,
@@ -227,14 +227,11 @@ fn stack_limit() -> RangedU64ValueParser<u32> {
     RangedU64ValueParser::new().range(2..=MOST_FRAMES.into())
 }
 
-/// What the environment says of OCaml programs, as Memtrace understands it.
-fn memtrace_rate() -> Option<Probability> {
-    let text = std::env::var(sampling::MEMTRACE_RATE).ok().filter(|text| !text.is_empty())?;
+/// What the environment says of a runtime's programs.
+fn rate_in_environment(variable: &str) -> Option<Probability> {
+    let text = std::env::var(variable).ok().filter(|text| !text.is_empty())?;
     let complain = |error: &String| {
-        terminal::complain(format_args!(
-            "{}={text}: {error}; it is ignored",
-            sampling::MEMTRACE_RATE
-        ));
+        terminal::complain(format_args!("{variable}={text}: {error}; it is ignored"));
     };
     sampling::rate(&text).inspect_err(complain).ok()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use lifetrace_agent::guard::Entered;
-use lifetrace_transport::message::{FrameName, MemoryKind};
+use lifetrace_transport::message::{FrameKind, FrameName, MemoryKind};
 
 use crate::hooks::aside;
 use crate::said::Told;
@@ -35,6 +35,7 @@ pub(crate) fn tell(at: &mut Entered, name: &'static str) -> Option<MemoryKind> {
         let number = MemoryKind::new(number)?;
         let name = FrameName {
             frame: number.frame(),
+            kind: FrameKind::default(),
             is_first: true,
             is_last: true,
             line: 0,

@@ -2,14 +2,15 @@
 //! sees of it.
 
 use lifetrace_trace::event::Event;
-use lifetrace_trace::frame::FrameKind;
+use lifetrace_trace::frame;
 use lifetrace_trace::ids::{LocationCode, SamplerId, Words};
 use lifetrace_trace::lt::{Item, Reader};
-use lifetrace_transport::message::{FRAMES_LEFT_OUT, FrameName, Frames, MANAGED_FRAME};
-use lifetrace_transport::segment::Sources;
+use lifetrace_transport::message::{FRAMES_LEFT_OUT, FrameKind, FrameName, Frames, MANAGED_FRAME};
+use lifetrace_transport::sources::Sources;
 
 use super::tests::{Output, Scene};
 use super::*;
+use crate::samplers::tests::{BOTH, OCAML};
 use crate::sink::Lt;
 
 /// A birth, and the names in its backtrace, outermost first.
@@ -26,8 +27,6 @@ pub(super) fn scene(sources: Sources) -> Scene {
         Box::new(Lt::begin(output, info, u64::MAX).unwrap())
     })
 }
-
-const ALL: Sources = Sources::NATIVE.and(Sources::OCAML);
 
 impl Scene {
     /// `fresh` is innermost first.
@@ -63,6 +62,7 @@ impl Scene {
                 1,
                 Body::FrameName(FrameName {
                     frame,
+                    kind: FrameKind::default(),
                     is_first: index == 0,
                     is_last: index + 1 == functions.len(),
                     line: 10,
@@ -107,7 +107,7 @@ pub(super) fn frame(number: u64) -> u64 {
 
 #[test]
 fn a_threads_managed_backtraces_are_differences_to_each_other() {
-    let mut scene = scene(ALL);
+    let mut scene = scene(BOTH);
     scene.named(1, &["A.main"]);
     scene.named(2, &["A.loop", "A.body"]);
     scene.born(1, 0, SourceKind::Minor, 0, &[frame(2), frame(1)]);
@@ -128,7 +128,7 @@ fn a_threads_managed_backtraces_are_differences_to_each_other() {
 #[test]
 fn both_backtraces_of_a_thread_end_with_it() {
     for end in [Body::ThreadEnded, Body::ThreadStarted { os_id: 7 }] {
-        let mut scene = scene(ALL);
+        let mut scene = scene(BOTH);
         scene.named(1, &["A.main"]);
         scene.born(1, 0, SourceKind::Minor, 0, &[frame(1), frame(1)]);
         scene.born(1, 1, SourceKind::Malloc, 0, &[0x12, 0x11]);
@@ -144,7 +144,7 @@ fn both_backtraces_of_a_thread_end_with_it() {
 fn each_source_has_its_sampler_and_its_unit() {
     const SOURCES: [SourceKind; 4] =
         [SourceKind::Malloc, SourceKind::Minor, SourceKind::Major, SourceKind::External];
-    let mut scene = scene(ALL);
+    let mut scene = scene(BOTH);
     for (id, source) in SOURCES.into_iter().enumerate() {
         scene.born(1, id as u64, source, 0, &[0x11]);
     }
@@ -157,14 +157,14 @@ fn each_source_has_its_sampler_and_its_unit() {
         seen(words, Source::External, 1),
     ];
     assert_eq!(scene.seen(), expected);
-    let mut alone = self::scene(Sources::OCAML);
+    let mut alone = self::scene(OCAML);
     alone.born(1, 0, SourceKind::Minor, 0, &[0x11]);
     assert_eq!(alone.seen(), [seen(words, Source::Minor, 0)]);
 }
 
 #[test]
 fn frames_that_are_left_out_and_frames_without_a_name_are_shown_as_such() {
-    let mut scene = scene(Sources::OCAML);
+    let mut scene = scene(OCAML);
     scene.named(1, &["A.main"]);
     scene.born(1, 0, SourceKind::Minor, 0, &[frame(9), FRAMES_LEFT_OUT, frame(1)]);
     scene.born(1, 1, SourceKind::Minor, 2, &[frame(1)]);
@@ -175,7 +175,7 @@ fn frames_that_are_left_out_and_frames_without_a_name_are_shown_as_such() {
 
 #[test]
 fn what_was_deserialised_has_one_more_frame_and_leaves_the_next_backtrace_alone() {
-    let mut scene = scene(Sources::OCAML);
+    let mut scene = scene(OCAML);
     scene.named(1, &["Marshal.from_channel"]);
     let minor = SourceKind::Minor;
     scene.born(1, 0, minor, 0, &[frame(1)]);
@@ -188,7 +188,7 @@ fn what_was_deserialised_has_one_more_frame_and_leaves_the_next_backtrace_alone(
 
 #[test]
 fn frames_keep_their_names_when_places_are_renewed() {
-    let mut scene = scene(ALL);
+    let mut scene = scene(BOTH);
     scene.named(1, &["A.main"]);
     scene.named(2, &["A.late"]);
     scene.born(1, 0, SourceKind::Minor, 0, &[frame(1)]);
@@ -204,7 +204,7 @@ fn frames_keep_their_names_when_places_are_renewed() {
 
 #[test]
 fn managed_frames_are_ocaml_and_others_are_not() {
-    let mut scene = scene(Sources::OCAML);
+    let mut scene = scene(OCAML);
     scene.named(1, &["A.main"]);
     scene.born(1, 0, SourceKind::Minor, 0, &[0x21, frame(1)]);
     let trace = scene.trace();
@@ -214,7 +214,7 @@ fn managed_frames_are_ocaml_and_others_are_not() {
     };
     let backtrace = allocation.backtrace.to_vec();
     let frames: Vec<_> = backtrace.iter().map(|&code| reader.frame(code).unwrap()).collect();
-    assert_eq!(frames[0].kind, FrameKind::OCaml);
+    assert_eq!(frames[0].kind, frame::FrameKind::OCaml);
     assert_eq!(frames[0].locations[0].line, 10);
-    assert_ne!(frames[1].kind, FrameKind::OCaml);
+    assert_ne!(frames[1].kind, frame::FrameKind::OCaml);
 }

@@ -1,12 +1,12 @@
 //! What programs say of themselves: kinds of memory, and what threads are at.
 
 use lifetrace_transport::message::{Frames, MemoryKind, SAID_FRAME};
-use lifetrace_transport::segment::Sources;
 use proptest::prelude::*;
 
 use super::managed_tests::{frame, scene};
 use super::tests::Scene;
 use super::*;
+use crate::samplers::tests::{BOTH, NATIVE};
 
 const MALLOC: SourceKind = SourceKind::Malloc;
 
@@ -24,7 +24,7 @@ impl Scene {
 
 #[test]
 fn a_kind_is_the_innermost_frame_and_a_sampler() {
-    let mut scene = scene(Sources::NATIVE);
+    let mut scene = scene(NATIVE);
     scene.named(kind(7).frame(), &["[gpu]"]);
     scene.born(1, 0, MALLOC, 0, &[0x12, 0x11]);
     scene.born_by(Manner::Outside(kind(7)), 1, 1, MALLOC, 2, &[]);
@@ -40,7 +40,7 @@ fn a_kind_is_the_innermost_frame_and_a_sampler() {
 
 #[test]
 fn what_a_thread_is_at_is_outside_of_all_frames_but_the_mark_of_what_is_cut() {
-    let mut scene = scene(Sources::NATIVE.and(Sources::OCAML));
+    let mut scene = scene(BOTH);
     scene.named(SAID_FRAME | 5, &["request"]);
     scene.named(SAID_FRAME | 6, &["load"]);
     scene.named(1, &["A.main"]);
@@ -99,7 +99,7 @@ proptest! {
     /// The trace's writer believes what it is told of common prefixes: were it wrong, names would be.
     #[test]
     fn the_naive_twin_agrees(steps in prop::collection::vec(step(), 1..60)) {
-        let mut scene = scene(Sources::NATIVE);
+        let mut scene = scene(NATIVE);
         (0..4).for_each(|number| scene.named(SAID_FRAME | number, &[&format!("s{number}")]));
         let mut paths: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
         let mut stacks: FxHashMap<u32, Vec<u64>> = FxHashMap::default();

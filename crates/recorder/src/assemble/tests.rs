@@ -7,11 +7,11 @@ use lifetrace_trace::event::{Event, TraceInfo, growth_location};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
-use lifetrace_transport::message::{Frames, Manner, Module, NoticeKind, ThreadId};
-use lifetrace_transport::segment::Sources;
+use lifetrace_transport::message::{Frames, Manner, Module, ThreadId};
+use lifetrace_transport::sources::Sources;
 
 use super::*;
-use crate::samplers::tests::samplers;
+use crate::samplers::tests::NATIVE;
 use crate::sink::Memtrace;
 
 /// A trace in memory.
@@ -43,7 +43,7 @@ impl Scene {
         let begin = |output: Output, info: &TraceInfo| -> Box<dyn Sink> {
             Box::new(Memtrace::begin(output, info).unwrap())
         };
-        Scene::with(Sources::NATIVE, begin)
+        Scene::with(NATIVE, begin)
     }
 
     pub(super) fn with(
@@ -65,7 +65,7 @@ impl Scene {
         let symbolizer = Arc::new(Symbolizer::start().unwrap());
         let output = Output::default();
         let sink = begin(output.clone(), &info);
-        let samplers = samplers(sources);
+        let samplers = Samplers::of(&sources);
         let assembler = Assembler::new(sink, Anchor::now(), samplers, symbolizer, process);
         Scene { assembler, output, time: crate::clock::monotonic_now().0 }
     }
@@ -239,7 +239,7 @@ fn bytes_become_whole_words() {
 fn notices_are_kept_for_the_user() {
     let mut scene = Scene::new();
     for _ in 0..2 {
-        scene.say(1, Body::Notice { kind: NoticeKind::OwnAllocator });
+        scene.say(1, Body::Notice { code: b"own-allocator" });
     }
     assert_eq!(scene.assembler.notices(), [Notice::OwnAllocator]);
 }

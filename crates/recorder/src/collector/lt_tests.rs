@@ -4,11 +4,13 @@ use lifetrace_trace::event::Event;
 use lifetrace_trace::fact::{Exit, Fact, Generation};
 use lifetrace_trace::ids::ThreadId;
 use lifetrace_trace::lt::{Item, Reader};
-use lifetrace_transport::message::{self, Body, CollectorTotals, NoticeKind, SampleId};
-use lifetrace_transport::segment::{LostReason, Sources};
+use lifetrace_transport::message::{self, Body, CollectorTotals, SampleId};
+use lifetrace_transport::segment::LostReason;
+use lifetrace_transport::sources::{SourceName, Unit};
 
 use super::tests::{Scene, play_the_child};
 use super::*;
+use crate::admission::EXACT_RING_BYTES;
 use crate::fake::{allocation, managed};
 use crate::notice::Notice;
 use crate::outcome::{SessionEnd, SessionReport};
@@ -160,11 +162,13 @@ fn whatever_the_limit_is_no_trace_is_longer() {
     }
 }
 
+const OCAML: SourceName = SourceName::new("ocaml");
+
 fn ocaml(options: &mut CollectorOptions) {
     let malloc = Rate::from_interval(4096).unwrap();
     let ocaml = Rate::from_probability_per_word(0.5).unwrap();
-    options.sources = SourceChoice::OCaml;
-    options.rates = Rates { malloc, ocaml };
+    options.sources = SourceChoice::Only(OCAML);
+    options.rates = Rates::all(malloc).with(OCAML, ocaml);
     options.stack_limit = 77;
 }
 
@@ -173,9 +177,10 @@ fn an_agent_of_ocaml_is_told_what_is_wanted_and_its_trace_says_so() {
     let scene = scene(ocaml);
     let agent = scene.agent();
     let settings = *agent.segment.header().settings();
-    assert!(settings.sources == Sources::OCAML && !settings.exact());
-    assert_eq!((settings.managed_rate_per_word, settings.stack_limit), (0.5, 77));
-    agent.say(0, Body::Runtime { version: b"4.14" });
+    let source = settings.sources.of(OCAML).unwrap();
+    assert!(!settings.sources.hear_malloc() && !settings.exact());
+    assert_eq!((source.unit, source.rate, settings.stack_limit), (Unit::WORD, 0.5, 77));
+    agent.say(0, Body::Runtime { name: OCAML, version: b"4.14" });
     agent.say(0, managed(0, 24, &[0x10]));
     let session = scene.only_session();
     // This very program's file has none: the agent knows better.
@@ -205,15 +210,21 @@ fn collections_and_totals_are_told() {
     let scene = scene(ocaml);
     let agent = scene.agent();
     for count in [3, 4, 4] {
-        let (minor_collections, minor_words) = (count, count * 1000);
-        let totals = CollectorTotals { minor_collections, minor_words, ..Default::default() };
+        let (minor_collections, minor_words) = (Some(count), Some(count * 1000));
+        let totals = CollectorTotals {
+            minor_collections,
+            minor_words,
+            runtime: OCAML,
+            ..Default::default()
+        };
         agent.say(0, Body::CollectorTotals(totals));
     }
     for _ in 0..2 {
-        agent.say(0, Body::Notice { kind: NoticeKind::DomainsMisreported });
+        agent.say(0, Body::Notice { code: b"ocaml-domains-misreported" });
     }
     let session = scene.only_session();
-    assert_eq!(session.notices, [Notice::DomainsMisreported, Notice::NoOCaml]);
+    let codes: Vec<_> = session.notices.iter().map(Notice::code).collect();
+    assert_eq!(codes, ["ocaml-domains-misreported", "no-ocaml"]);
     let facts = read(&session).facts;
     let told: Vec<u64> = facts
         .iter()
@@ -232,10 +243,10 @@ fn collections_and_totals_are_told() {
 #[test]
 fn an_exact_session_has_large_rings() {
     let exact = Rate::EXACT;
-    for (sources, is_large) in [(SourceChoice::OCaml, true), (SourceChoice::Native, false)] {
+    for (sources, is_large) in [(SourceChoice::Only(OCAML), true), (SourceChoice::Native, false)] {
         let scene = scene(|options| {
             options.sources = sources;
-            options.rates = Rates { ocaml: exact, malloc: Rate::from_interval(4096).unwrap() };
+            options.rates = Rates::all(Rate::from_interval(4096).unwrap()).with(OCAML, exact);
         });
         let agent = scene.agent();
         let settings = *agent.segment.header().settings();

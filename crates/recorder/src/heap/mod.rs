@@ -35,8 +35,8 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Timestamp};
 use rustc_hash::FxHashMap;
 
+use crate::birth::Birth;
 use crate::samplers::WORD_BITS;
-use crate::sink::Birth;
 use blocks::{Kind, Kinds};
 use tree::Tree;
 

@@ -59,12 +59,9 @@ pub enum Untraceable {
          the crate lifetrace"
     )]
     Static,
-    /// The same of an OCaml program.
-    #[error(
-        "is a statically linked OCaml program, so that no agent can be loaded into it; link it without \
-         -ccopt -static to trace it"
-    )]
-    StaticOCaml,
+    /// The same of a program with a managed runtime, for which there is other advice.
+    #[error("{0}")]
+    StaticRuntime(&'static str),
     /// `record --memtrace` of a program that has none.
     #[error(
         "has no Memtrace linked in, or does not export it, so that --memtrace does nothing; without that \
@@ -114,13 +111,8 @@ pub(crate) enum Additions {
         /// Where the agent finds us.
         socket: PathBuf,
     },
-    /// It is traced by the Memtrace that is linked in.
-    Memtrace {
-        /// To be written.
-        trace: PathBuf,
-        /// Probability that a word is hit.
-        rate: f64,
-    },
+    /// It is traced by what it has linked in, which looks for these variables.
+    Variables(Vec<(&'static str, OsString)>),
 }
 
 /// A word as the kernel wants it.

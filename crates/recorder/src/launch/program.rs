@@ -15,8 +15,9 @@ use super::elf::{self, Image};
 use super::{LaunchError, Untraceable};
 use crate::called;
 use crate::linker;
-use crate::ocaml::{mentions, mentions_runtime};
-use crate::process::open_regular;
+use crate::mapped_files::open_regular;
+use crate::program_file::mentions;
+use crate::runtimes;
 
 /// An executable that has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,12 +171,15 @@ fn check_machine_and_linking(path: &Path) -> Result<(), LaunchError> {
         Ok(Image::Dynamic | Image::Linker) => Ok(()),
         // It comes to us by itself.
         Ok(Image::Untraceable(Untraceable::Static)) if mentions(&file, JOINS_MARK) => Ok(()),
-        Ok(Image::Untraceable(Untraceable::Static)) if mentions_runtime(&file) => {
-            Err(untraceable(Untraceable::StaticOCaml))
-        }
+        Ok(Image::Untraceable(Untraceable::Static)) => Err(untraceable(why_static(&file))),
         Ok(Image::Untraceable(reason)) => Err(untraceable(reason)),
         Err(reason) => Err(refuse(reason)),
     }
+}
+
+fn why_static(file: &File) -> Untraceable {
+    let runtime = runtimes::in_static_program(file);
+    runtime.map_or(Untraceable::Static, |it| Untraceable::StaticRuntime(it.of_static_program()))
 }
 
 /// Why no agent could be in a program of this file; none is known of what is no program.

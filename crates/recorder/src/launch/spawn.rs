@@ -14,9 +14,6 @@ use rustix::process::Pid;
 use super::{Additions, LaunchError, Program, c_string, inherited};
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
-/// Where Memtrace writes to, and how densely it samples.
-const MEMTRACE_VARIABLE: &str = "MEMTRACE";
-const MEMTRACE_RATE_VARIABLE: &str = "MEMTRACE_RATE";
 
 /// Starts `program` with `command` as its argument vector.
 ///
@@ -61,14 +58,12 @@ fn environment(
     additions: &Additions,
 ) -> io::Result<Vec<CString>> {
     let variables: Vec<_> = variables.collect();
-    let ours: [(&str, OsString); 2] = match additions {
+    let ours: Vec<(&str, OsString)> = match additions {
         Additions::Agent { preload, socket } => {
             let preload = ahead_of_others(preload.as_os_str(), &variables);
-            [(PRELOAD_VARIABLE, preload), (SOCKET_VARIABLE, socket.into())]
+            vec![(PRELOAD_VARIABLE, preload), (SOCKET_VARIABLE, socket.into())]
         }
-        Additions::Memtrace { trace, rate } => {
-            [(MEMTRACE_VARIABLE, trace.into()), (MEMTRACE_RATE_VARIABLE, rate.to_string().into())]
-        }
+        Additions::Variables(variables) => variables.clone(),
     };
     let is_ours = |name: &OsString| ours.iter().any(|(our, _)| name == our);
     let theirs = variables.iter().filter(|(name, _)| !is_ours(name));
@@ -109,6 +104,7 @@ fn refusal(program: &Program, error: io::Error) -> LaunchError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::ocaml::memtrace_variables;
     use rustix::process::{WaitOptions, waitpid};
 
     fn additions() -> Additions {
@@ -136,8 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn memtrace_is_told_by_its_own_variables() {
-        let additions = Additions::Memtrace { trace: "/x.ctf".into(), rate: 1e-6 };
+    fn what_is_linked_in_is_told_by_its_own_variables() {
+        let additions = Additions::Variables(memtrace_variables("/x.ctf".into(), 1e-6));
         let given = [("MEMTRACE", "/old"), ("LD_PRELOAD", "x.so"), ("MEMTRACE_RATE", "1")];
         let expected = ["LD_PRELOAD=x.so", "MEMTRACE=/x.ctf", "MEMTRACE_RATE=0.000001"];
         check_with(&additions, &given, &expected);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use lifetrace_trace::event::Location;
 use rustix::process::Pid;
 
-use crate::process::open_regular;
+use crate::mapped_files::open_regular;
 use jit_dump::JitDump;
 use names::{Names, location};
 use perf_map::PerfMap;

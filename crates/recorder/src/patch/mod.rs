@@ -28,8 +28,9 @@ use rustc_hash::FxHashMap;
 use self::found::Found;
 use self::imports::Imports;
 use self::symbols::Names;
-use crate::ocaml::{Identity, identity, mentions_any};
-use crate::process::{MappedCode, ProcessImage};
+use crate::mapped_files::MappedCode;
+use crate::process::ProcessImage;
+use crate::program_file::{Identity, identity, mentions_any};
 
 /// Files that are remembered.
 const MOST_KNOWN: usize = 1 << 12;

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Pid;
 
 use super::symbols::Code;
-use crate::process::MappedCode;
+use crate::mapped_files::MappedCode;
 
 /// The type of the auxiliary vector's entry that has the address at which the program begins.
 const AT_ENTRY: u64 = 9;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::format::Format;
-use crate::ocaml::SourceChoice;
 use crate::rate::{Rate, Rates};
+use crate::runtimes::SourceChoice;
 use crate::schedule::Schedule;
 
 fn options(directory: &tempfile::TempDir) -> CollectorOptions {

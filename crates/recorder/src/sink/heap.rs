@@ -8,7 +8,8 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
 
-use super::{Birth, Sink};
+use super::Sink;
+use crate::birth::Birth;
 use crate::heap::{Heap, State, lock};
 
 /// Tells a heap what it hears, and a trace, if there is one. When that cannot be written any more, the heap

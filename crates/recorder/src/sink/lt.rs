@@ -11,7 +11,8 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::lt::{NewBirth, Writer};
 
-use super::{Birth, Sink};
+use super::Sink;
+use crate::birth::Birth;
 use crate::trace_file::LimitReached;
 
 /// What an event and the last facts may take, in bytes: of small limits, no more than an eighth.

@@ -8,7 +8,8 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::memtrace::{NewAllocation, Version, Writer};
 
-use super::{Birth, Sink};
+use super::Sink;
+use crate::birth::Birth;
 use crate::samplers::WORD_BITS;
 
 /// See the module.

@@ -9,35 +9,18 @@ mod memtrace;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use lifetrace_trace::event::{Source, TraceInfo};
+use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, ThreadId, Timestamp};
+use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
 
+use crate::birth::Birth;
 use crate::format::Format;
 use crate::heap::State;
 use crate::trace_file::TraceFile;
 use heap::HeapSink;
 pub(crate) use lt::Lt;
 pub(crate) use memtrace::Memtrace;
-
-/// The birth of a sampled block.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Birth<'a> {
-    /// As the program asked for it, in words of a managed heap or bytes of malloc's; of a growth, what
-    /// was added.
-    pub(crate) size: Size,
-    pub(crate) samples: u64,
-    pub(crate) source: Source,
-    pub(crate) sampler: SamplerId,
-    /// Whether outermost frames are missing; a frame that says so is in their place.
-    pub(crate) is_truncated: bool,
-    /// Outermost frame first; the last is [`GROWTH`](lifetrace_trace::event::GROWTH) if these are
-    /// bytes added to a block.
-    pub(crate) backtrace: &'a [LocationCode],
-    /// So many leading frames are those of the last birth's backtrace.
-    pub(crate) common_prefix: usize,
-}
 
 /// A trace being written. Times never decrease. After an error, nothing more can be written, but for
 /// [`is_limit`](crate::trace_file::is_limit)'s: then it can still be finished.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use object::Object;
 use object::read::ReadCache;
 
-use super::object_file::has_build_id;
-use crate::process::open_regular;
+use super::build_id::has_build_id;
+use crate::mapped_files::open_regular;
 
 const DEBUG_DIRECTORIES: [&str; 2] = ["/usr/lib/debug", "/lib/debug"];
 

@@ -8,6 +8,7 @@
 //! process is likely still there; it stays open, so a file that is deleted or replaced later does
 //! no harm. Its symbols are read at the first address in it.
 
+mod build_id;
 mod elsewhere;
 mod fit;
 mod forms;

@@ -14,13 +14,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use object::Object;
-use object::read::ReadCache;
-
+use super::build_id::has_build_id;
 use super::forms::Forms;
 use super::{elsewhere, mini};
+use crate::mapped_files::open_regular;
 use crate::notice::Unread;
-use crate::process::{ProcessImage, open_regular, undeleted};
+use crate::process::{ProcessImage, undeleted};
 
 /// A module's file, or only its name where no file can be trusted.
 #[derive(Debug)]
@@ -157,12 +156,6 @@ fn mapped_file(directory: &Path, name: &Path) -> Option<File> {
     let line = maps.split(|&byte| byte == b'\n').find(|line| line.ends_with(&deleted))?;
     let range = line.split(|&byte| byte == b' ').next()?;
     File::open(directory.join("map_files").join(OsStr::from_bytes(range))).ok()
-}
-
-pub(super) fn has_build_id(file: &File, expected: &[u8]) -> bool {
-    let cache = ReadCache::new(file);
-    let Ok(object) = object::File::parse(&cache) else { return false };
-    object.build_id().is_ok_and(|found| found.unwrap_or_default() == expected)
 }
 
 /// Where an open file lies, if it is still there and that is within our view.

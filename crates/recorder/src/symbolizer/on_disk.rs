@@ -14,10 +14,11 @@ use object::elf::PF_X;
 use object::read::ReadCache;
 use object::{Object, ObjectKind, ObjectSegment, SegmentFlags};
 
+use super::build_id::has_build_id;
 use super::forms::Forms;
 use super::{ObjectFile, Symbolizer, elsewhere, names, object_file};
+use crate::mapped_files::open_regular;
 use crate::modules::FileAddress;
-use crate::process::open_regular;
 
 /// Names addresses by files on this machine, whether or not the program still runs.
 #[derive(Debug)]
@@ -165,9 +166,8 @@ impl SymbolsOnDisk {
             return None;
         }
         let ours = self.folders.iter().flat_map(|folder| by_build_id(folder, build_id));
-        let is_right = |path: &PathBuf| {
-            open_regular(path).is_some_and(|file| object_file::has_build_id(&file, build_id))
-        };
+        let is_right =
+            |path: &PathBuf| open_regular(path).is_some_and(|file| has_build_id(&file, build_id));
         { ours }
             .find(is_right)
             .or_else(|| elsewhere::debug_file(Some(file), path.parent(), build_id))

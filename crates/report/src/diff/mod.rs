@@ -247,7 +247,7 @@ fn grain(metric: Metric, summary: &Summary, total: Estimate) -> f64 {
     if summary.sampling.is_exact() {
         return 0.0;
     }
-    let interval = summary.sampling.interval_bytes();
+    let interval = summary.sampling.grain_bytes(&summary.allocated);
     let of_a_byte = |amount: f64| {
         if summary.allocated.bytes.value > 0.0 {
             amount / summary.allocated.bytes.value

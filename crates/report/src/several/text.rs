@@ -11,7 +11,7 @@ use lifetrace_import::Lack;
 use lifetrace_study::question::ViewName;
 use lifetrace_trace::ids::Timestamp;
 
-use super::super::amounts::bytes_or_none;
+use super::super::amounts::{bytes_or_none, interval};
 use super::super::page::Page;
 use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
@@ -136,7 +136,7 @@ impl Several {
     /// When, how it was sampled, and how much.
     fn about(&self) -> Vec<String> {
         let Summary { sampling, samples, collections, .. } = &self.summary;
-        let interval = human::bytes(sampling.interval_bytes());
+        let interval = interval(sampling);
         let is_even = self
             .processes
             .iter()

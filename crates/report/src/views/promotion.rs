@@ -6,6 +6,7 @@ use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::{Sampling, Shaped, Sites};
 use lifetrace_human as human;
 use lifetrace_study::Study;
+use lifetrace_study::runtimes::YoungHeap;
 use serde::{Serialize, Serializer};
 
 use super::Render;
@@ -58,6 +59,8 @@ struct Larger {
     bytes: f64,
     /// Where the runtime says it.
     words: Option<u64>,
+    /// How it is told another.
+    setting: Option<&'static YoungHeap>,
     /// Bytes from one minor collection to the next.
     interval: Option<f64>,
     forecasts: Vec<Forecast>,
@@ -80,6 +83,7 @@ impl<'a> Promotion<'a> {
         let larger = Larger {
             bytes: observed.nursery(),
             words,
+            setting: heap::setting(study),
             interval: observed.measured(),
             forecasts: observed.forecasts(),
         };
@@ -190,9 +194,9 @@ impl Larger {
 
     fn setting(&self, times: u32) -> String {
         let words = self.words.map(|words| words.saturating_mul(u64::from(times)));
-        match (words, times) {
-            (Some(words), 1) => format!("s={words}"),
-            (Some(words), _) => format!("OCAMLRUNPARAM=s={words}"),
+        match (words.zip(self.setting), times) {
+            (Some((words, setting)), 1) => (setting.now)(words),
+            (Some((words, setting)), _) => (setting.then)(words),
             (None, _) => format!("{times} x"),
         }
     }

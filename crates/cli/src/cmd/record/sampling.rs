@@ -3,20 +3,30 @@
 use std::hash::{BuildHasher, RandomState};
 
 use anyhow::bail;
-use lifetrace_recorder::{Rate, Rates, SourceChoice};
+use lifetrace_recorder::{Rate, Rates, SourceChoice, SourceName};
 
 use super::quantity;
 
 /// Samples in so many bytes of malloc's, where nothing is said.
 const DEFAULT_INTERVAL: u64 = 512 << 10;
 
-/// The probability that a word of OCaml's heap is hit, where nothing is said: Memtrace's.
-const DEFAULT_PER_WORD: f64 = 1e-6;
+/// The managed runtimes whose heaps can be asked for.
+const MANAGED: &[Managed] =
+    &[Managed { name: "ocaml", usual: MEMTRACES_RATE, variable: Some("MEMTRACE_RATE") }];
 
-/// Where Memtrace looks for that.
-pub(super) const MEMTRACE_RATE: &str = "MEMTRACE_RATE";
+/// Memtrace samples so where nothing is said.
+const MEMTRACES_RATE: f64 = 1e-6;
 
-/// A probability, of what the source counts: bytes of malloc's, words of OCaml's heap.
+/// A managed runtime, as users know it.
+struct Managed {
+    name: &'static str,
+    /// The probability that a unit of its heap is hit, where nothing is said.
+    usual: f64,
+    /// Where its programs' users look for that.
+    variable: Option<&'static str>,
+}
+
+/// A probability, of what the source counts: bytes of malloc's, words or objects of a managed heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Probability {
     of_a_byte: Rate,
@@ -32,38 +42,48 @@ pub(super) struct Density {
 
 impl Density {
     /// What is said of a source holds for it. Where both options are given, the interval is malloc's and
-    /// the rate OCaml's; one that is given alone is for both. `default` is the rate of OCaml's heap where
-    /// nothing is said.
+    /// the rate the managed heaps'; one that is given alone is for both. `variable` is what the environment says of a
+    /// managed heap where nothing else is said.
     ///
     /// # Errors
     /// If both say something of the only source.
     pub(super) fn rates(
         self,
         sources: SourceChoice,
-        default: Option<Probability>,
+        variable: impl Fn(&str) -> Option<Probability>,
     ) -> anyhow::Result<Rates> {
         let Density { interval, rate } = self;
-        let has_one = matches!(sources, SourceChoice::Native | SourceChoice::OCaml);
+        let has_one = matches!(sources, SourceChoice::Native | SourceChoice::Only(_));
         if has_one && interval.is_some() && rate.is_some() {
             bail!("--interval and --rate are about the same source here; give one of them");
         }
-        let of_a_word = |it: Probability| it.of_a_word;
         let malloc = interval.or(rate.map(|it| it.of_a_byte));
-        let ocaml = rate.map(of_a_word).or(interval).or(default.map(of_a_word));
         let least = || Rate::from_interval(DEFAULT_INTERVAL).unwrap_or(Rate::EXACT);
-        let usual = || Rate::from_probability_per_word(DEFAULT_PER_WORD).unwrap_or(Rate::EXACT);
-        Ok(Rates { malloc: malloc.unwrap_or_else(least), ocaml: ocaml.unwrap_or_else(usual) })
+        let typed = rate.map(|it| it.of_a_word).or(interval);
+        let rates = Rates::all(malloc.unwrap_or_else(least));
+        Ok(MANAGED.iter().fold(rates, |rates, managed| {
+            let in_environment = managed.variable.and_then(&variable).map(|it| it.of_a_word);
+            let rate = typed.or(in_environment).unwrap_or_else(|| managed.usual_rate());
+            rates.with(SourceName::new(managed.name), rate)
+        }))
+    }
+}
+
+impl Managed {
+    fn usual_rate(&self) -> Rate {
+        Rate::from_probability_per_word(self.usual).unwrap_or(Rate::EXACT)
     }
 }
 
 /// What is sampled, by its name.
 pub(super) fn sources(text: &str) -> Result<SourceChoice, String> {
+    let names: Vec<_> = MANAGED.iter().map(|managed| managed.name).collect();
     match text {
         "auto" => Ok(SourceChoice::Auto),
         "native" => Ok(SourceChoice::Native),
-        "ocaml" => Ok(SourceChoice::OCaml),
         "all" => Ok(SourceChoice::All),
-        _ => Err("there are auto, native, ocaml and all".to_owned()),
+        _ if names.contains(&text) => Ok(SourceChoice::Only(SourceName::new(text))),
+        _ => Err(format!("there are auto, native, {} and all", names.join(", "))),
     }
 }
 
@@ -90,6 +110,8 @@ pub(super) fn random_seed() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const OCAML: SourceChoice = SourceChoice::Only(SourceName::new("ocaml"));
 
     #[test]
     fn intervals() {
@@ -162,17 +184,17 @@ mod tests {
         let parsed = |text: Option<&str>| text.map(|text| self::rate(text).unwrap());
         let interval = interval.map(|text| self::interval(text).unwrap());
         let density = Density { interval, rate: parsed(rate) };
-        let rates = density.rates(sources, parsed(default)).unwrap();
-        let found = (rates.malloc.per_word(), rates.ocaml.per_word());
+        let rates = density.rates(sources, |_| parsed(default)).unwrap();
+        let found = (rates.malloc.per_word(), rates.of(SourceName::new("ocaml")).per_word());
         let is_close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-3;
         assert!(is_close(found.0, expected.0) && is_close(found.1, expected.1), "{found:?}");
     }
 
     #[test]
     fn one_option_is_for_both_sources_and_two_are_for_one_each() {
-        use SourceChoice::{All, Auto, Native, OCaml};
+        use SourceChoice::{All, Auto, Native};
         let usual = 8.0 / 524_288.0;
-        for sources in [Auto, Native, OCaml, All] {
+        for sources in [Auto, Native, OCAML, All] {
             check(sources, (None, None, None), (usual, 1e-6));
             check(sources, (None, Some("1e-4"), None), (8e-4, 1e-4));
             check(sources, (Some("64KiB"), None, None), (8.0 / 65536.0, 8.0 / 65536.0));
@@ -190,17 +212,18 @@ mod tests {
     #[test]
     fn both_options_for_one_source_contradict_each_other() {
         let both = Density { interval: interval("1KiB").ok(), rate: rate("1").ok() };
-        for sources in [SourceChoice::Native, SourceChoice::OCaml] {
-            assert!(both.rates(sources, None).is_err());
+        for sources in [SourceChoice::Native, OCAML] {
+            assert!(both.rates(sources, |_| None).is_err());
         }
     }
 
     #[test]
     fn sources_have_names() {
         let names = ["auto", "native", "ocaml", "all"].map(|name| sources(name).unwrap());
-        use SourceChoice::{All, Auto, Native, OCaml};
-        assert_eq!(names, [Auto, Native, OCaml, All]);
-        assert!(sources("").is_err() && sources("ruby").is_err());
+        use SourceChoice::{All, Auto, Native};
+        assert_eq!(names, [Auto, Native, OCAML, All]);
+        assert!(sources("").is_err());
+        assert_eq!(sources("rubin").unwrap_err(), "there are auto, native, ocaml and all");
     }
 
     #[test]

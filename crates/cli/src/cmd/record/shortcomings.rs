@@ -28,7 +28,7 @@ pub(super) fn shortcomings(outcome: &Outcome) -> Vec<String> {
     let is_found = outcome.sessions.iter().any(|session| session.samples > 0);
     // Memory beside malloc is many a program's own business, and no reason to speak up if it is quiet.
     let is_news = |notice: &Notice| match notice {
-        Notice::NoOCaml => !is_found,
+        _ if notice.is_of_absence() => !is_found,
         Notice::Became { .. } | Notice::UnheardMemory => false,
         _ => true,
     };
@@ -118,10 +118,14 @@ pub(super) fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use lifetrace_recorder::{LostReason, Refusal, Untraced};
+    use lifetrace_recorder::{LostReason, Refusal, Untraced, plain_notices};
     use lifetrace_trace::ids::Timestamp;
 
     use super::*;
+
+    fn absence() -> Notice {
+        plain_notices().find(Notice::is_of_absence).unwrap()
+    }
 
     pub(in crate::cmd::record) fn session(pid: u32, path: &str) -> SessionReport {
         SessionReport {
@@ -179,8 +183,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_launcher_without_the_heap_is_no_news() {
-        let launcher =
-            || SessionReport { samples: 0, notices: vec![Notice::NoOCaml], ..session(7, "x") };
+        let launcher = || SessionReport { samples: 0, notices: vec![absence()], ..session(7, "x") };
         let told = |sessions| shortcomings(&Outcome { sessions, ..Outcome::default() });
         assert_eq!(told(vec![launcher()]).len(), 1);
         assert_eq!(told(vec![launcher(), session(8, "y")]), [""; 0]);

@@ -222,13 +222,13 @@ fn called(session: &SessionReport, others: &[&SessionReport]) -> String {
 mod tests {
     use super::*;
     use crate::cmd::record::shortcomings::tests::session;
-    use lifetrace_recorder::{Unread, Untraced};
+    use lifetrace_recorder::{Unread, Untraced, plain_notices};
 
     #[test]
     fn there_are_words_for_whatever_is_recorded() {
         let became = Untraced::ALL.map(|why| Notice::Became { why, program: "/x".into() });
         let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "/x.so".into() });
-        for notice in Notice::PLAIN.into_iter().chain(became).chain(unread) {
+        for notice in plain_notices().chain(became).chain(unread) {
             assert!(notices::of_program(&notice.code()).is_some(), "{notice:?}");
         }
     }

@@ -1,0 +1,23 @@
+//! The words by which the recorder knows this agent: in its file about OCaml are the same.
+
+use lifetrace_transport::sources::SourceName;
+
+/// The runtime.
+pub(crate) const NAME: SourceName = SourceName::new("ocaml");
+
+/// The runtime has no statistical memory profiler (5.0 to 5.2, before 4.11), or is not known: the heap is not sampled.
+pub(crate) const WITHOUT_SAMPLER: &[u8] = b"ocaml-without-sampler";
+
+/// The program has Memtrace linked in and MEMTRACE set: its heap is Memtrace's.
+pub(crate) const MEMTRACE: &[u8] = b"ocaml-memtrace";
+
+/// The program has called `Gc.Memprof.start` or `stop` itself: sampling of its heap, which has one client at most, has
+/// ended here.
+pub(crate) const OWN_MEMPROF: &[u8] = b"ocaml-own-memprof";
+
+/// `Gc.Memprof.start` could not be watched: a program that calls it gets the exception "already started".
+pub(crate) const MEMPROF_UNGUARDED: &[u8] = b"ocaml-memprof-unguarded";
+
+/// Several domains of an OCaml 5.3, which reports blocks as dead that other domains have promoted
+/// (ocaml/ocaml#14057): lifetimes are too short.
+pub(crate) const DOMAINS_MISREPORTED: &[u8] = b"ocaml-domains-misreported";

@@ -1,0 +1,161 @@
+//! What the user wants to be sampled, and what is of a program therefore.
+
+use lifetrace_transport::sources::{Source, SourceName, Sources};
+
+use super::programs::Heaps;
+use super::{Heap, RUNTIMES, Runtime, by_name};
+use crate::notice::Notice;
+use crate::rate::Rates;
+
+/// What the user wants to be sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceChoice {
+    /// The heap of the managed runtime that a program has, with malloc beside for some of them; else malloc.
+    #[default]
+    Auto,
+    /// Malloc and its like.
+    Native,
+    /// The heap of this runtime.
+    Only(SourceName),
+    /// Malloc, and the heap of the managed runtime that a program has.
+    All,
+    /// The heap of this runtime in a program that has the agent linked in, and so knows that it has one.
+    Linked(SourceName),
+}
+
+impl SourceChoice {
+    /// Whether anybody wants to know what the program has.
+    pub(crate) fn depends_on_program(self) -> bool {
+        !matches!(self, Self::Native | Self::Linked(_))
+    }
+
+    /// Whether a heap of this runtime is wanted, if there is one.
+    pub(crate) fn wants(self, runtime: &dyn Runtime) -> bool {
+        match self {
+            Self::Auto | Self::All => true,
+            Self::Only(name) | Self::Linked(name) => name == runtime.name(),
+            Self::Native => false,
+        }
+    }
+
+    /// What is sampled of a program, and what its user should know about that.
+    pub(crate) fn settle(self, heaps: &Heaps, rates: &Rates) -> (Sources, Option<Notice>) {
+        let mut found = RUNTIMES.iter().copied().zip(heaps).filter(|(it, _)| self.wants(*it));
+        let (sampled, unsampled) = match self {
+            Self::Native => (None, None),
+            // Of a runtime that is loaded later the agent hears itself.
+            Self::Only(name) => (by_name(name), found.next().and_then(|it| notice_of_only(it))),
+            Self::Linked(name) => (by_name(name), None),
+            Self::Auto | Self::All => first_of(found),
+        };
+        let malloc = Sources::NONE.with(Source::malloc(rates.malloc.per_word()));
+        let sources = match (self, sampled) {
+            (Self::Only(_) | Self::Linked(_), Some(runtime)) => {
+                Sources::NONE.with(source(runtime, rates))
+            }
+            (Self::Auto, Some(runtime)) if !runtime.auto_has_malloc() => {
+                Sources::NONE.with(source(runtime, rates))
+            }
+            (_, Some(runtime)) => malloc.with(source(runtime, rates)),
+            (_, None) => malloc,
+        };
+        (sources, unsampled)
+    }
+}
+
+fn source(runtime: &dyn Runtime, rates: &Rates) -> Source {
+    let name = runtime.name();
+    Source { name, unit: runtime.unit(), rate: rates.of(name).per_unit() }
+}
+
+fn notice_of_only((runtime, heap): (&dyn Runtime, &Heap)) -> Option<Notice> {
+    match heap {
+        Heap::Sampled => None,
+        Heap::Unsampled(notice) => Some(Notice::OfRuntime(notice)),
+        Heap::None => Some(Notice::OfRuntime(runtime.absence())),
+    }
+}
+
+/// The first runtime whose heap can be sampled; if there is none, why that of the first one cannot.
+fn first_of<'a>(
+    found: impl Iterator<Item = (&'static dyn Runtime, &'a Heap)>,
+) -> (Option<&'static dyn Runtime>, Option<Notice>) {
+    let mut why = None;
+    for (runtime, heap) in found {
+        match heap {
+            Heap::Sampled => return (Some(runtime), None),
+            Heap::Unsampled(notice) => why = why.or(Some(Notice::OfRuntime(notice))),
+            Heap::None => {}
+        }
+    }
+    (None, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::Rate;
+    use crate::runtimes::fake::Fake;
+    use crate::runtimes::ocaml::OCaml;
+
+    const UNSAMPLED: Heap = Heap::Unsampled(&WHY);
+    static WHY: crate::notice::RuntimeNotice = crate::notice::RuntimeNotice::unheard("why");
+
+    fn rates() -> Rates {
+        let rate = |rate| Rate::from_probability_per_word(rate).unwrap();
+        Rates::all(rate(0.5)).with(OCaml.name(), rate(0.25)).with(Fake.name(), rate(0.125))
+    }
+
+    /// The names of what is sampled, and the notice's code.
+    fn settled(choice: SourceChoice, heaps: Heaps) -> (Vec<String>, Option<String>) {
+        let (sources, notice) = choice.settle(&heaps, &rates());
+        let names = sources.iter().map(|source| source.name.to_string());
+        (names.collect(), notice.map(|notice| notice.code().into_owned()))
+    }
+
+    fn check(choice: SourceChoice, expected: [(&[&str], Option<&str>); 3]) {
+        let heaps = [Heap::None, Heap::Sampled, UNSAMPLED];
+        for (heap, (names, notice)) in heaps.into_iter().zip(expected) {
+            let (found, told) = settled(choice, [heap, Heap::None]);
+            assert_eq!(
+                (found, told.as_deref()),
+                (names.iter().map(|it| (*it).to_owned()).collect(), notice),
+                "{choice:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_choice_for_each_program() {
+        let (malloc, ocaml, both) = (&["malloc"][..], &["ocaml"][..], &["malloc", "ocaml"][..]);
+        let why = Some("why");
+        check(SourceChoice::Native, [(malloc, None); 3]);
+        check(SourceChoice::Auto, [(malloc, None), (ocaml, None), (malloc, why)]);
+        check(SourceChoice::All, [(malloc, None), (both, None), (malloc, why)]);
+        let only = SourceChoice::Only(OCaml.name());
+        check(only, [(ocaml, Some("no-ocaml")), (ocaml, None), (ocaml, why)]);
+        check(SourceChoice::Linked(OCaml.name()), [(ocaml, None); 3]);
+    }
+
+    #[test]
+    fn of_several_runtimes_the_first_that_can_be_sampled_is() {
+        let auto = |heaps| settled(SourceChoice::Auto, heaps);
+        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        assert_eq!(auto([Heap::Sampled, Heap::Sampled]), (names(&["ocaml"]), None));
+        // This one has malloc beside.
+        let both = names(&["malloc", "fake"]);
+        assert_eq!(auto([Heap::None, Heap::Sampled]), (both.clone(), None));
+        assert_eq!(auto([UNSAMPLED, Heap::Sampled]), (both, None));
+        let only = SourceChoice::Only(Fake.name());
+        assert_eq!(settled(only, [Heap::Sampled, Heap::Sampled]), (names(&["fake"]), None));
+        assert!(only.wants(&Fake) && !only.wants(&OCaml));
+    }
+
+    #[test]
+    fn each_source_has_its_rate_and_its_unit() {
+        let (sources, _) = SourceChoice::All.settle(&[Heap::None, Heap::Sampled], &rates());
+        assert_eq!(sources.malloc().map(|it| it.rate), Some(0.5));
+        let managed = sources.managed().unwrap();
+        assert_eq!((managed.unit, managed.rate), (Fake.unit(), 0.125));
+    }
+}

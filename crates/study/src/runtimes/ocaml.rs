@@ -1,0 +1,47 @@
+//! OCaml.
+
+use super::{Runtime, YoungHeap};
+
+pub(super) const OCAML: Runtime = Runtime {
+    name: "ocaml",
+    notice,
+    young_heap: Some(YoungHeap {
+        now: |words| format!("s={words}"),
+        then: |words| format!("OCAMLRUNPARAM=s={words}"),
+    }),
+};
+
+fn notice(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "ocaml-without-sampler" => {
+            "has an OCaml runtime without a statistical memory profiler (4.11 to 4.14 have one, and 5.3 \
+             and later): its OCaml heap is not in the trace"
+        }
+        "ocaml-memtrace" => {
+            "has Memtrace linked in, and MEMTRACE is set: its OCaml heap is left to that (unset MEMTRACE \
+             to record it here)"
+        }
+        "ocaml-own-memprof" => {
+            "has used Gc.Memprof itself, which serves one at a time: from then on its OCaml heap is not \
+             in the trace"
+        }
+        "ocaml-memprof-unguarded" => {
+            "does not let itself be watched: should it start Gc.Memprof itself, it gets the exception \
+             \"already started\""
+        }
+        "ocaml-domains-misreported" => {
+            "runs several domains on an OCaml that reports blocks as dead which other domains have \
+             promoted (ocaml/ocaml#14057): lifetimes are too short, and what lives is too little"
+        }
+        "ocaml-bytecode" => {
+            "is OCaml bytecode, whose heap cannot be sampled: the trace has what its interpreter gets \
+             from malloc (compile it with ocamlopt to see its heap)"
+        }
+        "ocaml-hidden" => {
+            "has an OCaml runtime that it does not export: its OCaml heap is not in the trace (link it \
+             with -rdynamic, as ocamlopt does by itself)"
+        }
+        "no-ocaml" => "has no OCaml heap: nothing was sampled (--sources native samples malloc)",
+        _ => return None,
+    })
+}
