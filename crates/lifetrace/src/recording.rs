@@ -179,6 +179,8 @@ fn random_seed() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use lifetrace_recorder::Rate;
+
     use super::*;
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) enum Work {
         /// What the process calls itself, if that is new.
         title: Option<Arc<str>>,
     },
-    End(Ending),
+    End(Box<Ending>),
 }
 
 /// A session's last word.

@@ -203,7 +203,7 @@ impl Scribe {
                     self.tell_losses(lost);
                     seat.tell(self.figures(lost.total()));
                 }
-                Ok(Work::End(ending)) => return ending,
+                Ok(Work::End(ending)) => return *ending,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let (end, time) = (SessionEnd::Stopped, monotonic_now());

@@ -263,7 +263,7 @@ impl Session {
                 title: self.notes.take_title(),
                 most_anonymous: self.notes.most_anonymous(),
             };
-            self.send(Work::End(ending));
+            self.send(Work::End(Box::new(ending)));
             self.handed_over = true;
         }
         match drained.bytes {

@@ -44,7 +44,7 @@ impl SourceChoice {
         let (sampled, unsampled) = match self {
             Self::Native => (None, None),
             // Of a runtime that is loaded later the agent hears itself.
-            Self::Only(name) => (by_name(name), found.next().and_then(|it| notice_of_only(it))),
+            Self::Only(name) => (by_name(name), found.next().and_then(notice_of_only)),
             Self::Linked(name) => (by_name(name), None),
             Self::Auto | Self::All => first_of(found),
         };
