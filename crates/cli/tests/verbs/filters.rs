@@ -30,7 +30,7 @@ fn a_claim_and_its_opposite_are_everything() {
         "allocated after 100ms",
         "thread = 6",
         "thread = python3",
-        "source = malloc",
+        "source = native",
         "fn:PyList",
         "innermost fn = PyList_Append",
         "module:_json",

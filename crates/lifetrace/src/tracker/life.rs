@@ -71,7 +71,7 @@ pub struct Allocation {
     pub time: Instant,
     /// Who allocates.
     pub backtrace: Backtrace,
-    /// In which span, as far as a [`SpanLayer`](crate::span::SpanLayer) knows.
+    /// In which span, as far as a [`SpanLayer`](crate::spans::SpanLayer) knows.
     #[cfg(feature = "tracing")]
     pub span: Option<crate::span::Span>,
 }
