@@ -55,13 +55,6 @@ struct NumberFields {
     high95: f64,
 }
 
-impl Quantity {
-    /// An amount, as a part of a document.
-    pub fn new(amount: &Amount) -> Self {
-        Self(*amount)
-    }
-}
-
 impl Serialize for Quantity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let amount = &self.0;

@@ -108,10 +108,10 @@ impl Totals {
 
     fn with_peak_at(summary: &Summary, time_us: Option<u64>) -> Self {
         Self {
-            allocated: Quantity::new(&summary.allocated),
-            promoted: Quantity::new(&summary.promoted),
-            peak: PeakQuantity { time_us, quantity: Quantity::new(&summary.peak.amount) },
-            live_at_end: Quantity::new(&summary.live),
+            allocated: Quantity(summary.allocated),
+            promoted: Quantity(summary.promoted),
+            peak: PeakQuantity { time_us, quantity: Quantity(summary.peak.amount) },
+            live_at_end: Quantity(summary.live),
         }
     }
 }

@@ -11,7 +11,7 @@ pub(super) struct Meant {
     pub(super) why: &'static str,
 }
 
-const OF_RUNTIMES: &str = "to be opened with the seam for runtimes";
+const OF_RUNTIMES: &str = "to be opened: a fork resets what several of them keep, so the start leads to each of those that ask it for the host's services";
 
 /// Each with its reason.
 pub(super) const MEANT: &[Meant] = &[
