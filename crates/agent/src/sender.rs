@@ -3,7 +3,8 @@
 //! A thread always writes to the same ring, so its own messages stay in order. When the ring is
 //! full, it waits, holding the ring's lock, while the recorder makes room: up to [`Patience::Short`],
 //! or, if recording is exact, as long as the recorder shows signs of life. Whoever has once waited in
-//! vain spares the next one the wait until the recorder has moved.
+//! vain spares the next one the wait until the recorder has moved. Where recording is exact, whoever waits for
+//! the lock meanwhile waits as long as its holder may.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -56,6 +57,29 @@ fn place(session: &Session, thread: ThreadId) -> (usize, Patience) {
     (thread.0 as usize % session.ring_count(), session.patience())
 }
 
+/// Takes a ring's lock, within the patience.
+#[inline(always)]
+fn acquire(session: &Session, index: usize, patience: Patience) -> Option<Held<'static>> {
+    let held = LOCKS[index].acquire(patience);
+    if held.is_none() && patience == Patience::Long { acquire_late(session, index) } else { held }
+}
+
+/// Goes on trying to take a ring's lock as long as its holder may have reason to keep it: while the recorder takes
+/// messages from the ring, or has some to take and is alive. A holder that a debugger has stopped has none.
+#[cold]
+fn acquire_late(session: &Session, index: usize) -> Option<Held<'static>> {
+    let ring = session.ring(index);
+    let progress = || (ring.tail(), if ring.used() > 0 { session.header.heartbeat() } else { 0 });
+    let mut before = None;
+    while !session.header.stopped() && before != Some(progress()) {
+        before = Some(progress());
+        if let Some(held) = LOCKS[index].acquire(Patience::Long) {
+            return Some(held);
+        }
+    }
+    None
+}
+
 /// In a forked child: whoever held a lock is in the parent.
 pub(crate) fn reset_after_fork() {
     LOCKS.iter().for_each(Lock::reset);
@@ -105,7 +129,7 @@ impl Speaker<'_> {
         let (index, patience) = place(session, *thread);
         let _held = match at_once {
             Some(_) => None,
-            None => Some(LOCKS[index].acquire(patience).ok_or(LostReason::RingBusy)?),
+            None => Some(acquire(session, index, patience).ok_or(LostReason::RingBusy)?),
         };
         let ring = session.ring(index);
         let saying = Saying { ring, thread: *thread, at_once: *at_once };

@@ -11,7 +11,7 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::lock::{Held, Lock, Patience};
+use lifetrace_agent::lock::{Held, Lock};
 use lifetrace_agent::sender::Speaker;
 use lifetrace_transport::message::{Body, FrameKind, FrameName};
 use lifetrace_transport::segment::LostReason;
@@ -68,7 +68,7 @@ pub(crate) struct Use {
 /// Takes the state, of the session that `at` speaks to; `None` (counted as a loss) if another thread has
 /// it for too long.
 pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
-    let Some(held) = LOCK.acquire(Patience::Short) else {
+    let Some(held) = LOCK.acquire(at.session().patience()) else {
         at.session().header.count_lost(LostReason::RingBusy);
         return None;
     };

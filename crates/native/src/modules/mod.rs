@@ -72,7 +72,7 @@ pub fn refresh(entered: &mut Entered) {
     if TOLD.load(Ordering::Acquire) == session {
         return;
     }
-    with_known(|known| {
+    with_known(entered.session().patience(), |known| {
         if known.is_empty() {
             *known = scan();
             engine::publish(map(known));
@@ -87,7 +87,7 @@ pub fn refresh(entered: &mut Entered) {
 pub fn learn(entered: &mut Entered, address: u64) -> bool {
     // What returns there may be the last of its function, and of its module.
     let code = address.wrapping_sub(1);
-    with_known(|known| {
+    with_known(entered.session().patience(), |known| {
         let at_code = known.iter().find(|module| module.text.contains(&code));
         // Another thread may have been faster.
         if at_code.is_some_and(|it| it.late.as_ref().is_none_or(Late::is_around_us)) {
@@ -112,9 +112,9 @@ pub fn announce_at(entered: &mut Entered, address: u64) {
     learn(entered, address);
 }
 
-/// Does `work` with what is known; `None` if another thread has it for too long.
-fn with_known<T>(work: impl FnOnce(&mut Vec<Loaded>) -> T) -> Option<T> {
-    let _held = REFRESH.acquire(Patience::Short)?;
+/// Does `work` with what is known; `None` if another thread has it for longer than the patience.
+fn with_known<T>(patience: Patience, work: impl FnOnce(&mut Vec<Loaded>) -> T) -> Option<T> {
+    let _held = REFRESH.acquire(patience)?;
     // SAFETY: under the lock.
     let known = unsafe { &mut *KNOWN.0.get() };
     Some(tls::aside(|| work(known)))
