@@ -8,8 +8,8 @@ use lifetrace_inside::preload;
 use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::modules;
+use lifetrace_ocaml::host::Host;
 use lifetrace_ocaml::linked::{self, Memprof, Unable};
-use lifetrace_ocaml::start::Host;
 use lifetrace_recorder::Outcome;
 
 use crate::request::Request;

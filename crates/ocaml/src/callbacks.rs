@@ -5,20 +5,14 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use lifetrace_agent::announcer::Announcer;
-use lifetrace_agent::guard::{self, Entered, Entry};
-use lifetrace_agent::phase::{self, Phase};
+use lifetrace_agent::guard::Entered;
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::message::{Body, Manner, SourceKind};
 
 use crate::blocks::{self, NONE, Value};
+use crate::entry::{TRACKER, WORD_BYTES, enter};
 use crate::runtime::{self, Runtime};
-use crate::{callstacks, linked, stack, start, terms, yielding};
-
-/// Who is told of OCaml's samples.
-pub(crate) const TRACKER: Announcer = Announcer;
-
-pub(crate) const WORD_BYTES: u64 = 8;
+use crate::{callstacks, host, terms, yielding};
 
 /// `allocation_source`, as the runtime numbers it: 0 is the normal one, and 5.5 has a fourth, mapped files'.
 const DESERIALISED: u64 = 1;
@@ -50,7 +44,7 @@ pub(crate) extern "C" fn freed(block: Value) -> Value {
 fn allocated(allocation: Value, generation: SourceKind) -> Value {
     let Some(runtime) = runtime::get() else { return NONE };
     let Some(mut entered) = enter() else {
-        not_entered(runtime);
+        yielding::end_if_off(runtime);
         return NONE;
     };
     // SAFETY: the runtime's record { n_samples; size; source; callstack }; nothing runs that would move
@@ -59,7 +53,7 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
         let field = |index| allocation.field(index);
         (field(0).number(), field(1).number(), field(2).number(), field(3).fields())
     };
-    if linked::is_own(frames) || (source == CUSTOM && !start::hears_custom()) {
+    if callstacks::is_own(frames) || (source == CUSTOM && !host::samples_custom()) {
         return NONE;
     }
     if entered.session().header.paused() {
@@ -83,14 +77,6 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
     }
 }
 
-/// A block is not told of, as nobody records any more: then nothing is to be sampled.
-#[cold]
-pub(crate) fn not_entered(runtime: &Runtime) {
-    if phase::current() == Phase::Off {
-        yielding::end(runtime);
-    }
-}
-
 /// Says so once if there are several domains.
 #[inline(never)]
 fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
@@ -100,17 +86,4 @@ fn watch_domains(entered: &mut Entered, runtime: &Runtime) {
     if runtime.domain() != 0 && TOLD.swap(session, Ordering::Relaxed) != session {
         entered.send(Body::Notice { code: terms::DOMAINS_MISREPORTED });
     }
-}
-
-/// Enters the agent; a forked child that has not looked for the recorder yet does so first.
-pub(crate) fn enter() -> Option<Entered> {
-    for _ in 0..2 {
-        let entry = if stack::is_here() { guard::enter_on_own_stack() } else { guard::enter() };
-        match entry {
-            Entry::Recording(entered) => return Some(entered),
-            Entry::Start(now) => start::begin_session(now),
-            Entry::Bypass => return None,
-        }
-    }
-    None
 }

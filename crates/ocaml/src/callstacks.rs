@@ -6,17 +6,22 @@
 //!
 //! [`Chain`]: lifetrace_agent::chain::Chain
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use lifetrace_agent::chain::State;
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::sender::Speaker;
 use lifetrace_transport::codec::MAX_FRAMES;
 
 use crate::descriptors::{self, Descriptors};
+use crate::host;
 use crate::memprof::Memprof;
 use crate::runtime::Runtime;
-use crate::start;
 use crate::state::{self, Naming};
 use crate::walk::{Frame, Frames, Walk, walk};
+
+/// The frame by which the program itself asks for callstacks, in the runtime's terms; 0 is none.
+static OWN_FRAME: AtomicU64 = AtomicU64::new(0);
 
 /// Fewer frames say nothing.
 const LEAST_LIMIT: usize = 16;
@@ -46,7 +51,7 @@ pub(crate) fn walk_to_tell(
     let mut stack = Stack { descriptors: &memprof.descriptors, runtime, naming, speaker };
     let first = memprof.heap.stack_state();
     let first = block.map_or(first, |block| descriptors::allocating(first, block));
-    let walk = walk(&mut managed.chain, fresh, &mut stack, layouts, first, start::depth());
+    let walk = walk(&mut managed.chain, fresh, &mut stack, layouts, first, host::depth());
     naming.announce(entered);
     let limit = limit(entered);
     walk != Walk::Lost && entered.managed.tell_walk(limit, walk != Walk::Whole)
@@ -60,9 +65,20 @@ pub(crate) fn take(entered: &mut Entered, runtime: &Runtime, slots: &[u64]) -> b
     let translate =
         |new: &[u64], numbers: &mut [u32]| state.translate(&mut speaker, runtime, new, numbers);
     let is_known = managed.chain.take(slots, translate)
-        && managed.tell_walk(limit, slots.len() >= start::depth());
+        && managed.tell_walk(limit, slots.len() >= host::depth());
     state.naming.announce(entered);
     is_known
+}
+
+/// Takes note of the frame by which the program asks for callstacks.
+pub(crate) fn is_asked_by(frame: u64) {
+    OWN_FRAME.store(frame, Ordering::Relaxed);
+}
+
+/// Whether a block with this callstack is the array of a callstack that the program has asked for.
+pub(crate) fn is_own(frames: &[u64]) -> bool {
+    let own = OWN_FRAME.load(Ordering::Relaxed);
+    own != 0 && frames.first() == Some(&own)
 }
 
 fn limit(entered: &Entered) -> usize {

@@ -6,11 +6,18 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::runtime::Runtime;
+use crate::symbols::{Absent, Symbols, typed};
+use crate::version::Version;
 
-pub(crate) type Extract = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
-pub(crate) type Next = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
-pub(crate) type Locate = unsafe extern "C" fn(*mut c_void, *mut Location);
+/// The runtime's functions that read debug information.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    extract: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    next: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    locate: unsafe extern "C" fn(*mut c_void, *mut Location),
+    /// Whether locations tell the line at which they end.
+    has_end_lines: bool,
+}
 
 /// More functions than this are not inlined into one another.
 pub(crate) const MOST_PLACES: usize = 32;
@@ -40,45 +47,63 @@ pub(crate) struct Place {
     pub(crate) end: u32,
 }
 
-/// The places of a slot, innermost first, in the beginning of `places`; how many.
-pub(crate) fn places(runtime: &Runtime, slot: u64, places: &mut [Place; MOST_PLACES]) -> usize {
-    let mut count = 0;
-    // SAFETY: the runtime gave the slot, and its tables stay.
-    let mut info = unsafe { (runtime.extract)(slot as *mut c_void) };
-    while !info.is_null() && count < MOST_PLACES {
-        if let Some(place) = place(runtime, info) {
-            places[count] = place;
-            count += 1;
+impl Reader {
+    /// Finds the functions.
+    ///
+    /// # Errors
+    /// If the runtime does not export all of them.
+    pub(crate) fn of(version: Version, symbol: &Symbols<'_>) -> Result<Reader, Absent> {
+        // SAFETY: of these types in all versions since 4.11, as their headers say.
+        unsafe {
+            Ok(Reader {
+                extract: typed(symbol, c"caml_debuginfo_extract")?,
+                next: typed(symbol, c"caml_debuginfo_next")?,
+                locate: typed(symbol, c"caml_debuginfo_location")?,
+                has_end_lines: version.has_end_lines(),
+            })
         }
-        // SAFETY: not null, and the runtime's.
-        info = unsafe { (runtime.next)(info) };
     }
-    count
+
+    /// The places of a slot, innermost first, in the beginning of `places`; how many.
+    pub(crate) fn places(&self, slot: u64, places: &mut [Place; MOST_PLACES]) -> usize {
+        let mut count = 0;
+        // SAFETY: the runtime gave the slot, and its tables stay.
+        let mut info = unsafe { (self.extract)(slot as *mut c_void) };
+        while !info.is_null() && count < MOST_PLACES {
+            if let Some(place) = self.place(info) {
+                places[count] = place;
+                count += 1;
+            }
+            // SAFETY: not null, and the runtime's.
+            info = unsafe { (self.next)(info) };
+        }
+        count
+    }
+
+    fn place(&self, info: *mut c_void) -> Option<Place> {
+        let null = core::ptr::null();
+        let mut location =
+            Location { valid: 0, is_raise: 0, file: null, function: null, numbers: [0; 8] };
+        // SAFETY: not null, and the runtime's; there is room for what it writes.
+        unsafe { (self.locate)(info, &raw mut location) };
+        // OCaml 4: line, first and last column, whether it is inlined. OCaml 5: first line and column, last
+        // line and column, last column counted from the first line, whether it is inlined.
+        let numbers = location.numbers.map(|number| u32::try_from(number).unwrap_or(0));
+        let end = if self.has_end_lines { numbers[4] } else { numbers[2] };
+        (location.valid != 0).then(|| Place {
+            file: text(location.file),
+            function: text(location.function),
+            line: numbers[0],
+            start: numbers[1],
+            end,
+        })
+    }
 }
 
 /// The address that code without debug information returns to.
 pub(crate) fn return_address(slot: u64) -> Option<u64> {
     // SAFETY: the slot is the address of a descriptor, in which that is the first word.
     (slot & IS_DEBUG_INFO == 0).then(|| unsafe { (slot as *const u64).read() })
-}
-
-fn place(runtime: &Runtime, info: *mut c_void) -> Option<Place> {
-    let null = core::ptr::null();
-    let mut location =
-        Location { valid: 0, is_raise: 0, file: null, function: null, numbers: [0; 8] };
-    // SAFETY: not null, and the runtime's; there is room for what it writes.
-    unsafe { (runtime.locate)(info, &raw mut location) };
-    // OCaml 4: line, first and last column, whether it is inlined. OCaml 5: first line and column, last
-    // line and column, last column counted from the first line, whether it is inlined.
-    let numbers = location.numbers.map(|number| u32::try_from(number).unwrap_or(0));
-    let end = if runtime.version.has_end_lines() { numbers[4] } else { numbers[2] };
-    (location.valid != 0).then(|| Place {
-        file: text(location.file),
-        function: text(location.function),
-        line: numbers[0],
-        start: numbers[1],
-        end,
-    })
 }
 
 fn text(string: *const c_char) -> &'static [u8] {

@@ -32,9 +32,9 @@
 //!
 //! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later.
 //!
-//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `descriptors`, `linked`, `memprof/births`,
-//! `memprof/fates`, `memprof/heap`, `memprof/mod`, `patch`, `runtime`, `stack`, `start`, `state`, `thunks/*`, `totals`,
-//! `yielding`.
+//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `descriptors`, `host`, `linked`, `memprof/births`,
+//! `memprof/fates`, `memprof/functions`, `memprof/heap`, `memprof/mod`, `patch`, `runtime`, `stack`, `start`, `state`,
+//! `sums`, `symbols`, `thunks/*`, `totals`, `yielding`.
 //!
 //! [`Gc.Memprof`]: https://ocaml.org/manual/5.3/api/Gc.Memprof.html
 
@@ -46,8 +46,11 @@ extern crate std;
 mod blocks;
 mod callbacks;
 mod callstacks;
+mod counters;
 mod debug_info;
 mod descriptors;
+mod entry;
+pub mod host;
 pub mod linked;
 mod memprof;
 mod names;
@@ -58,6 +61,7 @@ mod stack;
 pub mod start;
 mod state;
 mod sums;
+mod symbols;
 mod terms;
 mod thunks;
 mod totals;

@@ -7,7 +7,7 @@
 
 use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::sampler::{Hits, Rate};
@@ -15,9 +15,11 @@ use lifetrace_agent::tracker::{Allocation, Tracker, Word};
 use lifetrace_transport::message::{Manner, SampleId, SourceKind};
 
 use crate::blocks::Value;
-use crate::callbacks::{self, TRACKER, WORD_BYTES};
-use crate::runtime::{self, Absent};
-use crate::start::{self, Host, StaticBlocks};
+use crate::entry::{self, TRACKER, WORD_BYTES};
+use crate::host::{self, Host};
+use crate::runtime;
+use crate::start::{self, StaticBlocks};
+use crate::symbols::Absent;
 use crate::{callstacks, stack, state, thunks, totals};
 
 /// What `caml_memprof_start` is to be called with, beside the rate.
@@ -42,9 +44,6 @@ pub enum Unable {
 
 static TRACKER_BLOCK: AtomicPtr<StaticBlocks> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The frame by which the program asks for callstacks, in the runtime's terms; 0 is none.
-static OWN_FRAME: AtomicU64 = AtomicU64::new(0);
-
 /// Makes the agent ready for the session that has just been connected to, in the runtime that `symbol`
 /// finds, by the names of [`for_runtime_names`](crate::for_runtime_names).
 ///
@@ -64,14 +63,14 @@ pub fn prepare(
         },
         Ok,
     )?;
-    start::host_is(host);
+    start::begin_with(host);
     let codes = thunks::of(runtime.version).ok_or(Unable::UnknownRuntime)?;
-    let settings = *callbacks::enter().ok_or(Unable::NotNow)?.session().header.settings();
+    let settings = *entry::enter().ok_or(Unable::NotNow)?.session().header.settings();
     totals::sampler_allocates();
     let rate = start::rate(&settings).ok_or(Unable::NotNow)?;
     let is_ready = start::prepare_callbacks(runtime, &settings, rate);
     let tracker = tracker(codes).filter(|_| is_ready).ok_or(Unable::NotNow)?;
-    Ok(Memprof { tracker: tracker.word(), depth: start::depth() })
+    Ok(Memprof { tracker: tracker.word(), depth: host::depth() })
 }
 
 /// In a forked child, before it starts a session of its own.
@@ -89,7 +88,7 @@ pub fn finish() {
 /// before its end.
 pub fn draw_external(after: Option<u64>) -> Hits {
     const NONE: Hits = Hits { count: 0, gap: u64::MAX };
-    let Some(mut entered) = callbacks::enter() else { return NONE };
+    let Some(mut entered) = entry::enter() else { return NONE };
     let Some(rate) = start::rate(entered.session().header.settings()) else { return NONE };
     let rate = Rate::per_word(rate);
     match after {
@@ -107,9 +106,9 @@ pub fn draw_external(after: Option<u64>) -> Hits {
 pub unsafe fn external_allocated(words: u64, samples: u64, callstack: usize) -> Option<u64> {
     // SAFETY: by contract an array, and nothing runs that would move it before we return.
     let (own, frames) = unsafe { Value::of(callstack).fields() }.split_first()?;
-    OWN_FRAME.store(*own, Ordering::Relaxed);
+    callstacks::is_asked_by(*own);
     let runtime = runtime::get().filter(|_| samples > 0)?;
-    let mut entered = callbacks::enter()?;
+    let mut entered = entry::enter()?;
     let is_told =
         !entered.session().header.paused() && callstacks::take(&mut entered, runtime, frames);
     is_told.then(|| announce(&mut entered, words, samples)).flatten().map(Word::to_word)
@@ -117,15 +116,9 @@ pub unsafe fn external_allocated(words: u64, samples: u64, callstack: usize) -> 
 
 /// Its memory is free again.
 pub fn external_freed(token: u64) {
-    if let Some(mut entered) = callbacks::enter() {
+    if let Some(mut entered) = entry::enter() {
         TRACKER.freed(&mut entered, SampleId::from_word(token));
     }
-}
-
-/// Whether a block is the array of a callstack that was asked for here.
-pub(crate) fn is_own(frames: &[u64]) -> bool {
-    let own = OWN_FRAME.load(Ordering::Relaxed);
-    own != 0 && frames.first() == Some(&own)
 }
 
 fn announce(entered: &mut Entered, words: u64, samples: u64) -> Option<SampleId> {

@@ -3,16 +3,17 @@
 //! A process that the agent was loaded into is asked for what it exports; a program that it is linked
 //! into brings a table ([`for_runtime_names`](crate::for_runtime_names)). All else is the same.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use lifetrace_agent::{loader, sys};
+use lifetrace_agent::sys;
 
 use crate::blocks::{NONE, Value};
-use crate::debug_info::{Extract, Locate, Next};
+use crate::debug_info;
 use crate::memprof::Memprof;
 use crate::sums::Sums;
+use crate::symbols::{self, Absent, Symbols, typed};
 use crate::version::Version;
 
 /// `caml_memprof_start(rate, callstack size, tracker)`.
@@ -21,9 +22,6 @@ pub(crate) type StartMemprof = unsafe extern "C" fn(Value, Value, Value) -> Valu
 pub(crate) type StopMemprof = unsafe extern "C" fn(Value) -> Value;
 type ChangeRoots = unsafe extern "C" fn(*mut Value);
 pub(crate) type Hook = unsafe extern "C" fn();
-
-/// The address of what has a name.
-pub(crate) type Symbols<'a> = dyn Fn(&CStr) -> Option<NonNull<c_void>> + 'a;
 
 /// A runtime that can be sampled. What every sample needs stands at the front, in one cache line.
 #[derive(Debug)]
@@ -36,9 +34,7 @@ pub(crate) struct Runtime {
     pub(crate) version: Version,
     pub(crate) start: StartMemprof,
     pub(crate) stop: StopMemprof,
-    pub(crate) extract: Extract,
-    pub(crate) next: Next,
-    pub(crate) locate: Locate,
+    pub(crate) debug_info: debug_info::Reader,
     /// `caml_c_call`, by which OCaml 5 leaves its stacks.
     pub(crate) c_call: *mut c_void,
     /// Words that the major heap has given since the last slice, in OCaml 4.
@@ -58,15 +54,6 @@ pub(crate) struct Runtime {
 
 const _: () = assert!(core::mem::offset_of!(Runtime, memprof) == 0);
 
-/// Why there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Absent {
-    /// No native OCaml runtime, or not initialised.
-    NotHere,
-    /// One that cannot be sampled.
-    Unknown,
-}
-
 static FOUND: AtomicPtr<Runtime> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The runtime that was settled on.
@@ -75,33 +62,13 @@ pub(crate) fn get() -> Option<&'static Runtime> {
     unsafe { FOUND.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether the process exports `name`.
-pub(crate) fn exports(name: &CStr) -> bool {
-    symbol(name).is_some()
-}
-
-fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
-    loader::symbol(name)
-}
-
-/// A function or variable, whose type the caller knows.
-///
-/// # Safety
-/// `T` is a pointer or a function pointer of that type.
-pub(crate) unsafe fn typed<T: Copy>(symbol: &Symbols<'_>, name: &CStr) -> Result<T, Absent> {
-    const { assert!(size_of::<T>() == size_of::<NonNull<c_void>>()) };
-    let found = symbol(name).ok_or(Absent::NotHere)?;
-    // SAFETY: by contract; the sizes are equal.
-    Ok(unsafe { core::mem::transmute_copy(&found) })
-}
-
 /// Finds the runtime of this process, and in it, if it is OCaml 4's, Memprof.
 ///
 /// # Errors
 /// [`Absent`]. Bytecode has no frame tables; its callbacks would have to be bytecode.
 pub(crate) fn find() -> Result<Runtime, Absent> {
-    let mut runtime = found_by(&symbol)?;
-    runtime.memprof = Memprof::of(runtime.version, &symbol).ok();
+    let mut runtime = found_by(&symbols::symbol)?;
+    runtime.memprof = Memprof::of(runtime.version, &symbols::symbol).ok();
     Ok(runtime)
 }
 
@@ -115,20 +82,21 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
     // is as good as the variable.
     let runtime = unsafe {
         let null: *const c_void = core::ptr::null();
+        let start = typed(symbol, c"caml_memprof_start")?;
+        let stop = typed(symbol, c"caml_memprof_stop")?;
+        let version = Version::of(|name| symbol(name).is_some()).ok_or(Absent::Unknown)?;
         Runtime {
-            start: typed(symbol, c"caml_memprof_start")?,
-            stop: typed(symbol, c"caml_memprof_stop")?,
-            version: Version::of(|name| symbol(name).is_some()).ok_or(Absent::Unknown)?,
-            extract: typed(symbol, c"caml_debuginfo_extract")?,
-            next: typed(symbol, c"caml_debuginfo_next")?,
-            locate: typed(symbol, c"caml_debuginfo_location")?,
+            start,
+            stop,
+            version,
+            debug_info: debug_info::Reader::of(version, symbol)?,
             c_call: typed(symbol, c"caml_c_call")?,
             state: typed(symbol, c"Caml_state").unwrap_or(null).cast(),
             allocated_words: typed(symbol, c"caml_allocated_words").unwrap_or(null).cast(),
             minor_words: typed(symbol, c"caml_gc_minor_words_unboxed").ok(),
             domain: typed(symbol, c"caml_ml_domain_id").ok(),
             minor_end_hook: typed(symbol, c"caml_minor_gc_end_hook").ok(),
-            sums: sums(symbol).ok(),
+            sums: Sums::of(symbol).ok(),
             add_root: typed(symbol, c"caml_register_generational_global_root")?,
             remove_root: typed(symbol, c"caml_remove_generational_global_root")?,
             release_lock: typed(symbol, c"caml_enter_blocking_section")?,
@@ -139,19 +107,6 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
     };
     let is_ready = runtime.version.has_fibers() || runtime.domain_state().is_some();
     if is_ready { Ok(runtime) } else { Err(Absent::NotHere) }
-}
-
-fn sums(symbol: &Symbols<'_>) -> Result<Sums, Absent> {
-    // SAFETY: of these types since OCaml 5.1, or words that nobody needs to write at once.
-    unsafe {
-        Ok(Sums {
-            add_up: typed(symbol, c"caml_compute_gc_stats")?,
-            minor_collections: typed(symbol, c"caml_minor_collections_count")?,
-            major_cycles: typed(symbol, c"caml_major_cycles_completed")?,
-            compactions: typed(symbol, c"caml_compactions_count")?,
-            young_heap_words: typed(symbol, c"caml_minor_heap_max_wsz")?,
-        })
-    }
 }
 
 /// Keeps it for [`get`]; `None` when there is no memory.

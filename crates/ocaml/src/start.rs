@@ -6,36 +6,24 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use lifetrace_agent::guard::{self, Entered, Entry};
-use lifetrace_agent::phase::{self, Phase, Start};
+use lifetrace_agent::guard::{self, Entry};
+use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::{loader, sys};
-use lifetrace_transport::handshake::Origin;
 use lifetrace_transport::message::Body;
 use lifetrace_transport::segment::Settings;
 
 use crate::blocks::{Value, static_header};
-use crate::runtime::{self, Absent, Runtime};
-use crate::{callbacks, memprof, stack, state, terms, thunks, totals, yielding};
-
-/// What the agent asks of the library that it is part of.
-#[derive(Clone, Copy, Debug)]
-pub struct Host {
-    /// Starts the session of this process.
-    pub begin_session: fn(Start),
-    /// Tells the recorder which object file is mapped at an address.
-    pub announce_module: fn(&mut Entered, u64),
-}
+use crate::host::{self, Host};
+use crate::runtime::{self, Runtime};
+use crate::symbols::{self, Absent};
+use crate::{entry, memprof, stack, state, terms, thunks, totals, yielding};
 
 type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> isize;
 
 static NEXT_READLINK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static BEGIN_SESSION: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static ANNOUNCE_MODULE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static STARTED: AtomicBool = AtomicBool::new(false);
-static DEPTH: AtomicUsize = AtomicUsize::new(usize::MAX);
-static HEARS_CUSTOM: AtomicBool = AtomicBool::new(true);
 
 /// `readlink`, as C has it.
 ///
@@ -109,44 +97,17 @@ pub fn stay() {
     totals::keep_behind();
 }
 
-/// Starts the session of this process; in a forked child, where other threads have left things.
-pub(crate) fn begin_session(start: Start) {
-    if start.origin() == Origin::Fork {
-        state::reset_after_fork();
-        stack::reset_after_fork();
-        yielding::reset_after_fork();
-        memprof::forget();
-    }
-    let function = BEGIN_SESSION.load(Ordering::Relaxed);
-    if !function.is_null() {
-        // SAFETY: `start` stored a function of this type.
-        unsafe { core::mem::transmute::<*mut c_void, fn(Start)>(function)(start) }
-    }
+/// Has the agent ask `host` for its services from now on.
+pub(crate) fn begin_with(host: Host) {
+    host::set(host, forget_other_threads);
 }
 
-/// Tells the recorder which object file is mapped at `address`.
-pub(crate) fn announce_module(at: &mut Entered, address: u64) {
-    let function = ANNOUNCE_MODULE.load(Ordering::Relaxed);
-    if !function.is_null() {
-        // SAFETY: as above.
-        unsafe { core::mem::transmute::<*mut c_void, fn(&mut Entered, u64)>(function)(at, address) }
-    }
-}
-
-/// The number of frames that the runtime stops at.
-pub(crate) fn depth() -> usize {
-    DEPTH.load(Ordering::Relaxed)
-}
-
-/// Whether memory that custom blocks stand for is to be told. It comes from malloc: where that is heard, it is heard there.
-pub(crate) fn hears_custom() -> bool {
-    HEARS_CUSTOM.load(Ordering::Relaxed)
-}
-
-/// Takes note of what the agent may ask of its library.
-pub(crate) fn host_is(host: Host) {
-    BEGIN_SESSION.store(host.begin_session as *mut c_void, Ordering::Relaxed);
-    ANNOUNCE_MODULE.store(host.announce_module as *mut c_void, Ordering::Relaxed);
+/// To be called in a forked child, where the parent's other threads have left things.
+fn forget_other_threads() {
+    state::reset_after_fork();
+    stack::reset_after_fork();
+    yielding::reset_after_fork();
+    memprof::forget();
 }
 
 /// Starts sampling if this is the moment and the recorder wants it.
@@ -158,7 +119,7 @@ fn start(host: Host) {
     if STARTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    host_is(host);
+    begin_with(host);
     let Some((settings, rate)) = settings() else { return };
     match found {
         Ok(_) if memtrace_is_wanted() => notice(terms::MEMTRACE),
@@ -178,7 +139,7 @@ pub(crate) fn rate(settings: &Settings) -> Option<f64> {
 
 /// What the recorder wants, if it wants to hear of OCaml.
 fn settings() -> Option<(Settings, f64)> {
-    let entered = callbacks::enter()?;
+    let entered = entry::enter()?;
     let settings = *entered.session().header.settings();
     rate(&settings).map(|rate| (settings, rate))
 }
@@ -186,7 +147,7 @@ fn settings() -> Option<(Settings, f64)> {
 /// Whether the program is about to start Memtrace, which would find Memprof started and die.
 fn memtrace_is_wanted() -> bool {
     let is_linked = [c"camlMemtrace", c"caml_startup__camlMemtrace", c"camlMemtrace__code_begin"];
-    is_linked.into_iter().any(runtime::exports)
+    is_linked.into_iter().any(symbols::exports)
         && sys::environment_variable("MEMTRACE").is_some_and(|value| !value.is_empty())
 }
 
@@ -196,12 +157,13 @@ fn sample(runtime: &'static Runtime, settings: &Settings, rate: f64) {
     if !prepare_callbacks(runtime, settings, rate) {
         return;
     }
-    if !memprof::take_over(runtime, rate) {
+    let ways = thunks::MEMPROF.map(|code| code as *const ());
+    if !memprof::take_over(runtime, &ways, rate) {
         totals::sampler_allocates();
     }
     // SAFETY: the runtime is initialised and no OCaml code has run, so nobody has started it before, and
     // it raises nothing; the blocks are static, and made as it expects them.
-    unsafe { (runtime.start)(tracker.rate(), Value::immediate(depth()), tracker.tracker()) };
+    unsafe { (runtime.start)(tracker.rate(), Value::immediate(host::depth()), tracker.tracker()) };
     if !yielding::prepare(runtime) {
         notice(terms::MEMPROF_UNGUARDED);
     }
@@ -213,10 +175,8 @@ pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings, rate: f6
         return false;
     }
     thunks::C_CALL.store(runtime.c_call as usize, Ordering::Relaxed);
-    HEARS_CUSTOM.store(!settings.sources.hear_malloc(), Ordering::Relaxed);
-    let depth = depth_at(rate, settings.stack_limit as usize);
-    DEPTH.store(depth, Ordering::Relaxed);
-    if let Some(mut entered) = callbacks::enter() {
+    host::wish(depth_at(rate, settings.stack_limit as usize), !settings.sources.hear_malloc());
+    if let Some(mut entered) = entry::enter() {
         drop(state::of_session(&mut entered, runtime));
     }
     totals::follow(runtime);

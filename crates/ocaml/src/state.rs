@@ -19,7 +19,7 @@ use lifetrace_transport::segment::LostReason;
 use crate::debug_info::{self, MOST_PLACES, Place};
 use crate::runtime::Runtime;
 use crate::walk::{Fresh, Layouts};
-use crate::{start, terms, totals};
+use crate::{counters, host, terms};
 
 /// See the module.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ fn begin(state: &mut State, at: &mut Entered, runtime: &Runtime) {
     state.layouts.clear();
     at.send(Body::Runtime { name: terms::NAME, version: runtime.version.name().as_bytes() });
     // What is counted before is no part of this session.
-    at.send(Body::CollectorTotals(totals::now(runtime)));
+    at.send(Body::CollectorTotals(counters::now(runtime)));
 }
 
 /// In the only thread of a forked child: whoever held the lock is in the parent.
@@ -140,7 +140,7 @@ impl Naming {
         };
         let (slot, frame) = (slot & !1, u64::from(number));
         let mut places = [Place::default(); MOST_PLACES];
-        let count = debug_info::places(runtime, slot, &mut places);
+        let count = runtime.debug_info.places(slot, &mut places);
         if count == 0
             && let Some(address) = debug_info::return_address(slot)
         {
@@ -173,7 +173,7 @@ impl Naming {
             if address == 0 {
                 break;
             }
-            start::announce_module(at, address);
+            host::announce_module(at, address);
         }
     }
 

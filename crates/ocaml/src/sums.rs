@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_transport::message::CollectorTotals;
 
+use crate::symbols::{Absent, Symbols, typed};
 use crate::terms;
 
 /// Words of the runtime's `struct gc_stats`, with room for what later versions add.
@@ -17,18 +18,35 @@ type Stats = [u64; 64];
 /// Where the runtime has its sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums {
-    pub(crate) add_up: unsafe extern "C" fn(*mut Stats),
-    pub(crate) minor_collections: &'static AtomicU64,
-    pub(crate) major_cycles: &'static AtomicU64,
-    pub(crate) compactions: &'static AtomicU64,
+    add_up: unsafe extern "C" fn(*mut Stats),
+    minor_collections: &'static AtomicU64,
+    major_cycles: &'static AtomicU64,
+    compactions: &'static AtomicU64,
     /// The words of the largest minor heap that a domain has had.
-    pub(crate) young_heap_words: &'static AtomicU64,
+    young_heap_words: &'static AtomicU64,
 }
 
 /// Minor words, promoted words, major words, words of the heap, and the most of these.
 static KEPT: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
 
 impl Sums {
+    /// Finds the counters.
+    ///
+    /// # Errors
+    /// If the runtime does not export all of them, as before OCaml 5.
+    pub(crate) fn of(symbol: &Symbols<'_>) -> Result<Sums, Absent> {
+        // SAFETY: of these types since OCaml 5.1, or words that nobody needs to write at once.
+        unsafe {
+            Ok(Sums {
+                add_up: typed(symbol, c"caml_compute_gc_stats")?,
+                minor_collections: typed(symbol, c"caml_minor_collections_count")?,
+                major_cycles: typed(symbol, c"caml_major_cycles_completed")?,
+                compactions: typed(symbol, c"caml_compactions_count")?,
+                young_heap_words: typed(symbol, c"caml_minor_heap_max_wsz")?,
+            })
+        }
+    }
+
     /// Adds up and keeps the words.
     ///
     /// # Safety

@@ -1,4 +1,4 @@
-//! The collector's exact counters. \[UNSAFE\]
+//! When the collector's exact counters are reported. \[UNSAFE\]
 //!
 //! Read at the end of a collection of the minor heap, when they are settled, if the last time was a while
 //! ago; and once more at the program's end. Each time they are also kept in shared memory, where they outlive a process
@@ -11,18 +11,15 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::sys;
 use lifetrace_transport::last_words::Standing;
-use lifetrace_transport::message::{Body, CollectorTotals};
+use lifetrace_transport::message::Body;
 
 use crate::runtime::{self, Hook, Runtime};
-use crate::{callbacks, own, state, terms};
+use crate::{counters, entry, state};
 
 const PERIOD_NANOS: u64 = 20_000_000;
 
 /// Collections from one look at the clock to the next, if that many take no longer than the period.
 const STRIDE: u32 = 8;
-
-/// Where the domain's state of OCaml 4 has the size of the minor heap, as an index of words.
-const YOUNG_HEAP_WORDS: usize = 10;
 
 /// When they were told last.
 static TOLD: AtomicU64 = AtomicU64::new(0);
@@ -56,7 +53,7 @@ pub(crate) fn follow(runtime: &Runtime) {
         (None, None) => return,
     };
     if !FOLLOWED.swap(true, Ordering::Relaxed) {
-        phase::listen_to_forks(note_fork);
+        phase::listen_to_forks(counters::note_fork);
         runtime.hear_minor_collections(hook, &PREVIOUS);
     }
 }
@@ -64,13 +61,6 @@ pub(crate) fn follow(runtime: &Runtime) {
 /// The runtime's sampler allocates for us in the program's heap.
 pub(crate) fn sampler_allocates() {
     SAMPLER_ALLOCATES.store(true, Ordering::Relaxed);
-}
-
-/// In a forked child.
-fn note_fork() {
-    if let Some(totals) = runtime::get().filter(|it| is_readable(it)).and_then(read_all) {
-        own::begin_at(&totals);
-    }
 }
 
 unsafe extern "C" fn minor_collection_ended() {
@@ -129,28 +119,25 @@ impl Pace {
 
 /// At the program's end.
 pub(crate) fn tell_last() {
-    let Some(runtime) = runtime::get().filter(|runtime| is_readable(runtime)) else { return };
+    let Some(runtime) = runtime::get().filter(|runtime| counters::are_readable(runtime)) else {
+        return;
+    };
     tell();
     keep(runtime.sums.is_some());
 }
 
 /// Before an end without exit handlers: nothing is sent.
 pub(crate) fn keep_last() {
-    if let Some(runtime) = runtime::get().filter(|runtime| is_readable(runtime)) {
+    if let Some(runtime) = runtime::get().filter(|runtime| counters::are_readable(runtime)) {
         keep(runtime.sums.is_some());
     }
 }
 
 /// That was no end.
 pub(crate) fn keep_behind() {
-    if runtime::get().is_some_and(is_readable) {
+    if runtime::get().is_some_and(counters::are_readable) {
         keep(true);
     }
-}
-
-/// Whether the counters can be read whatever the runtime has come to.
-fn is_readable(runtime: &Runtime) -> bool {
-    runtime.sums.is_some() || runtime.outlives_exit()
 }
 
 /// Keeps the counters where the recorder finds them when the process is gone.
@@ -159,7 +146,7 @@ fn keep(is_behind: bool) {
         return;
     }
     let (Some(runtime), Some(session)) = (runtime::get(), phase::recording()) else { return };
-    if let Some(totals) = read(runtime) {
+    if let Some(totals) = counters::read(runtime) {
         let has_samplers_share = SAMPLER_ALLOCATES.load(Ordering::Relaxed);
         let standing = Standing { is_behind, has_samplers_share };
         session.header.last_words().keep_collector(&totals, standing);
@@ -167,50 +154,12 @@ fn keep(is_behind: bool) {
 }
 
 fn tell() {
-    let (Some(runtime), Some(mut entered)) = (runtime::get(), callbacks::enter()) else { return };
-    let Some(totals) = read(runtime) else { return };
+    let (Some(runtime), Some(mut entered)) = (runtime::get(), entry::enter()) else { return };
+    let Some(totals) = counters::read(runtime) else { return };
     TOLD.store(sys::now().0, Ordering::Relaxed);
     // So that the recorder has heard of the runtime.
     drop(state::of_session(&mut entered, runtime));
     entered.send(Body::CollectorTotals(totals));
-}
-
-/// What the collector has counted in this process; zeros before it has counted anything.
-pub(crate) fn now(runtime: &Runtime) -> CollectorTotals {
-    read(runtime).unwrap_or_else(|| {
-        let zeros = CollectorTotals::of_figures(terms::NAME, [Some(0); CollectorTotals::FIGURES]);
-        CollectorTotals { young_heap_words: None, ..zeros }
-    })
-}
-
-fn read(runtime: &Runtime) -> Option<CollectorTotals> {
-    read_all(runtime).as_ref().map(own::part_of)
-}
-
-/// The parent's part included, in a forked process.
-fn read_all(runtime: &Runtime) -> Option<CollectorTotals> {
-    match runtime.version.counters() {
-        Some(counters) => read_state(runtime, counters.first),
-        None => runtime.sums?.kept(),
-    }
-}
-
-/// Of the domain's state.
-fn read_state(runtime: &Runtime, first: usize) -> Option<CollectorTotals> {
-    let word = |index| runtime.state_word(first + index);
-    let double = |index| word(index).map(|bits| f64::from_bits(bits) as u64);
-    Some(CollectorTotals {
-        runtime: terms::NAME,
-        minor_words: Some(runtime.minor_words().or_else(|| double(0))?),
-        promoted_words: Some(double(1)?),
-        major_words: Some(double(2)? + runtime.unaccounted_words()),
-        minor_collections: Some(word(3)?),
-        major_collections: Some(word(4)?),
-        heap_words: Some(word(5)?),
-        top_heap_words: Some(word(6)?),
-        compactions: Some(word(7)?),
-        young_heap_words: Some(runtime.state_word(YOUNG_HEAP_WORDS)?).filter(|&words| words > 0),
-    })
 }
 
 #[cfg(test)]

@@ -25,12 +25,13 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::lock::{Held, Lock, Patience};
+use lifetrace_agent::phase::{self, Phase};
 use lifetrace_transport::message::Body;
 
 use crate::blocks::{NONE, Value};
 use crate::patch::{self, Patch};
 use crate::runtime::{self, Runtime};
-use crate::{callbacks, memprof, terms};
+use crate::{entry, memprof, terms};
 
 /// Places of both functions.
 const START: usize = 0;
@@ -66,10 +67,18 @@ unsafe extern "C" fn make_way_for_stop(unit: Value) -> Value {
 }
 
 /// Ends our sampling, for good. To be called where the runtime's lock is held, in a callback too.
-pub(crate) fn end(runtime: &Runtime) {
+fn end(runtime: &Runtime) {
     // Whoever has the lock does it.
     if let Some(held) = LOCK.acquire(Patience::None) {
         end_under(&held, runtime);
+    }
+}
+
+/// Ends our sampling, for good, if nobody records any more: to be called where a block cannot be reported.
+#[cold]
+pub(crate) fn end_if_off(runtime: &Runtime) {
+    if phase::current() == Phase::Off {
+        end(runtime);
     }
 }
 
@@ -94,7 +103,7 @@ fn make_way(runtime: &Runtime) {
     let Some(held) = LOCK.acquire(Patience::None).or_else(wait) else { return };
     let was_ours = end_under(&held, runtime);
     drop(held);
-    if was_ours && let Some(mut entered) = callbacks::enter() {
+    if was_ours && let Some(mut entered) = entry::enter() {
         entered.send(Body::Notice { code: terms::OWN_MEMPROF });
     }
 }

@@ -14,6 +14,7 @@ use lifetrace_native::arena::Arena;
 use lifetrace_native::{
     abort, byte_functions, cxx, ends, interpose, jemalloc, modules, sandbox, start,
 };
+use lifetrace_ocaml::host::Host;
 use lifetrace_ocaml::start as ocaml;
 
 byte_functions!("");
@@ -76,8 +77,7 @@ export! {
 }
 
 /// What the OCaml agent has from the native one.
-const HOST: ocaml::Host =
-    ocaml::Host { begin_session: start::start, announce_module: modules::announce_at };
+const HOST: Host = Host { begin_session: start::start, announce_module: modules::announce_at };
 
 /// # Safety
 /// As C's.

@@ -11,8 +11,6 @@ pub(super) struct Meant {
     pub(super) why: &'static str,
 }
 
-const OF_RUNTIMES: &str = "to be opened: a fork resets what several of them keep, so the start leads to each of those that ask it for the host's services";
-
 /// Each with its reason.
 pub(super) const MEANT: &[Meant] = &[
     Meant {
@@ -48,21 +46,7 @@ pub(super) const MEANT: &[Meant] = &[
     },
     Meant {
         of: "crates/ocaml",
-        files: &[
-            "callbacks.rs",
-            "callstacks.rs",
-            "debug_info.rs",
-            "linked.rs",
-            "memprof/births.rs",
-            "memprof/fates.rs",
-            "memprof/mod.rs",
-            "runtime.rs",
-            "start.rs",
-            "state.rs",
-            "thunks/mod.rs",
-            "totals.rs",
-            "yielding.rs",
-        ],
-        why: OF_RUNTIMES,
+        files: &["memprof/births.rs", "thunks/mod.rs"],
+        why: "where the program's stack has no room, a sample goes by a thunk to the agent's own, and from there back",
     },
 ];

@@ -13,10 +13,9 @@ use super::descent::Descent;
 use super::heap::{WORD, words_of};
 use super::sites::Lengths;
 use super::{Memprof, is_in_place, watch};
-use crate::callbacks::{self, TRACKER};
-use crate::callstacks;
+use crate::entry::{self, TRACKER};
 use crate::runtime::{self, Runtime};
-use crate::{start, thunks};
+use crate::{callstacks, host, thunks, yielding};
 
 /// What the runtime is to do next, with these arguments.
 #[derive(Debug)]
@@ -134,7 +133,7 @@ pub(crate) unsafe extern "C" fn track_major(block: u64) {
 /// # Safety
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn track_custom(block: u64, bytes: u64) {
-    if !start::hears_custom() {
+    if !host::samples_custom() {
         return;
     }
     let words = bytes.div_ceil(WORD);
@@ -249,10 +248,10 @@ fn sample_single(entered: &mut Entered, this: This, words: u64) {
 /// Enters the agent to tell of a block; `None` if nobody is to be told.
 #[inline(always)]
 fn enter(runtime: &Runtime) -> Option<Entered> {
-    let entered = callbacks::enter();
+    let entered = entry::enter();
     if entered.is_none() {
         guard::count_lost_birth();
-        callbacks::not_entered(runtime);
+        yielding::end_if_off(runtime);
     }
     entered.filter(|entered| !entered.session().header.paused())
 }

@@ -6,12 +6,12 @@ use lifetrace_agent::tracker::{Tracker, Word};
 use super::heap::{is_unmarked, promoted};
 use super::lives::Fate;
 use super::watch;
-use crate::callbacks::{self, TRACKER};
+use crate::entry::{self, TRACKER};
 use crate::runtime;
 
 /// Enters the agent to tell of what has come to light all at once.
 fn enter() -> Option<Entered> {
-    let mut entered = callbacks::enter();
+    let mut entered = entry::enter();
     entered.iter_mut().for_each(Entered::say_at_once);
     entered
 }

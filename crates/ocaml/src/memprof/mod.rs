@@ -37,44 +37,25 @@
 //!   jumps there with nothing of ours on the stack.
 
 use core::cell::UnsafeCell;
-use core::ffi::c_void;
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::sampler::Rate;
 
 use self::descent::Draws;
-use self::heap::Heap;
+pub(crate) use self::functions::Memprof;
+use self::functions::PLACES;
 use self::lives::Lives;
 use self::sites::Sites;
-use crate::descriptors::Descriptors;
 use crate::patch::{self, Patch};
-use crate::runtime::{Absent, Runtime, Symbols, typed};
-use crate::thunks;
-use crate::version::Version;
+use crate::runtime::Runtime;
 
 pub(crate) mod births;
 mod descent;
 pub(crate) mod fates;
+mod functions;
 pub(crate) mod heap;
 mod lives;
 mod sites;
-
-const PLACES: usize = 9;
-
-/// What of the runtime is needed to take its place. What each sample needs stands at the front.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Memprof {
-    pub(crate) heap: Heap,
-    pub(crate) descriptors: Descriptors,
-    /// What `caml_garbage_collection` goes on with: an allocation, or, without one, what waits to be done.
-    allocate: *const c_void,
-    poll: *const c_void,
-    invert: unsafe extern "C" fn(u64, *mut u64),
-    /// The functions that become jumps; none where a version does not have it.
-    places: [Option<NonNull<u8>>; PLACES],
-}
 
 /// What is shared by all who hold the runtime's lock.
 struct Watch {
@@ -97,58 +78,14 @@ static WATCH: Shared = Shared(UnsafeCell::new(Watch {
 static PATCHES: [Patch; PLACES] = [const { Patch::new() }; PLACES];
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
-impl Memprof {
-    /// Finds what is needed.
-    ///
-    /// # Errors
-    /// If the runtime does not export all of it, or is another one than OCaml 4's.
-    pub(crate) fn of(version: Version, symbol: &Symbols<'_>) -> Result<Memprof, Absent> {
-        let (Some(pointer), Some(stack)) = (version.young_pointer(), version.stack_state()) else {
-            return Err(Absent::Unknown);
-        };
-        let place = |name| symbol(name).map(NonNull::cast).ok_or(Absent::NotHere);
-        // SAFETY: of these types in OCaml 4.11 to 4.14.
-        unsafe {
-            Ok(Memprof {
-                heap: Heap {
-                    state: typed(symbol, c"Caml_state")?,
-                    next_sample: typed(symbol, c"caml_memprof_young_trigger")?,
-                    is_pending: typed(symbol, c"caml_something_to_do")?,
-                    pointer: pointer as u32,
-                    stack: stack as u32,
-                },
-                descriptors: Descriptors {
-                    table: typed(symbol, c"caml_frame_descriptors")?,
-                    mask: typed(symbol, c"caml_frame_descriptors_mask")?,
-                },
-                allocate: typed(symbol, c"caml_alloc_small_dispatch")?,
-                poll: typed(symbol, c"caml_process_pending_actions")?,
-                invert: typed(symbol, c"caml_invert_root")?,
-                places: [
-                    Some(place(c"caml_garbage_collection")?),
-                    Some(place(c"caml_memprof_track_young")?),
-                    Some(place(c"caml_memprof_renew_minor_sample")?),
-                    Some(place(c"caml_memprof_track_alloc_shr")?),
-                    place(c"caml_memprof_track_custom").ok(),
-                    Some(place(c"caml_memprof_track_interned")?),
-                    Some(place(c"caml_memprof_minor_update")?),
-                    Some(place(c"caml_memprof_update_clean_phase")?),
-                    Some(place(c"caml_memprof_invert_tracked")?),
-                ],
-            })
-        }
-    }
-}
-
-/// Takes the runtime's place, if that can be: to be called before there is any OCaml code, and before Memprof is
-/// started at that rate.
-pub(crate) fn take_over(runtime: &Runtime, rate_per_word: f64) -> bool {
+/// Takes the runtime's place, if that can be, by the `ways` that lead here: to be called before there is any OCaml code,
+/// and before Memprof is started at that rate.
+pub(crate) fn take_over(runtime: &Runtime, ways: &[*const (); PLACES], rate_per_word: f64) -> bool {
     let Some(memprof) = runtime.memprof else { return false };
     memprof.heap.mark();
     watch().draws.begin(Rate::per_word(rate_per_word));
-    let ways = thunks::MEMPROF.map(|code| code as *const ());
     // SAFETY: functions of the runtime, each longer than a jump; nobody runs them now.
-    let is_put = unsafe { patch::put_all(&PATCHES, &memprof.places, &ways) };
+    let is_put = unsafe { patch::put_all(&PATCHES, &memprof.places, ways) };
     IN_PLACE.store(is_put, Ordering::Release);
     is_put
 }
