@@ -97,7 +97,7 @@ fn begin(state: &mut State, at: &mut Entered, runtime: &Runtime) {
     state.layouts.clear();
     at.send(Body::Runtime { name: terms::NAME, version: runtime.version.name().as_bytes() });
     // What is counted before is no part of this session.
-    at.send(Body::CollectorTotals(counters::now(runtime)));
+    at.send(Body::from(&counters::now(runtime).to_bytes()));
 }
 
 /// In the only thread of a forked child: whoever held the lock is in the parent.

@@ -159,7 +159,7 @@ fn tell() {
     TOLD.store(sys::now().0, Ordering::Relaxed);
     // So that the recorder has heard of the runtime.
     drop(state::of_session(&mut entered, runtime));
-    entered.send(Body::CollectorTotals(totals));
+    entered.send(Body::from(&totals.to_bytes()));
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ impl Assembler {
             Body::Runtime { name, version } => self.name_runtime(name, version)?,
             Body::CollectorTotals(totals) => {
                 let is_first = self.collections.are_new();
-                let mut cycles = self.collections.take(&totals);
+                let mut cycles = self.collections.take(&totals.totals());
                 cycles.try_for_each(|cycle| self.fact(message.time, &cycle))?;
                 if is_first {
                     self.tell_collector()?;

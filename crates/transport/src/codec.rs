@@ -29,8 +29,8 @@
 //! that frames go from the agent's buffer to the ring in one copy.
 
 use crate::message::{
-    BacktraceDelta, Body, CollectorTotals, FrameKind, FrameName, Frames, Manner, MemoryKind,
-    Message, Module, MonotonicNanos, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, EncodedTotals, FrameKind, FrameName, Frames, Manner, MemoryKind, Message,
+    Module, MonotonicNanos, SampleId, SourceKind, ThreadId,
 };
 use crate::ring::Tail;
 use crate::sources::SourceName;
@@ -176,7 +176,7 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             (RUNTIME, 0, 0)
         }
         Body::CollectorTotals(totals) => {
-            totals.words().into_iter().for_each(|word| head.word(word));
+            head.bytes(totals.bytes());
             (COLLECTOR_TOTALS, 0, 0)
         }
         Body::Rate { bits } => {
@@ -351,15 +351,10 @@ impl<'a> Fields<'a> {
         Ok(FrameName { frame, kind, is_first, is_last, line, start_char, end_char, function, file })
     }
 
-    fn collector_totals(&mut self) -> Result<CollectorTotals, DecodeError> {
-        let mut words = [0; CollectorTotals::WORDS];
-        for word in &mut words {
-            *word = self.word()?;
-        }
-        if words[1] >> CollectorTotals::FIGURES != 0 {
-            return Err(DecodeError::Tag(COLLECTOR_TOTALS));
-        }
-        Ok(CollectorTotals::of_words(words))
+    fn collector_totals(&mut self) -> Result<EncodedTotals<'a>, DecodeError> {
+        let (bytes, rest) = self.bytes.split_first_chunk().ok_or(DecodeError::Length)?;
+        self.bytes = rest;
+        EncodedTotals::new(bytes).ok_or(DecodeError::Tag(COLLECTOR_TOTALS))
     }
 }
 

@@ -78,6 +78,9 @@ impl MemoryKind {
     }
 }
 
+/// Each sample's is copied once or twice on its way: what is larger and rare goes by reference.
+const _: () = assert!(size_of::<Body<'static>>() <= 72);
+
 /// What happened, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
@@ -146,7 +149,7 @@ pub enum Body<'a> {
         version: &'a [u8],
     },
     /// What a managed runtime's collector has counted.
-    CollectorTotals(CollectorTotals),
+    CollectorTotals(EncodedTotals<'a>),
     /// What the allocator says of the whole process, the agent's own memory for samples included.
     AllocatorTotals {
         /// Bytes that the program has asked for and not given back, as the allocator counts them.
@@ -287,6 +290,49 @@ impl CollectorTotals {
     }
 
     pub(crate) const WORDS: usize = 2 + CollectorTotals::FIGURES;
+
+    /// Bytes of a message's part.
+    pub const BYTES: usize = 8 * CollectorTotals::WORDS;
+
+    /// As a message has them.
+    pub fn to_bytes(&self) -> [u8; CollectorTotals::BYTES] {
+        let words = self.words();
+        core::array::from_fn(|index| words[index / 8].to_le_bytes()[index % 8])
+    }
+}
+
+/// A collector's figures as a message has them: what is seldom sent is not to make every message large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncodedTotals<'a>(&'a [u8; CollectorTotals::BYTES]);
+
+impl<'a> EncodedTotals<'a> {
+    /// From what [`CollectorTotals::to_bytes`] gives; `None` if there can be no such figures.
+    pub fn new(bytes: &'a [u8; CollectorTotals::BYTES]) -> Option<EncodedTotals<'a>> {
+        let encoded = EncodedTotals(bytes);
+        let [_, known, ..] = encoded.words();
+        (known >> CollectorTotals::FIGURES == 0).then_some(encoded)
+    }
+
+    /// The figures.
+    pub fn totals(self) -> CollectorTotals {
+        CollectorTotals::of_words(self.words())
+    }
+
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    fn words(self) -> [u64; CollectorTotals::WORDS] {
+        let byte = |word: usize, index| self.0[8 * word + index];
+        core::array::from_fn(|word| u64::from_le_bytes(core::array::from_fn(|it| byte(word, it))))
+    }
+}
+
+impl<'a> From<&'a [u8; CollectorTotals::BYTES]> for Body<'a> {
+    /// The figures of a collector, from what [`CollectorTotals::to_bytes`] gives.
+    fn from(bytes: &'a [u8; CollectorTotals::BYTES]) -> Body<'a> {
+        Body::CollectorTotals(EncodedTotals(bytes))
+    }
 }
 
 /// A mapped object file.

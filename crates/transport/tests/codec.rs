@@ -4,8 +4,9 @@ use lifetrace_transport::codec::{
     DecodeError, MAX_BUILD_ID, MAX_FRAMES, MAX_HEAD, MAX_LEN, MAX_PATH, decode, encode,
 };
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, CollectorTotals, FrameKind, FrameName, Frames, MANAGED_FRAME, Manner,
-    MemoryKind, Message, Module, MonotonicNanos, Run, SampleId, SourceKind, ThreadId,
+    BacktraceDelta, Body, CollectorTotals, EncodedTotals, FrameKind, FrameName, Frames,
+    MANAGED_FRAME, Manner, MemoryKind, Message, Module, MonotonicNanos, Run, SampleId, SourceKind,
+    ThreadId,
 };
 use lifetrace_transport::ring::{ALLOCATION_HEAD, RELEASE_HEAD};
 use lifetrace_transport::sources::SourceName;
@@ -61,7 +62,7 @@ enum Kind {
     },
     FrameAddress(u64, u64),
     Runtime(u64, Vec<u8>),
-    CollectorTotals(u64, [Option<u64>; 9]),
+    CollectorTotals(u64, [Option<u64>; 9], [u8; CollectorTotals::BYTES]),
 }
 
 impl Owned {
@@ -129,10 +130,7 @@ impl Owned {
             Kind::Runtime(name, version) => {
                 Body::Runtime { name: SourceName::of_word(*name), version }
             }
-            Kind::CollectorTotals(name, figures) => {
-                let totals = CollectorTotals::of_figures(SourceName::of_word(*name), *figures);
-                Body::CollectorTotals(totals)
-            }
+            Kind::CollectorTotals(_, _, bytes) => Body::from(bytes),
         };
         Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }
     }
@@ -182,7 +180,7 @@ impl Owned {
                 Kind::Runtime(name, version) => {
                     (12, 0, 0, vec![*name, version.len() as u64], version.clone())
                 }
-                Kind::CollectorTotals(name, figures) => {
+                Kind::CollectorTotals(name, figures, _) => {
                     let known = (0..9).filter(|&at| figures[at].is_some()).map(|at| 1 << at).sum();
                     let figures = figures.map(Option::unwrap_or_default);
                     (13, 0, 0, [&[*name, known], &figures[..]].concat(), vec![])
@@ -241,8 +239,10 @@ fn kind() -> impl Strategy<Value = Kind> {
         }),
         any::<(u64, u64)>().prop_map(|(frame, address)| Kind::FrameAddress(frame, address)),
         (any::<u64>(), build_id).prop_map(|(name, version)| Kind::Runtime(name, version)),
-        any::<(u64, [Option<u64>; 9])>()
-            .prop_map(|(name, figures)| Kind::CollectorTotals(name, figures)),
+        any::<(u64, [Option<u64>; 9])>().prop_map(|(name, figures)| {
+            let totals = CollectorTotals::of_figures(SourceName::of_word(name), figures);
+            Kind::CollectorTotals(name, figures, totals.to_bytes())
+        }),
         any::<u64>().prop_map(Kind::Rate),
         context.prop_map(Kind::Context),
     ]
@@ -266,6 +266,13 @@ proptest! {
         let bytes = encoded(&message.message());
         prop_assert_eq!(decode(&bytes), Ok(message.message()));
         prop_assert!(bytes.len() <= MAX_LEN);
+    }
+
+    #[test]
+    fn a_collectors_figures_come_back(name: u64, figures: [Option<u64>; 9]) {
+        let totals = CollectorTotals::of_figures(SourceName::of_word(name), figures);
+        let bytes = totals.to_bytes();
+        prop_assert_eq!(EncodedTotals::new(&bytes).map(EncodedTotals::totals), Some(totals));
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn its_name_its_totals_and_its_notices_are_told() {
             heap_words: Some(100),
             ..CollectorTotals::default()
         };
-        scene.say(1, Body::CollectorTotals(totals));
+        scene.say(1, Body::from(&totals.to_bytes()));
     }
     for code in [&b"fake-sleepy"[..], b"no-such-notice"] {
         scene.say(1, Body::Notice { code });

@@ -217,7 +217,7 @@ fn collections_and_totals_are_told() {
             runtime: OCAML,
             ..Default::default()
         };
-        agent.say(0, Body::CollectorTotals(totals));
+        agent.say(0, Body::from(&totals.to_bytes()));
     }
     for _ in 0..2 {
         agent.say(0, Body::Notice { code: b"ocaml-domains-misreported" });
