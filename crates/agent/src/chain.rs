@@ -119,12 +119,6 @@ impl Chain {
         self.runs.words()
     }
 
-    /// The number of the innermost one.
-    #[inline(always)]
-    pub fn innermost(&self) -> Option<u32> {
-        self.runs().first().map(|&run| Run(run).number())
-    }
-
     /// How many frames it has.
     #[inline(always)]
     pub fn frames(&self) -> usize {

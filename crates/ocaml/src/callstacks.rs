@@ -35,18 +35,15 @@ struct Stack<'a> {
 }
 
 /// Makes the backtrace at which the OCaml code has come to call C the thread's; whether the recorder knows all of
-/// it. Of the blocks that the code allocates together it is for `block`. Its first frame may be the one of the number
-/// `expected`.
+/// it. Of the blocks that the code allocates together it is for `block`.
 #[inline(always)]
 pub(crate) fn walk_to_tell(
     entered: &mut Entered,
     runtime: &'static Runtime,
     memprof: &Memprof,
     block: Option<u32>,
-    expected: u32,
 ) -> bool {
     let state::State { layouts, fresh, naming, .. } = state::under_runtimes_lock(entered, runtime);
-    layouts.expect(expected);
     let (speaker, _, managed) = entered.speaker();
     let mut stack = Stack { descriptors: &memprof.descriptors, runtime, naming, speaker };
     let first = memprof.heap.stack_state();

@@ -267,13 +267,8 @@ fn announce(entered: &mut Entered, (runtime, memprof): This, birth: Birth) {
     if !watch().lives.reserve() {
         return entered.session().header.count_lost(LostReason::NoFrameRecord);
     }
-    let code = memprof.heap.stack_state().code;
-    let expected = watch().sites.frame(code);
-    if !callstacks::walk_to_tell(entered, runtime, memprof, index, expected) {
+    if !callstacks::walk_to_tell(entered, runtime, memprof, index) {
         return;
-    }
-    if let Some(frame) = entered.managed.chain.innermost() {
-        watch().sites.begins(code, frame);
     }
     if let Some(metadata) = TRACKER.allocated(entered, &allocation) {
         watch().lives.add(place, metadata.to_word(), is_young);

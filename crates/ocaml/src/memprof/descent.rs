@@ -1,7 +1,4 @@
 //! Which blocks are hit.
-//!
-//! To draw a gap is to touch cache lines of code and constants, none of which is in a cache when samples are rare. So
-//! gaps are drawn many at once, and a sample takes the next one from a row.
 
 use lifetrace_agent::random::Random;
 use lifetrace_agent::sampler::{Hits, Rate};
@@ -9,17 +6,11 @@ use lifetrace_agent::sampler::{Hits, Rate};
 /// As the runtime's own generator has one: each run of a deterministic program is to give the same samples.
 const SEED: u64 = 42;
 
-/// Gaps that are drawn at once.
-const ROW: usize = 64;
-
 /// Draws the words that are hit.
 #[derive(Debug)]
 pub(super) struct Draws {
     /// Words that pass before the next hit outside the minor heap.
     gap: u64,
-    /// How many gaps of the row have not been taken yet: the first ones.
-    left: usize,
-    row: [u64; ROW],
     rate: Rate,
     random: Random,
 }
@@ -38,31 +29,19 @@ impl Draws {
     /// That nothing is hit.
     pub(super) const fn idle() -> Draws {
         let (rate, random) = (Rate::NEVER, Random::new(SEED, 0));
-        Draws { gap: u64::MAX, left: 0, row: [0; ROW], rate, random }
+        Draws { gap: u64::MAX, rate, random }
     }
 
     /// From now on at this rate.
     pub(super) fn begin(&mut self, rate: Rate) {
-        (self.rate, self.left) = (rate, 0);
+        self.rate = rate;
         self.gap = self.gap();
     }
 
     /// How many words pass before the next hit in the minor heap.
-    #[inline(always)]
-    pub(super) fn gap(&mut self) -> u64 {
-        if self.left == 0 {
-            self.draw();
-        }
-        self.left -= 1;
-        self.row[self.left % ROW]
-    }
-
-    #[cold]
     #[inline(never)]
-    fn draw(&mut self) {
-        let Draws { row, rate, random, .. } = self;
-        row.fill_with(|| rate.gap(random));
-        self.left = ROW;
+    pub(super) fn gap(&mut self) -> u64 {
+        self.rate.gap(&mut self.random)
     }
 
     /// Draws the rest of a block: one of its words is hit, and `after` more follow that one.

@@ -3,7 +3,7 @@
 //! What it allocates there is said by the runtime's table of descriptors. But that has a word for each place to which a
 //! call returns, and the descriptors of a large program are megabytes: two waits for memory at nearly each sample. Most
 //! samples are where there were some before, so what these places allocate is kept close together, two places in a
-//! cache line. There is also by what number the recorder knows the place, with which the walk of the stack begins.
+//! cache line.
 //!
 //! It is kept for good: descriptors stay while their code does, and OCaml 4 unloads none.
 
@@ -24,7 +24,6 @@ pub(super) struct Sites([Site; KEPT]);
 #[repr(align(32))]
 struct Site {
     code: u64,
-    frame: u32,
     blocks: Few,
 }
 
@@ -45,7 +44,7 @@ pub(super) enum Lengths<'a> {
 impl Sites {
     /// None.
     pub(super) const fn new() -> Sites {
-        let none = Site { code: 0, frame: 0, blocks: Few { lengths: [0; FEW], count: 0 } };
+        let none = Site { code: 0, blocks: Few { lengths: [0; FEW], count: 0 } };
         Sites([none; KEPT])
     }
 
@@ -54,22 +53,6 @@ impl Sites {
     pub(super) fn lengths(&mut self, code: u64, descriptors: &Descriptors) -> Lengths<'static> {
         let site = &mut self.0[hash(code)];
         if site.code == code { Lengths::Few(site.blocks) } else { look_up(site, code, descriptors) }
-    }
-
-    /// The number of the frame with which the walk there [`began`](Self::begins) last, or at another place of the same
-    /// hash; 0 if none is known.
-    #[inline(always)]
-    pub(super) fn frame(&self, code: u64) -> u32 {
-        self.0[hash(code)].frame
-    }
-
-    /// The walk there began with the frame of that number.
-    #[inline(always)]
-    pub(super) fn begins(&mut self, code: u64, frame: u32) {
-        let site = &mut self.0[hash(code)];
-        if site.frame != frame {
-            site.frame = frame;
-        }
     }
 }
 
@@ -81,7 +64,7 @@ fn look_up(site: &mut Site, code: u64, descriptors: &Descriptors) -> Lengths<'st
     }
     let mut blocks = Few { lengths: [0; FEW], count: all.len() as u8 };
     blocks.lengths[..all.len()].copy_from_slice(all);
-    *site = Site { code, frame: 0, blocks };
+    *site = Site { code, blocks };
     Lengths::Few(blocks)
 }
 
@@ -183,15 +166,6 @@ mod tests {
             let downwards = words.enumerate().map(|(at, words)| (at as u32, words));
             assert!(lengths.downwards().eq(downwards.collect::<Vec<_>>().into_iter().rev()));
         }
-        // The frame of a place is kept until another place of its hash comes. (Code 8 allocates one block.)
-        let mut others = codes().skip(1).filter(|code| code / 8 % 12 > 0);
-        let other = others.find(|&code| hash(code) == hash(8)).unwrap();
-        sites.lengths(8, &descriptors);
-        sites.begins(8, 7);
-        sites.lengths(8, &descriptors);
-        assert_eq!(sites.frame(8), 7);
-        sites.lengths(other, &descriptors);
-        assert_eq!(sites.frame(8), 0);
         let kept = sites.0.iter().filter(|site| site.code != 0).count();
         assert!(kept > KEPT / 2, "{kept}");
     }

@@ -112,20 +112,6 @@ impl Layouts {
         self.entries().get(number as usize).map_or(0, |entry| link(entry).size())
     }
 
-    /// A walk's first frame is likely to be that of this number; 0, or one that is none, leaves all as it is.
-    #[inline(always)]
-    pub fn expect(&mut self, number: u32) {
-        let entries = self.table().entries;
-        if number > 0
-            && let Some(&[code, _]) = entries.get(number as usize)
-            && let follower = Follower::new(number, code)
-            && let Some([_, first]) = entries.first_mut()
-            && Link(*first).next() != follower
-        {
-            *first = Link(*first).followed_by(follower).0;
-        }
-    }
-
     /// Forgets all.
     pub fn clear(&mut self) {
         self.index.buckets.words_mut().fill(0);
@@ -415,24 +401,6 @@ mod tests {
         let link = Link(table.entries[1][1]);
         let followers = [link.next().of(5), link.other().of(3), link.next().of(3)];
         assert_eq!((followers, link.size()), ([Some(5), Some(3), None], 8));
-    }
-
-    #[test]
-    fn what_is_expected_is_found_first() {
-        let mut layouts = Layouts::new();
-        layouts.expect(1);
-        (1..6).for_each(|key| {
-            layouts.get_or_insert(key, 8, |_| true).unwrap();
-        });
-        for number in [3, 5, 0, 6, u32::MAX] {
-            layouts.expect(number);
-            let table = layouts.table();
-            let next = table.next(table.link(0), number.into());
-            assert_eq!(next.map(|(place, _)| place), (1..6).contains(&number).then_some(number));
-        }
-        // Nor have those that were none taken the place of one.
-        let link = layouts.table().link(0);
-        assert_eq!((link.next().of(5), link.other().of(3)), (Some(5), Some(3)));
     }
 
     #[test]
