@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+
+/// What takes longer is worth a line.
+const A_WHILE: Duration = Duration::from_secs(10);
 
 /// The folder of the workspace.
 pub fn root() -> &'static Path {
@@ -38,13 +42,17 @@ pub fn cargo_command(arguments: &str) -> Command {
     command
 }
 
-/// Runs a command after it has printed it.
+/// Runs a command after it has printed it, and then prints how long it took if that was a while.
 ///
 /// # Errors
 /// If it cannot be started or ends with anything but success.
 pub fn run(mut command: Command) -> Result<()> {
+    let started = Instant::now();
     eprintln!("+ {}", spelled(&command));
     let status = command.stdin(Stdio::null()).status().with_context(|| spelled(&command))?;
+    if started.elapsed() >= A_WHILE {
+        eprintln!("took {} s: {}", started.elapsed().as_secs(), spelled(&command));
+    }
     ensure!(status.success(), "{}: {status}", spelled(&command));
     Ok(())
 }
