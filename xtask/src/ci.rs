@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{aarch64, arrows, bench, checkers, circles, ocaml_versions, readers, shell, tools};
+use crate::{
+    aarch64, arrows, bench, checkers, circles, ocaml_versions, readers, shell, tools, words,
+};
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
 const ALL_BUT_PRELOAD: &str = "--workspace --exclude lifetrace-preload";
@@ -20,6 +22,7 @@ pub fn ci() -> Result<()> {
     shell::cargo("fmt --all --check")?;
     arrows::check()?;
     circles::check()?;
+    words::check()?;
     clippy()?;
     no_std()?;
     documentation()?;

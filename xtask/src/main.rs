@@ -19,6 +19,7 @@ mod shell;
 mod soak;
 mod synth;
 mod tools;
+mod words;
 
 use anyhow::{Result, bail};
 
@@ -26,9 +27,10 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test            install what the tests need (as root; else say what is missing), run them
-  ci              formatting, lints, dependency arrows, no_std, documentation, tests, aarch64,
-                  OCaml 5, and where npm and pip are, readers
+  ci              formatting, lints, dependency arrows, circles, words, no_std, documentation, tests,
+                  aarch64, OCaml 5, and where npm and pip are, readers
   circles         refuse circles between the files of a crate
+  words           refuse comments of items that lean on their neighbours'
   fmt             format all code
   clippy          lint all code, warnings being errors
   aarch64         lint for aarch64, and test there what depends on the processor, under emulation; where
@@ -86,6 +88,7 @@ fn main() -> Result<()> {
         ["test"] => ci::test(),
         ["ci"] => ci::ci(),
         ["circles"] => circles::check(),
+        ["words"] => words::check(),
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
         ["package"] => ci::package(),

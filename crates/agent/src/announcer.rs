@@ -6,8 +6,8 @@ use crate::guard::Entered;
 use crate::phase;
 use crate::tracker::{Allocation, Tracker, Word};
 
-/// See the module. Samples that were announced in an earlier session, before a fork, are not its own: of
-/// these it says nothing.
+/// The tracker that sends samples to the recorder. Of samples that were announced in an earlier session, before a
+/// fork, it sends nothing: they are not its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Announcer;
 

@@ -37,7 +37,7 @@ pub trait Climber {
 /// No map of an unwinder has this number.
 const NO_MAP: u64 = 0;
 
-/// See the module. All zero is one without a last backtrace.
+/// A thread's last native backtrace, and the next one while it is made. All zero is one without a last backtrace.
 #[derive(Debug, Default)]
 pub struct Backtraces {
     store: FrameStore,

@@ -22,7 +22,7 @@ unsafe impl Word for u64 {}
 // SAFETY: two zeros.
 unsafe impl Word for u32 {}
 
-/// See the module. All zero is one without memory.
+/// An array of words that grows, in a mapping of its own. All zero is one without memory.
 #[derive(Debug)]
 pub struct Buffer<W = u64> {
     start: Option<NonNull<W>>,

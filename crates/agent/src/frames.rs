@@ -27,7 +27,7 @@ pub struct Note {
 const FIRST: usize = 4096 / FRAME;
 const FRAME: usize = 2 * (size_of::<u64>() + size_of::<Note>());
 
-/// See the module. All zero is one without memory.
+/// Memory for the frames of two backtraces, the last one and the next. All zero is one without memory.
 #[derive(Debug)]
 pub struct FrameStore {
     start: Option<NonNull<u8>>,

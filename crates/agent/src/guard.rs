@@ -28,7 +28,7 @@ use crate::{sys, tls};
 /// Nobody allocates so many words.
 const FAR_WORDS: u64 = 1 << 59;
 
-/// Nor so many bytes.
+/// Bytes that nobody allocates.
 const FAR: i64 = i64::MAX / 2;
 
 /// Streams of random numbers for gaps while paused, beyond those that threads are numbered from.
@@ -73,7 +73,7 @@ pub fn enter() -> Entry {
     enter_as(Entered::new)
 }
 
-/// Likewise, for a caller who runs on a stack of the agent's own.
+/// Enters, if this thread can, for a caller who runs on a stack of the agent's own.
 #[inline]
 pub fn enter_on_own_stack() -> Entry {
     enter_as(|session| Entered::with(session, |_| Space::Ample))

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
 
-/// See the module.
+/// A spin lock that never waits for ever: who doesn't get it within its patience goes without.
 #[derive(Debug, Default)]
 pub struct Lock {
     held: AtomicU32,

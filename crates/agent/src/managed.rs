@@ -21,7 +21,7 @@ use crate::chain::{Chain, Outer};
 
 const LEFT_OUT: u32 = (FRAMES_LEFT_OUT & !MANAGED_FRAME) as u32;
 
-/// See the module. All zero is one without a backtrace.
+/// A thread's backtrace in a managed runtime, and what of it the recorder has. All zero is one without a backtrace.
 #[derive(Debug, Default)]
 pub struct Managed {
     /// The last walk, and how much of it the recorder has.

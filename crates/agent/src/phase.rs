@@ -98,7 +98,7 @@ impl Start {
         self.connect_to(session::socket_path()?)
     }
 
-    /// Likewise, to the recorder that listens at `path`.
+    /// Connects to the recorder that listens at `path`. The process is recorded only after [`finish`](Self::finish).
     pub fn connect_to(&self, path: &[u8]) -> Option<&'static Session> {
         let session = session::connect(self.origin, path)?;
         watch_for_forks();

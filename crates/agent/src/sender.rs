@@ -98,7 +98,7 @@ impl Speaker<'_> {
         self.is_through(pushed)
     }
 
-    /// Likewise, as a part of the caller.
+    /// Sends `body` to the recorder, as a part of the caller; whether it got through. A loss is counted.
     #[inline(always)]
     pub(crate) fn send_here(&mut self, body: Body<'_>) -> bool {
         let pushed = self.push_here(body);
@@ -113,8 +113,8 @@ impl Speaker<'_> {
         pushed.is_ok()
     }
 
-    /// Likewise, but what cannot be said is no loss: the caller says it again, or its own caller that it
-    /// could not.
+    /// Sends `body` to the recorder. What cannot be sent is no loss: the caller sends it again, or reports to its own
+    /// caller that it could not.
     ///
     /// # Errors
     /// Why it did not get through.

@@ -5,7 +5,7 @@
 
 use crate::buffer::{Buffer, Word, copy};
 
-/// See the module. All zero is one without words.
+/// Words that change at their front, at the end of a [`Buffer`]. All zero is one without words.
 #[derive(Debug)]
 pub struct Tail<W = u64> {
     buffer: Buffer<W>,
@@ -26,7 +26,7 @@ impl<W: Word> Tail<W> {
         &all[all.len() - self.length..]
     }
 
-    /// Likewise.
+    /// All words that are there, to be changed.
     #[inline(always)]
     pub fn words_mut(&mut self) -> &mut [W] {
         let all = self.buffer.words_mut();

@@ -29,7 +29,7 @@ pub const EXCLUDED: usize = 2;
 /// The thread-local word of a thread that is inside the agent for the first time, and has no [`Thread`] yet.
 pub const ENTERING: usize = 3;
 
-/// See the module. What every sample needs stands together at the front, in few cache lines.
+/// A thread's record in the agent. What every sample needs stands together at the front, in few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Thread {
@@ -47,7 +47,7 @@ pub struct Thread {
     pub(crate) room: Room,
     /// Its last backtrace of a managed runtime's frames, and the next one.
     pub managed: Managed,
-    /// Likewise, of native frames.
+    /// Its last backtrace of native frames, and the next one.
     pub backtraces: Backtraces,
     /// Draws its gaps.
     pub random: Random,

@@ -43,7 +43,7 @@ pub struct Allocation {
     pub manner: Manner,
 }
 
-/// See the module.
+/// Who is told of samples, and what becomes of them.
 pub trait Tracker {
     /// What it remembers of a block.
     type Metadata: Word;

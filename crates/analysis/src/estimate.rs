@@ -135,7 +135,7 @@ impl Tally {
         }
     }
 
-    /// The same bytes, as part of objects that are counted elsewhere.
+    /// The set's bytes alone, as part of objects that are counted elsewhere.
     pub fn without_objects(self) -> Self {
         Self { objects: Sum::default(), ..self }
     }

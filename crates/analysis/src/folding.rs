@@ -52,7 +52,7 @@ impl Folded {
         &self.tree
     }
 
-    /// The same if it does not end with a repetition; it had none before its last line.
+    /// The node, without its last lines if they repeat those before; it had no repetition before its last line.
     fn without_repetition(&mut self, node: NodeId, functions: &[usize]) -> NodeId {
         let mut last = [(NodeId::ROOT, 0, None); 2 * LONGEST_TURN];
         let mut depth = 0;

@@ -58,7 +58,7 @@ pub struct Judgement {
 pub enum Kind {
     /// It grows all the time, and keeps blocks for longer than it ever kept what it freed.
     Leak,
-    /// The same, but it grows by few large steps.
+    /// It grows by few large steps, and keeps blocks for longer than it ever kept what it freed.
     Steps,
     /// It grows, but what lives is no older than what it freed before: a cache that fills, sessions.
     Filling,

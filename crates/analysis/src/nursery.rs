@@ -55,7 +55,8 @@ impl Clock {
         self.ends[0]
     }
 
-    /// The same of blocks that no collection found dead so far.
+    /// The latest moment at which blocks surely lived that no collection found dead so far, if they were in the old
+    /// heap by then.
     pub fn find_alive(&self) -> f64 {
         self.ends[1]
     }

@@ -131,7 +131,7 @@ impl Range {
 pub enum Figure {
     /// Resident memory, in bytes.
     Resident,
-    /// The same without what is shared, in bytes.
+    /// Resident memory without what is shared, in bytes.
     Proportional,
     /// What the allocator has given out, in bytes.
     AllocatorInUse,

@@ -84,7 +84,8 @@ impl Profile {
         self.take(&Told { time, thread, domain, what }, backtrace);
     }
 
-    /// The same as [`take`](Self::take), as if blocks had never been that are not admitted.
+    /// Takes what comes next in the trace, as [`take`](Self::take) does, as if blocks had never been that are not
+    /// admitted.
     pub fn take_if(
         &mut self,
         told: &Told,

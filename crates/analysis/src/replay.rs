@@ -121,7 +121,8 @@ impl Replay {
         self.take_if(told, backtrace, |_, _| true, observer);
     }
 
-    /// The same, as if blocks had never been that are not admitted.
+    /// Takes what comes next in the trace, as [`take`](Self::take) does, as if blocks had never been that are not
+    /// admitted.
     pub fn take_if(
         &mut self,
         told: &Told,

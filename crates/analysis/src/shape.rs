@@ -332,7 +332,7 @@ mod tests {
         frame.place.function().unwrap_or("?")
     }
 
-    /// The same by [`View::apply`], one backtrace after the other.
+    /// What [`View::apply`] makes of a backtrace.
     fn applied(stack: &[u64], view: &View) -> Option<String> {
         let book = book();
         let expanded = stack.iter().flat_map(|&code| {

@@ -7,7 +7,7 @@ use std::mem::forget;
 use std::process::id;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// See the module.
+/// Where a process keeps its one recording; what a fork has brought with it is forgotten, not dropped.
 #[derive(Debug)]
 pub struct Place<T>(Mutex<Option<Owned<T>>>);
 

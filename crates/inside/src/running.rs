@@ -14,8 +14,8 @@ use crate::error::StartError;
 use crate::process::{self, Occasions};
 use crate::signals;
 
-/// See the module. It is to be ended, not dropped, and only by the process that has started it
-/// ([`crate::place`]).
+/// A recorder, in this process or in another, and the agent that speaks to it. It is to be ended, not dropped, and
+/// only by the process that has started it ([`crate::place`]).
 #[derive(Debug)]
 pub struct Running {
     /// `None` if it is in another process.

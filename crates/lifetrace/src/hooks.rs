@@ -39,7 +39,7 @@ pub(crate) struct Table {
     pub(crate) realloc: *mut (),
 }
 
-/// See the module.
+/// The functions that an allocator's calls lead to, without a session and in one.
 pub(crate) struct Tables {
     pub(crate) plain: Table,
     pub(crate) counting: Table,

@@ -17,7 +17,7 @@ pub fn heap() -> Result<Vec<u8>, Error> {
     snapshot().ok_or(Error::NoSession)?.to_pprof()
 }
 
-/// The same, in which readers show first what was allocated.
+/// The session that is under way, in which readers show first what was allocated.
 ///
 /// # Errors
 /// As of [`heap`].

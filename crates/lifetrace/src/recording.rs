@@ -75,7 +75,7 @@ impl Recording {
         Recording { audience: audience(tracker, false, false), ..Recording::live() }
     }
 
-    /// Likewise, a [deferred](Recording::deferred_tracker) one.
+    /// A session that tells a [deferred](Recording::deferred_tracker) `tracker` of samples and keeps nothing itself.
     pub fn only_deferred(tracker: impl Tracker) -> Recording {
         Recording { audience: audience(tracker, true, false), ..Recording::live() }
     }
@@ -98,7 +98,7 @@ impl Recording {
         self
     }
 
-    /// Likewise, as the probability that a byte is sampled; 1.0 samples everything.
+    /// The sampling rate, as the probability that a byte is sampled; 1.0 samples everything.
     pub fn rate(mut self, per_byte: f64) -> Recording {
         self.density = Density::PerByte(per_byte);
         self

@@ -156,10 +156,11 @@ impl Session {
         self.change_rate(Density::Interval(bytes))
     }
 
-    /// Likewise, as the probability that a byte is sampled.
+    /// From now on a byte is sampled with this probability; see [`set_interval`](Session::set_interval).
     ///
     /// # Errors
-    /// Likewise.
+    /// If that is no probability; if the trace is in Memtrace's format, which has one rate; if the session has ended,
+    /// or is [elsewhere](Session::is_elsewhere). Then the rate stays as it was.
     pub fn set_rate(&self, per_byte: f64) -> Result<(), Error> {
         self.change_rate(Density::PerByte(per_byte))
     }

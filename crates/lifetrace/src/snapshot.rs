@@ -87,7 +87,8 @@ impl Snapshot {
         Ok(encode(&self.0, First::InUse)?)
     }
 
-    /// The same, in which readers show first what was allocated.
+    /// As a gzipped profile for pprof, in which readers show first what was allocated: what
+    /// [`pprof::allocs`](crate::pprof::allocs) gives.
     ///
     /// # Errors
     /// [`Error::TooLarge`].

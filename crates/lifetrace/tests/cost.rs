@@ -178,7 +178,7 @@ fn child_others() {
     }
 }
 
-/// The same work with the system's allocator alone.
+/// Runs the pairs with the system's allocator alone.
 fn bare(folder: &Path) -> Command {
     let program = folder.join("pairs");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/pairs.rs");

@@ -105,7 +105,7 @@ pub extern "C" fn lifetrace_stop() {
     recording::stop();
 }
 
-/// Likewise, but the trace is removed: nothing could be sampled.
+/// Ends the recording, if there is one in this process, and removes its trace: nothing could be sampled.
 #[unsafe(no_mangle)]
 pub extern "C" fn lifetrace_abandon() {
     recording::abandon();

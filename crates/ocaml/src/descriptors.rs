@@ -111,7 +111,8 @@ impl Descriptors {
         }
     }
 
-    /// Likewise; of a state that is [`allocating`] the frame is named for that block.
+    /// The frame of a state, as [`frame`](Self::frame) gives it; of one that is [`allocating`] it is named for that
+    /// block.
     #[inline]
     pub(crate) fn frame_of_block(&self, state: &mut State) -> Option<Frame> {
         match (state.code >> ADDRESS_BITS).checked_sub(1) {

@@ -21,7 +21,7 @@ use crate::runtime::Runtime;
 use crate::walk::{Fresh, Layouts};
 use crate::{counters, host, terms};
 
-/// See the module.
+/// What the callbacks of a process share: the frames that the recorder knows, and room for a walk.
 #[derive(Debug)]
 pub(crate) struct State {
     /// Whose recorder knows the frames.
@@ -75,7 +75,7 @@ pub(crate) fn of_session(at: &mut Entered, runtime: &Runtime) -> Option<Use> {
     Some(Use { _held: held, state: state(at, runtime) })
 }
 
-/// Likewise, for who holds the runtime's lock of OCaml 4.
+/// The state, of the session that `at` speaks to, for who holds the runtime's lock of OCaml 4.
 #[inline(always)]
 pub(crate) fn under_runtimes_lock<'a>(at: &mut Entered, runtime: &Runtime) -> &'a mut State {
     state(at, runtime)

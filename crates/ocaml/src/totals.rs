@@ -69,7 +69,7 @@ unsafe extern "C" fn minor_collection_ended() {
     tell_if_due();
 }
 
-/// The same, in OCaml 5: by all domains that take part.
+/// OCaml 5's hook after a minor collection: called by each domain that takes part, it counts in the first.
 unsafe extern "C" fn minor_collection_of_domain_ended() {
     call_previous();
     let Some(runtime) = runtime::get() else { return };

@@ -48,7 +48,7 @@ impl Strings {
 pub struct Code {
     /// Their ids are their places, from 1.
     pub locations: Vec<Location>,
-    /// Likewise.
+    /// Their ids are their places, from 1.
     pub functions: Vec<Function>,
     function_ids: FxHashMap<(i64, i64), u64>,
 }

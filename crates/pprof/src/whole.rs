@@ -36,8 +36,8 @@ pub fn apportion(what: &str, values: &[f64]) -> Result<Vec<u64>, TooLarge> {
     Ok(whole)
 }
 
-/// The same for numbers that come one after the other: what one is rounded off is added to the next, so
-/// that the sum of all so far is never off by more than one half.
+/// Whole numbers for values that come one after the other: what one is rounded off is added to the next, so that the
+/// sum of all so far is never off by more than one half.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carry(f64);
 

@@ -26,7 +26,8 @@ impl Collections {
         self.take_as(totals, USUALLY)
     }
 
-    /// Likewise, of what it has left behind.
+    /// Takes the runtime's last figures, which it has left behind. Returns a fact for each generation of which cycles
+    /// have ended.
     pub(crate) fn take_last(
         &mut self,
         (totals, standing): &LastTotals,

@@ -122,7 +122,7 @@ impl CollectorOptions {
         }
     }
 
-    /// But for what is sampled, which depends on the program.
+    /// What a session's agent is told, but for what is sampled, which depends on the program.
     fn settings(&self) -> Settings {
         Settings {
             ring_count: RINGS,

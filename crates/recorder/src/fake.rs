@@ -40,7 +40,7 @@ pub(crate) fn allocation(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
     }
 }
 
-/// The same of a young managed heap.
+/// An allocation of `size` bytes in a young managed heap, with a whole backtrace, innermost frame first.
 pub(crate) fn managed(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
     match allocation(id, size, frames) {
         Body::Allocation { id, size, samples, manner, backtrace, .. } => {
@@ -71,7 +71,7 @@ impl FakeAgent {
         self.say_as(ThreadId(1), ring, body);
     }
 
-    /// The same for another thread.
+    /// Commits a message of that thread with the time of now; waits while the ring is full.
     pub(crate) fn say_as(&self, thread: ThreadId, ring: usize, body: Body<'_>) {
         let mut buffer = [0; MAX_HEAD];
         let message = Message { time: monotonic_now(), thread, body };

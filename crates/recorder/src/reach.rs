@@ -15,7 +15,7 @@ pub(crate) fn may_change_identity() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The same places; for root, those that everybody can reach first.
+/// These places; for root, those that everybody can reach first.
 pub(crate) fn best_first(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     if may_change_identity() {
         places.sort_by_key(|place| !open_to_all(place));

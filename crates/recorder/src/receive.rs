@@ -45,7 +45,7 @@ pub(crate) struct ReceiverHandle {
     switch: Arc<Switch>,
 }
 
-/// See the module's description.
+/// The thread that drains all rings, and whose sessions they are.
 pub(crate) struct Receiver {
     arrivals: Inbox<Arrival>,
     sessions: Vec<Session>,

@@ -19,7 +19,8 @@ use crate::untraced::UntracedPrograms;
 /// kept whole, nor more refusals.
 pub(crate) const MOST_REPORTS: usize = 4096;
 
-/// See the module. Sessions are known by their numbers, which are in the order in which they began.
+/// What is left of sessions that are over. They are known by their numbers, which are in the order in which they
+/// began.
 #[derive(Debug, Default)]
 pub(crate) struct Remains {
     pub(crate) reports: BTreeMap<u64, SessionReport>,

@@ -32,7 +32,7 @@ pub(crate) fn untraced(pid: Pid) -> Option<Notice> {
     })
 }
 
-/// Likewise of one that is not within `exec`: that may become anything.
+/// Why the program that `pid` runs is not traced, if it is not within `exec`: then it may become anything.
 pub(crate) fn untraced_now(pid: Pid) -> Option<Notice> {
     let has_started = || Stat::read(pid).is_some_and(|stat| !stat.is_in_exec());
     confirmed(|| has_started().then(|| look(pid)).flatten())

@@ -12,7 +12,7 @@ use crate::outcome::UntracedProgram;
 /// More are not told apart: neither programs nor processes.
 const MOST: usize = 4096;
 
-/// See the module.
+/// Programs that are not traced, by name and reason, and how many processes ran them.
 #[derive(Debug, Default)]
 pub(crate) struct UntracedPrograms {
     programs: BTreeMap<(Arc<str>, Untraced), u64>,

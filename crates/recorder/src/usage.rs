@@ -12,8 +12,8 @@ pub(crate) struct Usage {
     /// The most resident memory that it has had, in whatever programs it has run, and that of whoever made it as far as
     /// they shared it. `None` if it is not our child, or if children of its own count, too.
     pub(crate) most_resident: Option<Bytes>,
-    /// Likewise, or that of a descendant that has been waited for, if that has had more. `None` if it is not our
-    /// child.
+    /// The most resident memory that it has had, or a descendant that has been waited for, if that has had more.
+    /// `None` if it is not our child.
     pub(crate) most_of_all: Option<Bytes>,
     /// Page faults that needed no I/O.
     pub(crate) minor_faults: Option<u64>,
@@ -27,7 +27,7 @@ impl Usage {
         Usage::of_ended(pid, &Stat::read(pid)?)
     }
 
-    /// Likewise, of one whose `stat` has just been read.
+    /// What a process has used whose `stat` has just been read. `None` if it has not ended, or has been waited for.
     pub(crate) fn of_ended(pid: Pid, stat: &Stat) -> Option<Usage> {
         const FAULTS_OF_CHILDREN: usize = 11;
         stat.exit()?;

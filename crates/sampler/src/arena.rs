@@ -98,7 +98,8 @@ impl Arena {
         self.limit()
     }
 
-    /// Likewise, in the arena as it is, at another rate. Where that is done biases nothing.
+    /// From now on samples at another rate; blocks are placed from `at` to the arena's end. The limit to compare
+    /// with. Where that is done biases nothing.
     pub fn set_rate(&mut self, rate: Rate, at: usize) -> usize {
         self.rate = rate;
         self.enter(at, self.end)

@@ -46,8 +46,8 @@ impl Countdown {
         self.take_rounded(footprint(size))
     }
 
-    /// Likewise, for those who have rounded the size already: `bytes` is a multiple of 8 and not 0. Of
-    /// others, the countdown still adds up to the same bytes.
+    /// Counts a block of `bytes`, which its caller has rounded to a multiple of 8 and is not 0; if it is sampled, how
+    /// many words are hit. Of other sizes, the countdown still adds up to the same bytes.
     #[inline(always)]
     pub fn take_rounded(&mut self, bytes: usize) -> Option<NonZeroU64> {
         self.left = self.left.wrapping_sub(bytes as i64);

@@ -132,7 +132,7 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
 /// A message's tag, detail and flags.
 type Kind = (u8, u8, u64);
 
-/// Likewise, of what is not said for each sample.
+/// Encodes a message that is not sent for each sample.
 #[cold]
 fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
     let kind = match body {

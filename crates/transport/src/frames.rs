@@ -37,7 +37,7 @@ pub struct BacktraceDelta<'a> {
 pub enum Frames<'a> {
     /// As an agent holds them.
     Words(&'a [u64]),
-    /// Likewise, if all are [`MANAGED_FRAME`]s: as [`Run`]s.
+    /// As an agent holds them, if all are [`MANAGED_FRAME`]s: as [`Run`]s.
     Runs(&'a [u32]),
     /// Words as they arrive: 8 little-endian bytes each; the length is a multiple of 8.
     WordBytes(&'a [u8]),
@@ -111,7 +111,7 @@ impl<'a> Frames<'a> {
         self.runs().flat_map(|(word, frames)| core::iter::repeat_n(word, frames))
     }
 
-    /// Likewise, and of each how many there are in a row at least.
+    /// The words, innermost first, and of each how many there are in a row at least.
     pub fn runs(&self) -> impl DoubleEndedIterator<Item = (u64, usize)> + ExactSizeIterator + 'a {
         let frames = *self;
         (0..frames.count()).map(move |index| match frames {
@@ -122,7 +122,7 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// The same, outermost first, to `take`: a loop of its own for each form.
+    /// Gives `take` the words, outermost first, and how many of each are in a row: a loop of its own for each form.
     #[inline]
     pub fn for_each_run_outward(&self, mut take: impl FnMut(u64, usize)) {
         let mut take_run = |run| {

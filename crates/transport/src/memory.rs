@@ -49,7 +49,8 @@ pub unsafe fn copy_in(data: *mut u8, at: usize, from: *const u8, count: usize) {
     unsafe { core::ptr::copy_nonoverlapping(from, data.add(at), count) }
 }
 
-/// Likewise, if it does not.
+/// Copies `count` bytes to a ring's `data`, beginning with byte `at` of it: best if the compiler does not know how
+/// many.
 ///
 /// # Safety
 /// As [`copy_in`].

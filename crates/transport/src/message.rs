@@ -132,7 +132,8 @@ pub enum Body<'a> {
     },
     /// What a frame of a managed runtime stands for; sent before its first use in a session.
     FrameName(FrameName<'a>),
-    /// Likewise, of a frame of which no more is known than its code.
+    /// The return address of a managed runtime's frame of which no more is known; sent before its first use in a
+    /// session.
     FrameAddress {
         /// The frame's number, as in [`FrameName`].
         frame: u64,

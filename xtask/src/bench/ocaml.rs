@@ -20,13 +20,13 @@ use super::{at_once, need, program};
 /// The record's name.
 const RECORD: &str = "ocaml";
 
-/// Likewise, of what was measured at once.
+/// The record's name, of what was measured at once.
 const RECORD_AT_ONCE: &str = "ocaml-at-once";
 
 /// The program that has Memtrace linked in, which alone makes it faster or slower, and does not use it.
 const MEMTRACE_OFF: &str = "memtrace-off";
 
-/// Likewise, with the module that can start the runtime's sampler.
+/// The program with the module that can start the runtime's sampler, which is off.
 const SAMPLER_OFF: &str = "sampler-off";
 
 /// Rates are per word; a baseline stands before those that are compared with it.

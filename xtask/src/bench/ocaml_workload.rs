@@ -73,10 +73,10 @@ impl Plan {
         self.make_share(folder, Share(100))
     }
 
-    /// Likewise, with a part of the work.
+    /// Makes the workload with a part of the work; its inputs and programs are put into `folder`.
     ///
     /// # Errors
-    /// Likewise.
+    /// If something cannot be written or built.
     pub fn make_share(&self, folder: &Path, share: Share) -> Result<Workload> {
         let folder = folder.join("ocaml");
         fs::create_dir_all(&folder)?;

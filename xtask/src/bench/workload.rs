@@ -19,13 +19,13 @@ pub struct Workload {
     pub command: Vec<OsString>,
     /// Variables that it needs.
     pub environment: &'static [(&'static str, &'static str)],
-    /// Likewise; of this round, in all variants.
+    /// A variable that it needs in this round, in all variants.
     pub varied: fn(usize) -> Option<(&'static str, String)>,
     /// What talks to it while it runs, and is not measured.
     pub client: Option<Client>,
     /// Whether the work is done in a process that the command starts.
     pub in_child: bool,
-    /// The same program built otherwise, by what it was built with.
+    /// This program built otherwise, by what it was built with.
     pub builds: Vec<(&'static str, Vec<OsString>)>,
 }
 

@@ -36,7 +36,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// The same where Python's and Node's package managers are there.
+/// Gets the readers, and asks them, where Python's and Node's package managers are there.
 ///
 /// # Errors
 /// If one cannot be had, or says something else than before.

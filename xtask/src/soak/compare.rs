@@ -1,4 +1,4 @@
-//! The same tests, bare and recorded: which came out differently.
+//! Tests that were run bare and recorded: which came out differently.
 //!
 //! Some tests are unsteady on any machine: they depend on time, ports or luck. So where one run of
 //! each way differs there are two more of each, and a case counts as different if no recorded outcome

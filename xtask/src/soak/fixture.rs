@@ -28,7 +28,7 @@ pub fn program(folder: &Path, name: &str, main: &str, more: &[&str]) -> Result<P
     Ok(program)
 }
 
-/// Likewise a shared library, `libNAME.so`.
+/// Compiles a shared library, `libNAME.so`.
 ///
 /// # Errors
 /// If it cannot be compiled.

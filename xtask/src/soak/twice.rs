@@ -25,7 +25,7 @@ const PATIENCE: &str = "1800";
 /// Runs of each way after a first difference.
 const MORE: usize = 2;
 
-/// See the module.
+/// Tests that are run bare and recorded, and what came out of them so far.
 pub struct Twice {
     workshop: Workshop,
     cases: usize,

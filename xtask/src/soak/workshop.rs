@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::shell;
 
-/// See the module.
+/// A folder to work in, with a copy of the command.
 pub struct Workshop {
     folder: PathBuf,
 }
@@ -90,7 +90,7 @@ impl Workshop {
         Ok(info)
     }
 
-    /// Likewise of a trace that may be cut: with what is wrong at its end.
+    /// What `info` says of a trace that may be cut, and what is wrong at its end.
     ///
     /// # Errors
     /// If it is no trace.

@@ -62,7 +62,7 @@ const FRAMES_ENTERED: f64 = 5.0;
 
 /// Gives each callsite, in each thread, its backtrace.
 pub enum Stacks {
-    /// The same at each time.
+    /// A callsite's backtrace never changes.
     Fixed(Vec<Vec<LocationCode>>),
     /// What is beneath the callsite moves.
     Recursive(Vec<Recursion>),

@@ -62,7 +62,7 @@ impl Word for AtomicU32 {
     }
 }
 
-/// See the module.
+/// The phase of the process, as one word; what moves it from one phase to another is atomic.
 #[derive(Debug)]
 pub struct Machine<W = AtomicU32>(W);
 

@@ -57,8 +57,8 @@ pub fn aside<T>(work: impl FnOnce() -> T) -> T {
     aside_in(epoch(), work)
 }
 
-/// Likewise, for a thread that may not have come to this `epoch` yet: what `work` allocates does not make it
-/// draw.
+/// Does `work`, of which nothing is sampled or counted, in a thread that may not have come to this `epoch` yet: what
+/// `work` allocates does not make it draw.
 pub fn aside_in<T>(in_epoch: usize, work: impl FnOnce() -> T) -> T {
     const FAR: i64 = 1 << 40;
     let (countdown, epoch) = (countdown(), epoch());

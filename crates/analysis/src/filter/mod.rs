@@ -99,7 +99,7 @@ impl Filter {
         Ok(Self { terms, machinery: Machinery::default() })
     }
 
-    /// The same where other frames are no callsites.
+    /// This filter, where other frames are no callsites.
     #[must_use]
     pub fn with_machinery(self, machinery: Machinery) -> Self {
         Self { machinery, ..self }

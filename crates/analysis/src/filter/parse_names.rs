@@ -186,7 +186,7 @@ impl Parser<'_> {
         Ok(Name { text: text.to_owned(), from, quote: None })
     }
 
-    /// And whether it is negated: `!=`.
+    /// Reads an operator, and whether it is negated: `!=`.
     fn operator(&mut self) -> Result<(bool, Operator), Mistake> {
         self.scanner.skip_space();
         let mut ahead = self.scanner.clone();

@@ -199,7 +199,7 @@ fn common_mean(sides: &[Side; 2]) -> f64 {
     }
 }
 
-/// And its degrees of freedom (Welch 1947; Satterthwaite 1946).
+/// The variance of the difference of means, and its degrees of freedom (Welch 1947; Satterthwaite 1946).
 fn variance_of_change(sides: &[Side; 2], known: [f64; 2], spread: [Option<f64>; 2]) -> (f64, f64) {
     let runs = sides.map(|side| side.runs);
     match spread {

@@ -106,7 +106,7 @@ pub struct Evidence {
     /// Share of the later half's growth in the largest of its sixteen parts: 1/16 of an even line,
     /// 1 of a single step, more if it fell meanwhile. 0 if it did not grow.
     pub largest_step: f64,
-    /// Likewise in the largest three.
+    /// Share of the later half's growth in the largest three of its sixteen parts. 0 if it did not grow.
     pub largest_three: f64,
     /// The deepest fall ever from an earlier height, as a multiple of the later half's growth;
     /// infinite if it did not grow.

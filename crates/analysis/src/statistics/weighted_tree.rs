@@ -13,7 +13,7 @@ use crate::call_tree::{NodeId, Tree};
 /// In place of a node or class: none.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// See the module.
+/// A prefix tree of backtraces with weights, in preorder: a subtree is a range of nodes.
 pub(super) struct WeightedTree {
     /// What it was in the tree of backtraces.
     pub(super) origin: Vec<NodeId>,

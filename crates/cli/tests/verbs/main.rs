@@ -63,7 +63,7 @@ fn run(arguments: &[&str]) -> Output {
     lifetrace(arguments).output().unwrap()
 }
 
-/// The same with a file as its standard input.
+/// Runs the command with a file as its standard input.
 fn run_on(input: &Path, arguments: &[&str]) -> Output {
     let input = Stdio::from(fs::File::open(input).unwrap());
     lifetrace(arguments).stdin(input).output().unwrap()

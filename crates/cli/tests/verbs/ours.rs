@@ -25,7 +25,7 @@ fn the_same_events_give_the_same_pages() {
     }
 }
 
-/// But for what is about the file.
+/// Both formats' reports are equal but for what is about the file.
 #[test]
 fn the_same_events_give_the_same_numbers() {
     for (theirs, ours) in TWINS {

@@ -11,7 +11,7 @@ use super::{Event, Listener, in_tracker, is_in_tracker};
 /// Events that may wait, if they are to be joined by a birth.
 const MOST_BEFORE_BIRTH: usize = 1 << 16;
 
-/// Likewise, by others.
+/// Events that may wait, if they are to be joined by another than a birth.
 const MOST: usize = 4 * MOST_BEFORE_BIRTH;
 
 /// How long an `exit` waits.

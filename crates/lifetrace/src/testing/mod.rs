@@ -52,7 +52,8 @@ pub fn measure<T>(work: impl FnOnce() -> T) -> Measurement {
     measure_in(Scopes::enter_thread, work)
 }
 
-/// Likewise, of what all threads allocate: of a test that is alone in its process.
+/// Runs `work`, drops what it returns, and says what all threads have allocated meanwhile, and what is left of that:
+/// for a test that is alone in its process.
 ///
 /// # Panics
 /// As [`measure`].

@@ -77,7 +77,7 @@ unsafe extern "C" fn allocate<const SLOT: usize>(
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn allocate_by_another<const SLOT: usize>(
     size: usize,
     b: usize,
@@ -90,7 +90,7 @@ unsafe extern "C" fn allocate_by_another<const SLOT: usize>(
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn new<const SLOT: usize>(size: usize, b: usize, c: usize, d: usize) -> usize {
     let slot = slot(Shape::New, SLOT);
     let before = tls::countdown();
@@ -103,7 +103,7 @@ unsafe extern "C" fn new<const SLOT: usize>(size: usize, b: usize, c: usize, d: 
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn allocate_array<const SLOT: usize>(
     count: usize,
     size: usize,
@@ -116,7 +116,7 @@ unsafe extern "C" fn allocate_array<const SLOT: usize>(
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn allocate_aligned<const SLOT: usize>(
     alignment: usize,
     size: usize,
@@ -129,7 +129,7 @@ unsafe extern "C" fn allocate_aligned<const SLOT: usize>(
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn posix_memalign<const SLOT: usize>(
     place: usize,
     alignment: usize,
@@ -149,7 +149,7 @@ unsafe extern "C" fn posix_memalign<const SLOT: usize>(
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn reallocate<const SLOT: usize>(
     block: usize,
     size: usize,
@@ -162,7 +162,7 @@ unsafe extern "C" fn reallocate<const SLOT: usize>(
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn reallocate_array<const SLOT: usize>(
     block: usize,
     count: usize,
@@ -176,7 +176,7 @@ unsafe extern "C" fn reallocate_array<const SLOT: usize>(
 }
 
 /// # Safety
-/// As above.
+/// The patched function's contract.
 unsafe extern "C" fn free<const SLOT: usize>(block: usize, b: usize, c: usize, d: usize) -> usize {
     let slot = slot(Shape::Free, SLOT);
     if filter::may_be_sampled(block as *mut u8) {

@@ -24,7 +24,7 @@ use super::map::{Engine, Rules};
 use super::readable::{Climb, Readable};
 use framehop::FrameAddress;
 
-/// See the module.
+/// How to get from a frame to its caller, in 8 bytes:
 ///
 /// ```text
 /// 63           32 31        3  2   1   0

@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C" fn sample_here() {
     }
 }
 
-/// Likewise, on the agent's stack.
+/// Samples the blocks that OCaml code has placed, as [`sample_here`] does, on the agent's stack.
 ///
 /// # Safety
 /// The runtime's contract.
@@ -232,7 +232,7 @@ fn sample_entered(entered: &mut Entered, this: This, lengths: Lengths<'_>) {
     }
 }
 
-/// Likewise, of one block by C code.
+/// Samples one block of so many words, which C code has placed.
 #[inline(never)]
 fn sample_single(entered: &mut Entered, this: This, words: u64) {
     let heap = this.1.heap;

@@ -54,7 +54,7 @@ impl Draws {
         }
     }
 
-    /// Likewise, of the second word that is hit.
+    /// Draws the rest of a block after its second word that is hit, which `after` more follow.
     #[cold]
     #[inline(never)]
     fn more_hits(&mut self, after: u64) -> Hits {

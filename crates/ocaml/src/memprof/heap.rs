@@ -45,7 +45,8 @@ pub(crate) struct Heap {
     pub(super) is_pending: *const c_int,
     /// Where the domain's state has the pointer, as an index of words.
     pub(super) pointer: u32,
-    /// Likewise the stack pointer of the OCaml code that has called C; after it is where that returns to.
+    /// Where the domain's state has the stack pointer of the OCaml code that has called C, as an index of words;
+    /// after it is where that returns to.
     pub(super) stack: u32,
 }
 

@@ -12,7 +12,7 @@ struct Table {
     length: usize,
 }
 
-/// See the module.
+/// The sampled blocks that are alive: where they are, and the tracker's metadata.
 #[derive(Debug)]
 pub(super) struct Lives {
     young: Table,

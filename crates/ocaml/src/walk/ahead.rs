@@ -13,7 +13,8 @@ use super::stack::Frames;
 /// All stacks.
 const BEYOND: u64 = u64::MAX;
 
-/// See the module. A walk has it in registers: what takes it by reference is inlined.
+/// The last walk's runs that this walk has still to reach. A walk has it in registers: what takes it by reference is
+/// inlined.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead<'a> {
     /// From the one on that is looked at.

@@ -1,8 +1,8 @@
 //! The last walk, and which of its frames are still the stack's.
 //!
-//! A frame is, if the one before it is, and returns to it: one word of the stack says so. Frames in a row that have the
-//! same code, as functions that recurse have them, lie at equal distances, and are kept as one [`Run`], with the
-//! state of the outermost. A state is kept as a pair: the stack pointer, in whose lowest bits are flags, and the
+//! A frame is unchanged if its callee is and still returns to it: one word of the stack says so. Frames in a row that
+//! have the same code, as functions that recurse have them, lie at equal distances, and are kept as one [`Run`], with
+//! the state of the outermost. A state is kept as a pair: the stack pointer, in whose lowest bits are flags, and the
 //! address.
 
 use core::ops::Range;
@@ -16,12 +16,13 @@ use super::stack::Frames;
 /// In a run's state: it has more than one frame, or has had.
 pub(crate) const IS_RUN: u64 = 1;
 
-/// Likewise: the frame before has not returned right to its innermost frame, as something was passed over in between.
+/// In a run's state: the frame before has not returned right to its innermost frame, as something was passed over in
+/// between.
 pub(crate) const IS_APART: u64 = 2;
 
 const FLAGS: u64 = IS_RUN | IS_APART;
 
-/// See the module. Innermost first, and of both as many.
+/// The last walk's runs, innermost first, and the state of each.
 #[derive(Clone, Copy)]
 pub(crate) struct Last<'a> {
     pub(crate) states: &'a [[u64; 2]],
@@ -56,7 +57,8 @@ impl<'a> Last<'a> {
         Ok(Kept { runs: index..end, first })
     }
 
-    /// Likewise, if this is the run's first frame: the end of the runs.
+    /// The end of the runs of the last walk that are this stack's, from the run's first frame on; `None` if that is
+    /// another frame's state.
     #[inline(never)]
     pub(crate) fn keep_next(
         self,

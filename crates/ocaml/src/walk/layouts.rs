@@ -29,7 +29,8 @@ pub struct Layout {
     pub size: u32,
 }
 
-/// See the module. All zero is an empty one.
+/// The layouts that are known, by their keys: the code that frames return to, or another name of the runtime's. All
+/// zero is an empty one.
 #[derive(Debug, Default)]
 pub struct Layouts {
     /// A key, and a [`Link`].
@@ -39,7 +40,7 @@ pub struct Layouts {
     index: Index,
 }
 
-/// The entries, as long as none comes.
+/// A borrowed view of the entries: none is inserted while it lives.
 pub(crate) struct Table<'a> {
     entries: &'a mut [Entry],
     index: &'a Index,
@@ -86,8 +87,8 @@ impl Layouts {
         self.index.find(self.entries(), key).known()
     }
 
-    /// Likewise; of one that was not there it is this size from now on. `tell` is given its new number, or `None`
-    /// if there is no memory or too many are known, and says whether it can be used. `None` if it can't.
+    /// The layout of a key; if there is none, it is of this size from now on. `tell` is given its new number, or
+    /// `None` if there is no memory or too many are known, and says whether it can be used. `None` if it can't.
     pub fn get_or_insert(
         &mut self,
         key: u64,
@@ -180,7 +181,7 @@ impl Table<'_> {
         Some((next, link(entry)))
     }
 
-    /// Likewise, when it is not what came next: it will be.
+    /// The place of the layout of frames with that code, when it is not what came next after `callee`: it will be.
     #[inline(always)]
     pub(crate) fn find_other(&mut self, callee: Place, code: u64) -> Option<Place> {
         match find_other(self.entries, self.index, callee, code) {

@@ -116,7 +116,7 @@ fn counts(snapshot: &Snapshot) -> Counts {
     snapshot.blocks.iter().map(of).collect()
 }
 
-/// The same, from a trace.
+/// What a trace says of each backtrace: how many blocks were allocated and freed.
 fn counts_of_trace(path: &Path) -> Counts {
     let mut reader = Reader::open(std::fs::File::open(path).unwrap()).unwrap();
     let (mut counts, mut born) = (Counts::default(), FxHashMap::default());

@@ -58,7 +58,8 @@ pub(crate) struct Balance {
     pub(crate) freed: Sum,
 }
 
-/// See the module. Grows with the distinct backtraces, times the classes that are allocated there.
+/// Sampled blocks by backtrace and class. Grows with the distinct backtraces, times the classes that are allocated
+/// there.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     pub(crate) all: Vec<(Kind, Balance)>,

@@ -46,7 +46,7 @@ impl Tree {
 }
 
 impl Frames {
-    /// The same frame may have had several codes.
+    /// The frame's number; one that has had several codes has one number.
     fn number(&mut self, code: LocationCode, locate: &mut dyn FnMut(LocationCode) -> Frame) -> u32 {
         if let Some(&frame) = self.codes.get(&code) {
             return frame;

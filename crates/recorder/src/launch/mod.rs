@@ -59,7 +59,7 @@ pub enum Untraceable {
          the crate lifetrace"
     )]
     Static,
-    /// The same of a program with a managed runtime, for which there is other advice.
+    /// Statically linked, with a managed runtime, for which there is other advice.
     #[error("{0}")]
     StaticRuntime(&'static str),
     /// `record --memtrace` of a program that has none.

@@ -18,7 +18,7 @@ pub(super) enum Role {
 /// A function that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The same for the functions of one allocator: they take each other's blocks.
+    /// Common to the functions of one allocator: they take each other's blocks.
     pub(super) family: u8,
     pub(super) role: Role,
     /// The name is an ordinary word, which a program may have for something else of its own.

@@ -18,7 +18,7 @@ use crate::trace_file::LimitReached;
 /// What an event and the last facts may take, in bytes: of small limits, no more than an eighth.
 const RESERVE: u64 = 8 << 10;
 
-/// See the module.
+/// Writes a trace in our own format, up to a limit.
 pub(crate) struct Lt<W> {
     writer: Writer<W>,
     /// In bytes.

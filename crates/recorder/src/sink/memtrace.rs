@@ -12,7 +12,7 @@ use super::Sink;
 use crate::birth::Birth;
 use crate::samplers::WORD_BITS;
 
-/// See the module.
+/// Writes a trace in Memtrace's format.
 pub(crate) struct Memtrace<W>(Writer<W>);
 
 impl<W: Write> Memtrace<W> {

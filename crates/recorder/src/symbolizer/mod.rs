@@ -85,7 +85,7 @@ impl Symbolizer {
         self.numbered(object_file::find(path, build_id, process))
     }
 
-    /// The same file for all who have found it.
+    /// The file with its number; all who find it share it.
     fn numbered(&self, found: ObjectFile) -> Arc<ObjectFile> {
         let mut shared = self.shared();
         if shared.objects.len() >= MAX_OBJECTS {

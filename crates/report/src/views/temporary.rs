@@ -173,7 +173,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Or it only made some larger.
+    /// Whether what is temporary is objects; otherwise it is only what was added to some.
     fn has_objects(&self) -> bool {
         self.temporary.0.objects.value > 0.0
     }

@@ -10,7 +10,7 @@ pub(super) const KEPT: usize = 3;
 /// No symbol.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// And as many bits of the tag.
+/// Bits of a context's hash that choose its slot; as many others are the tag.
 const SLOT_BITS: u32 = 16;
 
 /// The table.

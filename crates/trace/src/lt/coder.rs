@@ -21,7 +21,7 @@ pub(super) trait Coder {
     /// One decision; `probability` of *yes* is in 1/65536ths and neither 0 nor 1.
     fn bit(&mut self, probability: u16, bit: bool) -> bool;
 
-    /// The same, for decisions that are hard to guess.
+    /// Codes a decision that is hard to guess, as [`bit`](Self::bit) does others.
     fn surprising_bit(&mut self, probability: u16, bit: bool) -> bool {
         self.bit(probability, bit)
     }
@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    /// The same interval in exact arithmetic, as one long number: what carries must come to.
+    /// Codes the decisions in exact arithmetic, as one long number: what carries must come to.
     fn naive(decisions: &[(u16, bool)]) -> (Vec<u8>, u64) {
         let (mut low, mut range) = (Vec::<u8>::new(), u64::MAX);
         low.resize(8, 0);

@@ -8,16 +8,16 @@ use crate::ids::Timestamp;
 /// A packet is closed when its columns have so many bytes.
 const FULL: usize = 32 << 10;
 
-/// Or so many new frames of backtraces.
+/// A packet is closed when it has so many new frames of backtraces.
 const MANY_PUSHED: usize = 1 << 19;
 
-/// Or so many bytes and a time of [`PATIENCE`] since it was begun.
+/// A packet is closed when its columns have so many bytes and [`PATIENCE`] has passed since it was begun.
 const WORTHWHILE: usize = 4 << 10;
 
-/// In microseconds.
+/// How long a packet waits for more, if it has [`WORTHWHILE`] bytes, in microseconds.
 const PATIENCE: u64 = 5_000_000;
 
-/// It is closed after this time whatever is in it, in microseconds.
+/// A packet is closed after this time whatever is in it, in microseconds.
 const LONG_PATIENCE: u64 = 30_000_000;
 
 /// A column of frames is closed when it is as long as that, even in the middle of a backtrace.

@@ -76,7 +76,7 @@ impl Class {
     const MINOR: u16 = 0;
     const MANY_SAMPLES: u16 = 1 << 5;
 
-    /// The same for a block that was hit so many times.
+    /// The class of such an allocation if its block was hit so many times.
     pub(super) fn hit(self, samples: u64) -> Self {
         Self(self.0 | if samples == 1 { 0 } else { Self::MANY_SAMPLES })
     }

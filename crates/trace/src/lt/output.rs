@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// See the module.
+/// Where a writer's bytes go, and how many there were; nothing more is written after an error.
 pub(super) struct Output<W> {
     pub(super) inner: W,
     /// In bytes.

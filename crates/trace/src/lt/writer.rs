@@ -25,21 +25,20 @@ use crate::ids::{AllocationId, Bytes, DomainId, LocationCode, Size, ThreadId, Ti
 /// unless a single backtrace brings more. The further a trace is, the more ([`PARTS`]).
 const FULL_SEGMENT: u64 = (256 - 72) << 10;
 
-/// Or this much, and [`OLD_SEGMENT`] has passed.
+/// A segment gets no packet more when it has so many bytes and [`OLD_SEGMENT`] has passed.
 const WORTHWHILE_SEGMENT: u64 = 16 << 10;
 
-/// In microseconds; it grows likewise.
+/// A segment is old when it has lasted so long, in microseconds. The further a trace is, the longer ([`PARTS`]).
 const OLD_SEGMENT: u64 = 5_000_000;
 
-/// A segment may have this part of the bytes before it, and last for this part of the time, where that
-/// is more: each begins with the same names again, and damage costs no greater part of a long trace
-/// than of a short one.
+/// A segment may grow to 1/32 of the trace so far, in bytes and in time, where that is more: each begins with the same
+/// names again, and damage costs no greater part of a long trace than of a short one.
 const PARTS: u64 = 32;
 
-/// But no more bytes than this.
+/// The most bytes of a segment, however long the trace is.
 const LARGEST_SEGMENT: u64 = (1024 - 72) << 10;
 
-/// Or more frames than this have been told, so that memory stays bounded.
+/// A segment gets no packet more when it has told more frames than this, so that memory stays bounded.
 const MANY_FRAMES: usize = 1 << 15;
 
 /// Places of checkpoints that are kept for the index; of more, every other one is left out.

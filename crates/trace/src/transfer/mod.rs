@@ -40,8 +40,10 @@ pub fn copy<R: Read, W: Write>(
     copy_if(reader, writer, |_, _| true)
 }
 
-/// The same of what `keeps` lets through, as it leaves it. It is asked of all that the input tells,
-/// when the reader has just told it. The copy lasts as long as the input.
+/// Copies what `keeps` lets through of all that is left, as `keeps` leaves it. It is asked of all that the input
+/// tells, when the reader has just told it. The copy lasts as long as the input.
+///
+/// Returns what kept the input from being read to its end; what was told before has been copied.
 ///
 /// # Errors
 ///

@@ -176,8 +176,10 @@ pub fn slice<R: Read, W: Write>(
     slice_if(reader, writer, plan, |_, _| true)
 }
 
-/// The same of what `keeps` lets through, as in [`copy_if`](super::copy_if): it is asked of all that
-/// the input tells, also of what is outside of the slice.
+/// Copies what `keeps` lets through of a slice, as in [`copy_if`](super::copy_if): it is asked of all that the
+/// input tells, also of what is outside of the slice.
+///
+/// Returns what kept the input from being read to its end; what was told before has been copied.
 ///
 /// # Errors
 ///

@@ -106,7 +106,7 @@ fn check(trace: &[u8], format: Format) -> Parts {
     after
 }
 
-/// The same events; frames and names are others, but the same ones where they were the same.
+/// Checks that all events are left, and that frames and names are renamed one to one.
 fn check_shapes(before: &Parts, after: &Parts) {
     assert_eq!(before.backtraces.len(), after.backtraces.len());
     let mut codes: BTreeMap<LocationCode, LocationCode> = BTreeMap::new();

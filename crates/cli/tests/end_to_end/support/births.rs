@@ -41,7 +41,7 @@ pub fn of(trace: &Path) -> Vec<Birth> {
     read(trace, |reader, codes| codes.iter().map(|&code| reader.locations(code).to_vec()).collect())
 }
 
-/// The same without backtraces, which may be too long.
+/// The births of a trace without their backtraces, which may be too long.
 pub fn without_frames(trace: &Path) -> Vec<Birth> {
     read(trace, |_, _| Vec::new())
 }

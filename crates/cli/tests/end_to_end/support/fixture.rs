@@ -77,7 +77,7 @@ pub fn c_with_installed_library(name: &str, library: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), name, |source| gcc(source, &[&format!("-l{library}")]))
 }
 
-/// The same at fixed addresses, which are not its places in the file.
+/// A program in C, linked with a library of the system's, at fixed addresses, which are not its places in the file.
 pub fn c_with_installed_library_fixed(name: &str, library: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("{name}-fixed"), |source| {
         gcc(source, &["-no-pie", &format!("-l{library}")])
@@ -149,7 +149,7 @@ fn rust_of_package(package: &str, name: &str) -> PathBuf {
     })
 }
 
-/// The same without the tables that are for debuggers and linkers.
+/// A program in Rust with an allocator of its own, without the tables that are for debuggers and linkers.
 pub fn rust_with_allocator_stripped(name: &str) -> PathBuf {
     let whole = rust_with_allocator(name);
     made(&format!("{name}-stripped"), |unfinished| {

@@ -29,7 +29,7 @@ pub fn check_totals(target: &Target) -> [Recording; 2] {
     check_totals_by(target, [EXACT, SHORT_INTERVAL])
 }
 
-/// Likewise, recorded with these options, the first of which are exact.
+/// Checks a program, recorded with these options, the first of which are exact; returns the recorded runs.
 pub fn check_totals_by(target: &Target, [exact, sampled]: [&[&str]; 2]) -> [Recording; 2] {
     let bare = target.bare();
     assert_ne!(bare.code, FIXTURE_IS_WRONG, "the fixture itself is wrong: {bare:?}");

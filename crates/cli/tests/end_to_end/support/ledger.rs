@@ -30,7 +30,7 @@ pub fn heard(traces: &[impl AsRef<Path>]) -> Ledger {
     heard_of(traces, |_| true)
 }
 
-/// The same of the blocks that are `wanted`.
+/// What exact traces say about the blocks that are `wanted` of the functions called `hazard_…`.
 pub fn heard_of(traces: &[impl AsRef<Path>], wanted: impl Fn(&Block) -> bool) -> Ledger {
     let mut ledger = Ledger::new();
     let blocks = traces.iter().flat_map(|trace| blocks::of(trace.as_ref()));

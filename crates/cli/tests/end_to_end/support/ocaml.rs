@@ -98,7 +98,7 @@ pub fn embedded(c: &str, part: &str, exported: bool) -> PathBuf {
     })
 }
 
-/// Likewise, but with `part` and OCaml's runtime in a library that lies beside it.
+/// A program in C with `part`, a program in OCaml, and its runtime in a library that lies beside it.
 pub fn in_library(c: &str, part: &str) -> PathBuf {
     let library = made(&format!("ocaml/lib{part}.so"), |output| {
         let folder = Folder::with_sources_of(part);
