@@ -36,9 +36,9 @@ fuzz_target!(|bytes: &[u8]| {
 /// Frames as an agent holds them.
 fn in_memory<'a>(message: Message<'a>, frames: Frames<'a>) -> Message<'a> {
     let body = match message.body {
-        Body::Allocation { id, size, samples, source, manner, backtrace } => {
+        Body::Allocation { id, size, samples, source, kind, backtrace } => {
             let backtrace = BacktraceDelta { fresh: frames, ..backtrace };
-            Body::Allocation { id, size, samples, source, manner, backtrace }
+            Body::Allocation { id, size, samples, source, kind, backtrace }
         }
         Body::Context { .. } => Body::Context { frames },
         body => body,

@@ -28,13 +28,13 @@ impl Tracker for Announcer {
     #[inline(always)]
     fn allocated(&self, at: &mut Entered, allocation: &Allocation) -> Option<SampleId> {
         let id = SampleId(phase::next_sample());
-        let Allocation { size, samples, source, manner } = *allocation;
+        let Allocation { size, samples, source, kind } = *allocation;
         let announced = at.send_with_backtrace(source, |backtrace| Body::Allocation {
             id,
             size,
             samples,
             source,
-            manner,
+            kind,
             backtrace,
         });
         announced.then_some(id)

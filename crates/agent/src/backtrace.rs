@@ -50,8 +50,8 @@ pub struct Backtraces {
     /// Of the settled backtrace, so many outermost frames are those of the one before.
     shared: usize,
     truncated: bool,
-    /// The recorder has the last backtrace; false between `settle` and `tell`.
-    told: bool,
+    /// The recorder has the last backtrace; false between `settle` and `mark_sent`.
+    sent: bool,
     /// To which of the unwinder's maps the rules in the notes belong.
     map: u64,
 }
@@ -165,7 +165,7 @@ impl Backtraces {
         parts.stack[own.clone()].copy_from_slice(&parts.new[..new]);
         parts.stack_notes[own].copy_from_slice(&parts.new_notes[..new]);
         self.shared = shared;
-        if !core::mem::take(&mut self.told) {
+        if !core::mem::take(&mut self.sent) {
             self.make_whole();
         }
     }
@@ -194,14 +194,14 @@ impl Backtraces {
         self.truncated
     }
 
-    /// The recorder has the settled backtrace. If this is not said, the next one is whole.
-    pub fn tell(&mut self) {
-        self.told = true;
+    /// The recorder has the settled backtrace. Otherwise the next one is whole.
+    pub fn mark_sent(&mut self) {
+        self.sent = true;
     }
 
     /// The recorder has none (any more).
     pub fn forget(&mut self) {
-        self.told = false;
+        self.sent = false;
     }
 
     /// Forgets the last backtrace: it is another thread's.
@@ -353,7 +353,7 @@ mod tests {
             assert_eq!(delta.shared as usize, if lost { 0 } else { common });
             assert!(!delta.truncated);
             assert_eq!(recorder.hear(&delta), stack);
-            backtraces.tell();
+            backtraces.mark_sent();
         }
     }
 
@@ -368,7 +368,7 @@ mod tests {
             assert_eq!(delta.shared == 0, round == 0 || stack.len() > MAX_FRAMES);
             let kept = stack.len().saturating_sub(MAX_FRAMES);
             assert_eq!(recorder.hear(&delta), &stack[kept..]);
-            backtraces.tell();
+            backtraces.mark_sent();
             stack.extend(0..5);
         }
     }

@@ -20,7 +20,7 @@ use crate::phase::{self, Phase, Start};
 use crate::random::Random;
 use crate::room::{Room, Space};
 use crate::sampler::{Hits, WORD};
-use crate::sender::{AtOnce, Speaker};
+use crate::sender::{AtOnce, Sender};
 use crate::session::Session;
 use crate::thread::{self, COUNTING, ENTERING, EXCLUDED, Thread};
 use crate::{sys, tls};
@@ -79,11 +79,11 @@ pub fn enter_on_own_stack() -> Entry {
     enter_as(|session| Entered::with(session, |_| Space::Ample))
 }
 
-/// Enters, if all is as it mostly is: recording, the thread known, and stack enough. Otherwise nothing has happened,
-/// and [`enter_on_own_stack`] may do more. A part of its caller, as are others that each sample of a managed runtime
+/// Succeeds only if recording, the thread registered, and stack ample; else no side effects, and
+/// [`enter_on_own_stack`] may do more. A part of its caller, as are others that each sample of a managed runtime
 /// passes.
 #[inline(always)]
-pub fn enter_at_ease() -> Option<Entered> {
+pub fn try_enter_fast() -> Option<Entered> {
     if phase::current() != Phase::Recording {
         return None;
     }
@@ -133,7 +133,7 @@ pub fn countdown_ended(words: u64) -> Countdown {
         return Countdown::Pass;
     }
     if phase::current() == Phase::Recording {
-        if let Some(session) = phase::recording().filter(|session| !hears_malloc(session)) {
+        if let Some(session) = phase::recording().filter(|session| !samples_malloc(session)) {
             pass_over(session);
             return Countdown::Pass;
         }
@@ -154,8 +154,8 @@ pub fn countdown_ended(words: u64) -> Countdown {
     }
 }
 
-fn hears_malloc(session: &Session) -> bool {
-    !session.header.paused() && session.header.settings().sources.hear_malloc()
+fn samples_malloc(session: &Session) -> bool {
+    !session.header.paused() && session.header.settings().sources.has_malloc()
 }
 
 /// Whether this thread is inside the agent, or none of the program's.
@@ -206,7 +206,7 @@ pub fn exclude_thread() {
 /// the recorder could be told: there may be no room for the news just now. `None` if nothing is recorded.
 pub fn change_rate(per_word: f64) -> Option<bool> {
     let Entry::Recording(mut entered) = enter() else { return None };
-    let is_told = entered.speaker().0.push(Body::Rate { bits: per_word.to_bits() }).is_ok();
+    let is_told = entered.sender().0.push(Body::Rate { bits: per_word.to_bits() }).is_ok();
     if is_told {
         entered.session().change_rate(per_word, phase::samples());
     }
@@ -291,7 +291,7 @@ fn pass_over(session: &Session) {
         tls::set_state(COUNTING);
     }
     let settings = session.header.settings();
-    let gap = if !settings.sources.hear_malloc() {
+    let gap = if !settings.sources.has_malloc() {
         FAR_WORDS
     } else if session.rate().probability() >= 1.0 {
         0
@@ -315,7 +315,7 @@ fn rest() {
 }
 
 fn lost_in_signal_handler() {
-    if let Some(session) = phase::recording().filter(|session| hears_malloc(session)) {
+    if let Some(session) = phase::recording().filter(|session| samples_malloc(session)) {
         session.header.count_lost(LostReason::Reentrant);
     }
     rest();
@@ -404,29 +404,29 @@ impl Entered {
         self.space == Space::Ample
     }
 
-    /// Has all that is said until this is dropped be of one time, and said without asking for the time and for the
+    /// Has all that is sent until this is dropped be of one time, and sent without asking for the time and for the
     /// ring again. To be called where nothing but messages follow. Where all is recorded these may be many, and
     /// others must not wait for long: there it does nothing.
-    pub fn say_at_once(&mut self) {
+    pub fn send_at_once(&mut self) {
         if !self.session.header.settings().exact() {
             self.at_once = AtOnce::begin(self.session, self.id);
         }
     }
 
-    /// Says `body`; whether it got through.
+    /// Sends `body` to the recorder; whether it got through.
     pub fn send(&mut self, body: Body<'_>) -> bool {
-        self.speaker().0.send(body)
+        self.sender().0.send(body)
     }
 
     /// The way to the recorder, beside the thread's backtraces.
-    pub fn speaker(&mut self) -> (Speaker<'_>, &mut Backtraces, &mut Managed) {
+    pub fn sender(&mut self) -> (Sender<'_>, &mut Backtraces, &mut Managed) {
         let session = self.session;
         let at_once = self.at_once.as_ref().map(|at_once| at_once.time);
         let Thread { id, head, backtraces, managed, .. } = &mut **self;
-        (Speaker { session, thread: *id, head, at_once }, backtraces, managed)
+        (Sender { session, thread: *id, head, at_once }, backtraces, managed)
     }
 
-    /// Says an allocation of `source` with the thread's current backtrace there; whether it got
+    /// Sends an allocation of `source` with the thread's current backtrace there; whether it got
     /// through. If it did not, the next backtrace is sent whole.
     #[inline(always)]
     pub fn send_with_backtrace(
@@ -434,19 +434,19 @@ impl Entered {
         source: SourceKind,
         body: impl FnOnce(BacktraceDelta<'_>) -> Body<'_>,
     ) -> bool {
-        let (mut speaker, backtraces, managed) = self.speaker();
+        let (mut sender, backtraces, managed) = self.sender();
         if source.is_managed() {
-            let is_sent = speaker.send_here(body(managed.delta()));
+            let is_sent = sender.send_here(body(managed.delta()));
             if is_sent {
-                managed.told()
+                managed.mark_sent()
             } else {
                 managed.forget()
             }
             return is_sent;
         }
-        let is_sent = speaker.send(body(backtraces.delta()));
+        let is_sent = sender.send(body(backtraces.delta()));
         if is_sent {
-            backtraces.tell()
+            backtraces.mark_sent()
         } else {
             backtraces.forget()
         }

@@ -45,10 +45,10 @@ struct Next {
 }
 
 impl Managed {
-    /// The thread's walk is to be told; `is_truncated` says that outermost frames are missing. `limit` is the
+    /// Takes the thread's walk as the next backtrace; `is_truncated` says that outermost frames are missing. `limit` is the
     /// greatest number of frames, at least 3. False if there is no memory.
     #[inline(always)]
-    pub fn tell_walk(&mut self, limit: usize, is_truncated: bool) -> bool {
+    pub fn take_walk(&mut self, limit: usize, is_truncated: bool) -> bool {
         let Managed { chain, next, copied } = self;
         let (runs, agreed) = (chain.runs(), chain.agreed());
         if chain.frames() <= limit {
@@ -70,8 +70,8 @@ impl Managed {
         BacktraceDelta { shared: shared as u32, truncated, fresh }
     }
 
-    /// The recorder has been told of the backtrace.
-    pub fn told(&mut self) {
+    /// The recorder has the backtrace.
+    pub fn mark_sent(&mut self) {
         self.chain.agree(self.next.agrees);
     }
 
@@ -151,7 +151,7 @@ mod tests {
 
     fn is_told(managed: &mut Managed, recorder: &mut Recorder) -> Vec<u32> {
         let heard = recorder.hear(&managed.delta());
-        managed.told();
+        managed.mark_sent();
         heard
     }
 
@@ -163,7 +163,7 @@ mod tests {
                 new.iter().zip(numbers).for_each(|(&slot, number)| *number = slot as u32 + 100);
                 true
             });
-            assert!(is_taken && managed.tell_walk(10, is_truncated));
+            assert!(is_taken && managed.take_walk(10, is_truncated));
             let delta = managed.delta();
             assert_eq!((delta.shared, delta.truncated), (shared, is_truncated));
             is_told(&mut managed, &mut recorder)
@@ -186,7 +186,7 @@ mod tests {
                 numbers.copy_from_slice(&[2, 1]);
                 true
             });
-            assert!(is_taken && managed.tell_walk(10, false));
+            assert!(is_taken && managed.take_walk(10, false));
             assert_eq!(managed.delta().shared, 0);
             assert_eq!(is_told(&mut managed, &mut recorder), [2, 1]);
             managed.clear();

@@ -16,18 +16,18 @@ pub use self::machine::Phase;
 use crate::session::{self, Session};
 use crate::{sender, sys, thread, tls};
 
-/// What each sample asks, in one cache line.
+/// The process's phase and its samples' ids: what each sample asks, in one cache line.
 #[repr(align(64))]
-struct Life {
+struct PhaseState {
     machine: Machine,
     fork_mark: AtomicPtr<AtomicU32>,
     next_sample: AtomicU64,
     first_sample: AtomicU64,
 }
 
-const _: () = assert!(size_of::<Life>() == 64);
+const _: () = assert!(size_of::<PhaseState>() == 64);
 
-static LIFE: Life = Life {
+static STATE: PhaseState = PhaseState {
     machine: Machine::new(AtomicU32::new(Phase::Unborn as u32)),
     fork_mark: AtomicPtr::new(core::ptr::null_mut()),
     next_sample: AtomicU64::new(0),
@@ -46,24 +46,24 @@ pub struct Start {
 /// The phase now.
 #[inline(always)]
 pub fn current() -> Phase {
-    let phase = LIFE.machine.phase();
+    let phase = STATE.machine.phase();
     if phase == Phase::Recording && forked_unnoticed() { notice_fork() } else { phase }
 }
 
 #[cold]
 #[inline(never)]
 fn notice_fork() -> Phase {
-    if LIFE.machine.claim_fork(forked_unnoticed) {
+    if STATE.machine.claim_fork(forked_unnoticed) {
         leave_parent();
     }
-    LIFE.machine.phase()
+    STATE.machine.phase()
 }
 
 /// The open session, unless the recorder has ended it.
 pub fn recording() -> Option<&'static Session> {
     let session = session::current()?;
     if session.header.stopped() {
-        LIFE.machine.end();
+        STATE.machine.end();
         return None;
     }
     Some(session)
@@ -71,7 +71,7 @@ pub fn recording() -> Option<&'static Session> {
 
 /// Takes the right to start, if this is the time for it.
 pub fn claim_start() -> Option<Start> {
-    LIFE.machine.claim_start().map(|origin| Start { origin })
+    STATE.machine.claim_start().map(|origin| Start { origin })
 }
 
 /// Takes the right to start for a program that says itself when to start and stop; `None` while it is
@@ -79,12 +79,12 @@ pub fn claim_start() -> Option<Start> {
 pub fn claim_restart() -> Option<Start> {
     // A forked child that has not been found out yet is now.
     current();
-    LIFE.machine.claim_restart().then_some(Start { origin: Origin::Exec })
+    STATE.machine.claim_restart().then_some(Start { origin: Origin::Exec })
 }
 
 /// Ends the recording from this side: nobody enters any more.
 pub fn end() {
-    LIFE.machine.end();
+    STATE.machine.end();
 }
 
 impl Start {
@@ -103,18 +103,18 @@ impl Start {
         let session = session::connect(self.origin, path)?;
         watch_for_forks();
         sys::prepare_thread_ends(crate::guard::thread_ended);
-        LIFE.first_sample.store(LIFE.next_sample.load(Ordering::Relaxed), Ordering::Relaxed);
+        STATE.first_sample.store(STATE.next_sample.load(Ordering::Relaxed), Ordering::Relaxed);
         Some(session)
     }
 
     /// Ends the start, one way or the other.
     pub fn finish(self, recorded: bool) {
-        LIFE.machine.settle(if recorded { Phase::Recording } else { Phase::Off });
+        STATE.machine.settle(if recorded { Phase::Recording } else { Phase::Off });
     }
 
     /// It is too early to tell: somebody else will try again.
     pub fn postpone(self) {
-        LIFE.machine.settle(match self.origin {
+        STATE.machine.settle(match self.origin {
             Origin::Exec => Phase::Unborn,
             Origin::Fork => Phase::Forked,
         });
@@ -123,22 +123,22 @@ impl Start {
 
 /// A number for a new sample.
 pub fn next_sample() -> u64 {
-    LIFE.next_sample.fetch_add(1, Ordering::Relaxed)
+    STATE.next_sample.fetch_add(1, Ordering::Relaxed)
 }
 
 /// How many numbers for samples have been given.
 pub fn samples() -> u64 {
-    LIFE.next_sample.load(Ordering::Relaxed)
+    STATE.next_sample.load(Ordering::Relaxed)
 }
 
 /// Whether a sample was announced in this session: not if it is inherited from a parent.
 pub fn of_this_session(sample: u64) -> bool {
-    sample >= LIFE.first_sample.load(Ordering::Relaxed)
+    sample >= STATE.first_sample.load(Ordering::Relaxed)
 }
 
 /// To be called in the child of a fork, by its only thread, before it does anything else.
 pub fn on_fork_in_child() {
-    let phase = LIFE.machine.phase();
+    let phase = STATE.machine.phase();
     if phase != Phase::Off && phase != Phase::Unborn {
         leave_parent();
     }
@@ -150,7 +150,7 @@ pub fn listen_to_forks(listener: fn()) {
     FORK_LISTENER.store(listener as *mut c_void, Ordering::Release);
 }
 
-fn tell_listener() {
+fn notify_fork_listener() {
     let listener = FORK_LISTENER.load(Ordering::Acquire);
     if !listener.is_null() {
         // SAFETY: `listen_to_forks` stored a function of this type.
@@ -161,7 +161,7 @@ fn tell_listener() {
 /// Lets go of all that is the parent's. Nobody else uses it meanwhile: this is the only thread, or
 /// has claimed the fork.
 fn leave_parent() {
-    tell_listener();
+    notify_fork_listener();
     // Without a session the parent was itself a fork, and one that is followed.
     let session = session::current();
     let follow = session.is_none_or(|it| it.header.settings().follow_children != 0);
@@ -169,14 +169,14 @@ fn leave_parent() {
     sender::reset_after_fork();
     thread::reset_after_fork();
     sys::reset_after_fork();
-    LIFE.fork_mark.store(core::ptr::null_mut(), Ordering::Relaxed);
+    STATE.fork_mark.store(core::ptr::null_mut(), Ordering::Relaxed);
     tls::set_state(0);
     tls::set_countdown(0);
-    LIFE.machine.settle(if follow { Phase::Forked } else { Phase::Off });
+    STATE.machine.settle(if follow { Phase::Forked } else { Phase::Off });
 }
 
 fn forked_unnoticed() -> bool {
-    let mark = LIFE.fork_mark.load(Ordering::Relaxed);
+    let mark = STATE.fork_mark.load(Ordering::Relaxed);
     // SAFETY: null, or a page that is mapped for the life of the process.
     let mark = unsafe { mark.as_ref() };
     mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
@@ -192,7 +192,7 @@ fn watch_for_forks() {
         let mark = page.cast::<AtomicU32>();
         // SAFETY: as above; zeroed memory is an atomic zero.
         unsafe { mark.as_ref() }.store(1, Ordering::Relaxed);
-        LIFE.fork_mark.store(mark.as_ptr(), Ordering::Relaxed);
+        STATE.fork_mark.store(mark.as_ptr(), Ordering::Relaxed);
     } else {
         // SAFETY: nobody knows the page.
         unsafe { sys::unmap(page, PAGE) };

@@ -26,16 +26,16 @@ const SLEEP_MICROS: u32 = 200;
 
 /// A thread's way to the recorder.
 #[derive(Debug)]
-pub struct Speaker<'a> {
+pub struct Sender<'a> {
     pub(crate) session: &'static Session,
     pub(crate) thread: ThreadId,
     /// Room for the head of a message.
     pub(crate) head: &'a mut [u8; codec::MAX_HEAD],
-    /// When all was that is said now, if its thread has the ring for itself.
+    /// The time of all that is sent now, if its thread has the ring for itself.
     pub(crate) at_once: Option<MonotonicNanos>,
 }
 
-/// A thread has its ring for itself as long as it has this: what it says was all at one time.
+/// A thread has its ring for itself as long as it has this: what it sends was all at one time.
 #[derive(Debug)]
 pub(crate) struct AtOnce {
     _held: Held<'static>,
@@ -86,13 +86,13 @@ pub(crate) fn reset_after_fork() {
     STUCK.iter().for_each(|stuck| stuck.store(0, Ordering::Relaxed));
 }
 
-impl Speaker<'_> {
-    /// Counts what cannot be said for another reason than that the recorder does not hear it.
+impl Sender<'_> {
+    /// Counts what cannot be sent for another reason than that the ring has no room.
     pub fn count_lost(&self, reason: LostReason) {
         self.session.header.count_lost(reason);
     }
 
-    /// Says `body` to the recorder; whether it got through. A loss is counted.
+    /// Sends `body` to the recorder; whether it got through. A loss is counted.
     pub fn send(&mut self, body: Body<'_>) -> bool {
         let pushed = self.push(body);
         self.is_through(pushed)
@@ -125,34 +125,34 @@ impl Speaker<'_> {
 
     #[inline(always)]
     fn push_here(&mut self, body: Body<'_>) -> Result<(), LostReason> {
-        let Speaker { session, thread, head, at_once } = self;
+        let Sender { session, thread, head, at_once } = self;
         let (index, patience) = place(session, *thread);
         let _held = match at_once {
             Some(_) => None,
             None => Some(acquire(session, index, patience).ok_or(LostReason::RingBusy)?),
         };
         let ring = session.ring(index);
-        let saying = Saying { ring, thread: *thread, at_once: *at_once };
-        if saying.say(body, head) {
+        let sending = Sending { ring, thread: *thread, at_once: *at_once };
+        if sending.send(body, head) {
             return Ok(());
         }
-        let say = || saying.say_again(body, head);
-        let is_said = wait_for(session, patience, &saying.ring, &STUCK[index], say);
-        if is_said { Ok(()) } else { Err(LostReason::RingFull) }
+        let send = || sending.send_again(body, head);
+        let is_sent = wait_for(session, patience, &sending.ring, &STUCK[index], send);
+        if is_sent { Ok(()) } else { Err(LostReason::RingFull) }
     }
 }
 
-/// How something is said to a ring, whose lock the thread has.
-struct Saying<'a> {
+/// One message on its way to a ring, whose lock the thread has.
+struct Sending<'a> {
     ring: Ring<'a>,
     thread: ThreadId,
     at_once: Option<MonotonicNanos>,
 }
 
-impl Saying<'_> {
+impl Sending<'_> {
     /// Whether there was room for it.
     #[inline(always)]
-    fn say(&self, body: Body<'_>, head: &mut [u8; codec::MAX_HEAD]) -> bool {
+    fn send(&self, body: Body<'_>, head: &mut [u8; codec::MAX_HEAD]) -> bool {
         // The time is taken here, after a wait, so that a ring's messages are in order.
         let time = self.at_once.unwrap_or_else(sys::now);
         let encoded = codec::encode(&Message { time, thread: self.thread, body }, head);
@@ -163,23 +163,23 @@ impl Saying<'_> {
 
     #[cold]
     #[inline(never)]
-    fn say_again(&self, body: Body<'_>, head: &mut [u8; codec::MAX_HEAD]) -> bool {
-        self.say(body, head)
+    fn send_again(&self, body: Body<'_>, head: &mut [u8; codec::MAX_HEAD]) -> bool {
+        self.send(body, head)
     }
 }
 
-/// Until it is said; false when it is time to give up.
+/// Until it is sent; false when it is time to give up.
 #[cold]
 fn wait_for(
     session: &Session,
     patience: Patience,
     ring: &Ring<'_>,
     stuck: &AtomicU64,
-    mut say: impl FnMut() -> bool,
+    mut send: impl FnMut() -> bool,
 ) -> bool {
     let mut wait = Wait::new(session, patience);
     while wait.again(ring, stuck) {
-        if say() {
+        if send() {
             return true;
         }
     }

@@ -8,7 +8,7 @@
 //! A tracker runs inside the agent ([`Entered`]): what it allocates is not sampled, it may be called by
 //! several threads at a time, and it must not wait without bound, nor panic.
 
-use lifetrace_transport::message::{Manner, SourceKind};
+use lifetrace_transport::message::{AllocationKind, SourceKind};
 
 use crate::guard::Entered;
 
@@ -39,8 +39,8 @@ pub struct Allocation {
     /// Where it lives. A managed source's backtrace is [`Thread::managed`](crate::thread::Thread::managed),
     /// malloc's [`Thread::backtraces`](crate::thread::Thread::backtraces).
     pub source: SourceKind,
-    /// How it came to be.
-    pub manner: Manner,
+    /// What kind of allocation it is.
+    pub kind: AllocationKind,
 }
 
 /// Who is told of samples, and what becomes of them.

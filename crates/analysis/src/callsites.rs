@@ -9,7 +9,7 @@ use crate::account::Balance;
 use crate::call_tree::NodeId;
 use crate::estimate::{Amount, Estimate};
 use crate::metric::Metric;
-use crate::names::{Frame, Place};
+use crate::names::{NamedFrame, Place};
 use crate::sites::{SiteId, Sites};
 
 /// The callsites of a trace.
@@ -85,7 +85,7 @@ impl<'a> Callsites<'a> {
     }
 
     /// The lines of a backtrace, innermost first.
-    pub fn frames(&self, backtrace: NodeId) -> impl Iterator<Item = Frame<'a>> {
+    pub fn frames(&self, backtrace: NodeId) -> impl Iterator<Item = NamedFrame<'a>> {
         self.sites.shaped().frames(backtrace)
     }
 }

@@ -1,7 +1,7 @@
 //! Events in, plain reports out.
 //!
 //! ```text
-//!   Told ─→ Replay ─→ Observers ─→ what each has found, by backtrace ─┬─→ reports
+//! Record ─→ Replay ─→ Observers ─→ what each has found, by backtrace ─┬─→ reports
 //!             ├─ Sampling   what a sampled block stands for   Names ──┘
 //!             ├─ CallTree   where: backtraces as nodes of a prefix tree
 //!             └─ History    which sampled blocks live now
@@ -79,7 +79,7 @@ pub use interval::Interval;
 pub use lifetrace_trace::call_tree;
 pub use merged::Merged;
 pub use metric::Metric;
-pub use names::{Frame, Names, Place};
+pub use names::{NamedFrame, Names, Place};
 pub use profile::Profile;
 pub use replay::{Observer, Replay};
 pub use sampling::{InvalidSampling, Sampling};

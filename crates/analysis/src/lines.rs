@@ -4,7 +4,7 @@ use lifetrace_trace::ids::LocationCode;
 
 use crate::filter::Line;
 use crate::machinery::Machinery;
-use crate::names::{Frame, Names, expand};
+use crate::names::{NamedFrame, Names, expand};
 
 /// The lines of one physical frame as filters see them, innermost first; one at least.
 pub fn lines<'a>(
@@ -15,6 +15,6 @@ pub fn lines<'a>(
     let module = names.module(code);
     expand(names, code).map(move |frame| {
         let is_machinery = machinery.has(&frame.place, module);
-        Line { frame: Frame { is_machinery, ..frame }, module }
+        Line { frame: NamedFrame { is_machinery, ..frame }, module }
     })
 }

@@ -28,15 +28,15 @@ use crate::summary::{Peak, Summary};
 pub struct Merged {
     tree: CallTree,
     /// By codes of `tree`.
-    frames: Vec<Frame>,
-    codes: FxHashMap<Frame, LocationCode>,
+    frames: Vec<MergedFrame>,
+    codes: FxHashMap<MergedFrame, LocationCode>,
     balances: BTreeMap<NodeId, Balance>,
     summary: Option<Summary>,
 }
 
 /// What a frame is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Frame {
+struct MergedFrame {
     /// Outermost first; one at least.
     locations: Vec<Location>,
     module: Option<Box<str>>,
@@ -96,14 +96,14 @@ impl Merged {
         let module = names.module(code);
         let known = names.locations(code);
         let locations = if known.is_empty() { vec![unknown(module)] } else { known.to_vec() };
-        let frame = Frame { locations, module: module.map(Into::into) };
+        let frame = MergedFrame { locations, module: module.map(Into::into) };
         *self.codes.entry(frame).or_insert_with_key(|frame| {
             self.frames.push(frame.clone());
             LocationCode(self.frames.len() as u64 - 1)
         })
     }
 
-    fn frame(&self, code: LocationCode) -> Option<&Frame> {
+    fn frame(&self, code: LocationCode) -> Option<&MergedFrame> {
         self.frames.get(usize::try_from(code.0).ok()?)
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Place<'a> {
 
 /// One line of a backtrace: a physical frame, or a function that was inlined into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct NamedFrame<'a> {
     /// Where.
     pub place: Place<'a>,
     /// Whether it has no frame of its own.
@@ -67,7 +67,7 @@ pub struct Reason {
 impl Reason {
     /// Goes on by one line inwards. True if that is the innermost reason so far: it is no machinery, nor a
     /// function without a name that one with a name has called.
-    pub fn is_now(&mut self, frame: &Frame<'_>) -> bool {
+    pub fn is_now(&mut self, frame: &NamedFrame<'_>) -> bool {
         let is_one = match frame.place {
             _ if frame.is_machinery => false,
             Place::Unknown(_) => !self.is_named,
@@ -95,9 +95,9 @@ const STARTS: [&str; 8] = [
 ];
 
 /// The lines of one physical frame, innermost first; one at least. None is taken to be machinery.
-pub fn expand(names: &impl Names, code: LocationCode) -> impl Iterator<Item = Frame<'_>> {
+pub fn expand(names: &impl Names, code: LocationCode) -> impl Iterator<Item = NamedFrame<'_>> {
     let locations = names.locations(code);
-    let frame = |place, inlined| Frame { place, inlined, is_machinery: false };
+    let frame = |place, inlined| NamedFrame { place, inlined, is_machinery: false };
     let unknown = locations.is_empty().then(|| frame(Place::Unknown(code), false));
     let known = move |(depth, location)| frame(Place::Known(location), depth > 0);
     locations.iter().enumerate().rev().map(known).chain(unknown)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lifetrace_trace::event::{Event, Source, TraceInfo};
 use lifetrace_trace::ids::{DomainId, LocationCode, ThreadId, Timestamp};
-use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::record::{Record, RecordKind};
 
 use crate::account::{Account, Balance, PeakNumber};
 use crate::call_tree::{CallTree, NodeId};
@@ -70,29 +70,29 @@ impl Profile {
     }
 
     /// Takes what comes next in the trace; a birth's `backtrace` has its outermost frame first.
-    pub fn take(&mut self, told: &Told, backtrace: &[LocationCode]) {
-        self.replay.take(told, backtrace, &mut self.ledger);
+    pub fn take(&mut self, record: &Record, backtrace: &[LocationCode]) {
+        self.replay.take(record, backtrace, &mut self.ledger);
     }
 
     /// Takes an event of a trace that knows of one thread only.
     pub fn record(&mut self, time: Timestamp, event: &Event<'_>) {
-        let (thread, domain, what) = (ThreadId(0), DomainId(0), What::from(event));
+        let (thread, domain, kind) = (ThreadId(0), DomainId(0), RecordKind::from(event));
         let backtrace = match event {
             Event::Allocation(allocation) => allocation.backtrace,
             Event::Promotion(_) | Event::Collection(_) => &[],
         };
-        self.take(&Told { time, thread, domain, what }, backtrace);
+        self.take(&Record { time, thread, domain, kind }, backtrace);
     }
 
     /// Takes what comes next in the trace, as [`take`](Self::take) does, as if blocks had never been that are not
     /// admitted.
     pub fn take_if(
         &mut self,
-        told: &Told,
+        record: &Record,
         backtrace: &[LocationCode],
         admits: impl FnMut(&Block, &CallTree) -> bool,
     ) {
-        self.replay.take_if(told, backtrace, admits, &mut self.ledger);
+        self.replay.take_if(record, backtrace, admits, &mut self.ledger);
     }
 
     /// Says when the trace ended, if that was after its last event.

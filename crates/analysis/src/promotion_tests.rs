@@ -2,7 +2,7 @@
 
 use lifetrace_trace::event::{Allocation, Event, TraceInfo};
 use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Words};
-use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::record::{Record, RecordKind};
 
 use super::*;
 use crate::Replay;
@@ -67,7 +67,8 @@ fn middling(random: &mut Random) -> f64 {
 /// A copying young heap before a mark-and-sweep old one, which finds garbage late. A cycle takes
 /// `cycle` young heaps, its second half to mark; 0: each minor collection finds all garbage.
 fn collect(plan: &[Planned], nursery: u64, cycle: u64) -> Vec<Step> {
-    let mut heap = Heap { plan, steps: Vec::new(), young: Vec::new(), old: Vec::new(), now: 0 };
+    let mut heap =
+        SimulatedHeap { plan, steps: Vec::new(), young: Vec::new(), old: Vec::new(), now: 0 };
     let (mut filled, mut marked, mut next_mark) = (0, Vec::new(), cycle * NURSERY / 2);
     let mut next_end = cycle * NURSERY;
     for (at, block) in plan.iter().enumerate() {
@@ -95,7 +96,7 @@ fn collect(plan: &[Planned], nursery: u64, cycle: u64) -> Vec<Step> {
     heap.steps
 }
 
-struct Heap<'p> {
+struct SimulatedHeap<'p> {
     plan: &'p [Planned],
     steps: Vec<Step>,
     /// Blocks, and when each was born.
@@ -104,7 +105,7 @@ struct Heap<'p> {
     now: u64,
 }
 
-impl Heap<'_> {
+impl SimulatedHeap<'_> {
     fn is_dead(&self, &(at, born): &(usize, u64)) -> bool {
         (self.now - born) as f64 > self.plan[at].lifetime
     }
@@ -157,14 +158,14 @@ fn observed(plan: &[Planned], steps: &[Step], rate: f64, seed: u64) -> Promotion
         (Promotions::new(NURSERY as f64), Replay::new(&info).unwrap());
     let mut sampled = FxHashSet::default();
     for step in steps {
-        let what = match step {
+        let kind = match step {
             Step::Birth(at) => {
                 let samples = random.binomial(plan[*at].words + 1, rate);
                 if samples == 0 {
                     continue;
                 }
                 sampled.insert(*at);
-                What::from(&Event::Allocation(Allocation {
+                RecordKind::from(&Event::Allocation(Allocation {
                     id: AllocationId(*at as u64),
                     length: Words(plan[*at].words),
                     samples,
@@ -175,13 +176,15 @@ fn observed(plan: &[Planned], steps: &[Step], rate: f64, seed: u64) -> Promotion
                 }))
             }
             Step::Promotion(at) if sampled.contains(at) => {
-                What::Promotion(AllocationId(*at as u64))
+                RecordKind::Promotion(AllocationId(*at as u64))
             }
-            Step::Death(at) if sampled.contains(at) => What::Collection(AllocationId(*at as u64)),
+            Step::Death(at) if sampled.contains(at) => {
+                RecordKind::Collection(AllocationId(*at as u64))
+            }
             _ => continue,
         };
-        let told = Told { time: Timestamp(0), thread: ThreadId(0), domain: DomainId(0), what };
-        replay.take(&told, &[LocationCode(1)], &mut promotions);
+        let record = Record { time: Timestamp(0), thread: ThreadId(0), domain: DomainId(0), kind };
+        replay.take(&record, &[LocationCode(1)], &mut promotions);
     }
     replay.finish(Timestamp(0), &mut promotions);
     promotions

@@ -1,7 +1,7 @@
 //! The one pass over a trace: events become lives, and observers are told of them.
 //!
 //! ```text
-//!   Told ─→ Replay ─→ born, promoted, died ─→ Observer: accounts, histograms, time lines...
+//!   Record ─→ Replay ─→ born, promoted, died ─→ Observer: accounts, histograms, time lines...
 //!             └ Sampling, CallTree, History
 //! ```
 //!
@@ -16,7 +16,7 @@ use std::time::Duration;
 use lifetrace_trace::event::{Source, TraceInfo};
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
-use lifetrace_trace::told::{Birth, Told, What};
+use lifetrace_trace::record::{Birth, Record, RecordKind};
 
 use crate::call_tree::CallTree;
 use crate::history::{Block, History};
@@ -114,28 +114,28 @@ impl Replay {
     /// Takes what comes next in the trace; a birth's `backtrace` has its outermost frame first.
     pub fn take(
         &mut self,
-        told: &Told,
+        record: &Record,
         backtrace: &[LocationCode],
         observer: &mut (impl Observer + ?Sized),
     ) {
-        self.take_if(told, backtrace, |_, _| true, observer);
+        self.take_if(record, backtrace, |_, _| true, observer);
     }
 
     /// Takes what comes next in the trace, as [`take`](Self::take) does, as if blocks had never been that are not
     /// admitted.
     pub fn take_if(
         &mut self,
-        told: &Told,
+        record: &Record,
         backtrace: &[LocationCode],
         admits: impl FnMut(&Block, &CallTree) -> bool,
         observer: &mut (impl Observer + ?Sized),
     ) {
-        self.end = self.end.max(told.time);
-        match &told.what {
-            What::Birth(birth) => self.birth(told, birth, backtrace, admits, observer),
-            What::Promotion(id) => self.promotion(*id, told.time, observer),
-            What::Collection(id) => self.collection(*id, told, observer),
-            What::Fact(fact) => self.fact(fact, told.time, observer),
+        self.end = self.end.max(record.time);
+        match &record.kind {
+            RecordKind::Birth(birth) => self.birth(record, birth, backtrace, admits, observer),
+            RecordKind::Promotion(id) => self.promotion(*id, record.time, observer),
+            RecordKind::Collection(id) => self.collection(*id, record, observer),
+            RecordKind::Fact(fact) => self.fact(fact, record.time, observer),
         }
     }
 
@@ -192,21 +192,21 @@ impl Replay {
 
     fn birth(
         &mut self,
-        told: &Told,
+        record: &Record,
         birth: &Birth,
         backtrace: &[LocationCode],
         mut admits: impl FnMut(&Block, &CallTree) -> bool,
         observer: &mut (impl Observer + ?Sized),
     ) {
         let block = Block {
-            born: told.time,
+            born: record.time,
             promoted: None,
             bytes: self.sampling.bytes(birth),
             weight: self.sampling.weigh(birth),
             index: self.births,
             backtrace: self.tree.follow(birth.common_prefix, backtrace),
-            thread: told.thread,
-            domain: told.domain,
+            thread: record.thread,
+            domain: record.domain,
             sampler: birth.sampler,
             source: birth.source,
             is_growth: birth.is_growth,
@@ -221,7 +221,7 @@ impl Replay {
         if let Some(lost) = self.history.allocate(birth.id, block) {
             self.counts.unmatched += 1;
             if self.tells(&lost) {
-                observer.died(&lost, Death { time: told.time, thread: told.thread });
+                observer.died(&lost, Death { time: record.time, thread: record.thread });
             }
         }
         if self.tells(&block) {
@@ -265,14 +265,14 @@ impl Replay {
     fn collection(
         &mut self,
         id: AllocationId,
-        told: &Told,
+        record: &Record,
         observer: &mut (impl Observer + ?Sized),
     ) {
         match self.history.collect(id) {
             Some(block) => {
                 self.counts.collections += 1;
                 if self.tells(&block) {
-                    observer.died(&block, Death { time: told.time, thread: told.thread });
+                    observer.died(&block, Death { time: record.time, thread: record.thread });
                 }
             }
             None => self.counts.unmatched += u64::from(!self.has_refused),

@@ -13,7 +13,7 @@ use lifetrace_trace::chance::Chance;
 use lifetrace_trace::event::{Source, TraceInfo};
 use lifetrace_trace::fact::{SampledUnit, Sampler};
 use lifetrace_trace::ids::{SamplerId, Size};
-use lifetrace_trace::told::Birth;
+use lifetrace_trace::record::Birth;
 
 use crate::estimate::{Amount, Weight};
 

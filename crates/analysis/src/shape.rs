@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::call_tree::{CallTree, NodeId, Tree};
 use crate::filter::{Focus, Function, Line, View};
 use crate::lines;
-use crate::names::{Frame, Names, Place};
+use crate::names::{NamedFrame, Names, Place};
 
 /// A line, by its number in a [`Shaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,17 +113,17 @@ impl<'a> Shaped<'a> {
     }
 
     /// All lines, by number.
-    pub fn lines(&self) -> impl ExactSizeIterator<Item = Frame<'a>> {
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = NamedFrame<'a>> {
         self.lines.iter().map(|line| line.frame)
     }
 
     /// What a line says.
-    pub fn line(&self, line: LineId) -> Frame<'a> {
+    pub fn line(&self, line: LineId) -> NamedFrame<'a> {
         self.lines[line.index()].frame
     }
 
     /// A backtrace's lines, innermost first.
-    pub fn frames(&self, node: NodeId) -> impl Iterator<Item = Frame<'a>> {
+    pub fn frames(&self, node: NodeId) -> impl Iterator<Item = NamedFrame<'a>> {
         self.tree.frames(node).map(|line| self.line(line))
     }
 }
@@ -328,7 +328,7 @@ mod tests {
         nodes.into_iter().map(|node| shaped.of(node).map(text)).collect()
     }
 
-    fn name(frame: Frame<'_>) -> &str {
+    fn name(frame: NamedFrame<'_>) -> &str {
         frame.place.function().unwrap_or("?")
     }
 

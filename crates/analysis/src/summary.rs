@@ -14,7 +14,7 @@ pub struct Summary {
     pub duration: Duration,
     /// Number of allocations sampled.
     pub samples: u64,
-    /// Number of units hit in them: [`Birth::samples`](lifetrace_trace::told::Birth) summed.
+    /// Number of units hit in them: [`Birth::samples`](lifetrace_trace::record::Birth) summed.
     pub hits: u64,
     /// Number of samples promoted.
     pub promotions: u64,

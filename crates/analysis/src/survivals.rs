@@ -249,13 +249,13 @@ impl AddAssign<&Sums> for Sums {
 mod tests {
     use lifetrace_trace::event::{Allocation, Event, TraceInfo};
     use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, ThreadId, Words};
-    use lifetrace_trace::told::{Told, What};
+    use lifetrace_trace::record::{Record, RecordKind};
 
     use super::*;
     use crate::Replay;
 
-    fn birth(id: u64, source: Source) -> What {
-        What::from(&Event::Allocation(Allocation {
+    fn birth(id: u64, source: Source) -> RecordKind {
+        RecordKind::from(&Event::Allocation(Allocation {
             id: AllocationId(id),
             length: Words(1),
             samples: 1,
@@ -266,32 +266,32 @@ mod tests {
         }))
     }
 
-    fn young(id: u64) -> What {
+    fn young(id: u64) -> RecordKind {
         birth(id, Source::Minor)
     }
 
-    fn promotion(id: u64) -> What {
-        What::Promotion(AllocationId(id))
+    fn promotion(id: u64) -> RecordKind {
+        RecordKind::Promotion(AllocationId(id))
     }
 
-    fn death(id: u64) -> What {
-        What::Collection(AllocationId(id))
+    fn death(id: u64) -> RecordKind {
+        RecordKind::Collection(AllocationId(id))
     }
 
-    fn step(generation: Generation, number: u64, begins: bool) -> What {
-        What::from(Fact::Cycle(Cycle { generation, number, begins }))
+    fn step(generation: Generation, number: u64, begins: bool) -> RecordKind {
+        RecordKind::from(Fact::Cycle(Cycle { generation, number, begins }))
     }
 
-    fn begin(generation: Generation, number: u64) -> What {
+    fn begin(generation: Generation, number: u64) -> RecordKind {
         step(generation, number, true)
     }
 
-    fn end(generation: Generation, number: u64) -> What {
+    fn end(generation: Generation, number: u64) -> RecordKind {
         step(generation, number, false)
     }
 
     /// Each thing a microsecond after the one before.
-    fn observed(story: impl IntoIterator<Item = What>) -> Survivals {
+    fn observed(story: impl IntoIterator<Item = RecordKind>) -> Survivals {
         let info = TraceInfo {
             sample_rate: 1.0,
             word_bits: 64,
@@ -304,10 +304,10 @@ mod tests {
             context: None,
         };
         let (mut survivals, mut replay) = (Survivals::default(), Replay::new(&info).unwrap());
-        for (time, what) in (1..).zip(story) {
+        for (time, kind) in (1..).zip(story) {
             let (thread, domain) = (ThreadId(0), DomainId(0));
-            let told = Told { time: Timestamp(time), thread, domain, what };
-            replay.take(&told, &[LocationCode(1)], &mut survivals);
+            let record = Record { time: Timestamp(time), thread, domain, kind };
+            replay.take(&record, &[LocationCode(1)], &mut survivals);
         }
         replay.finish(Timestamp(0), &mut survivals);
         survivals
@@ -319,7 +319,7 @@ mod tests {
         [allocated, born_old, promoted, collected, young, old].map(|tally| tally.amount().samples)
     }
 
-    fn survived(story: impl IntoIterator<Item = What>) -> [f64; 2] {
+    fn survived(story: impl IntoIterator<Item = RecordKind>) -> [f64; 2] {
         observed(story).total().survived.map(|survived| survived.value)
     }
 
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn counters_are_kept() {
         let counters = Counters { minor_faults: Some(3), ..Counters::default() };
-        let survivals = observed([What::from(Fact::Counters(counters))]);
+        let survivals = observed([RecordKind::from(Fact::Counters(counters))]);
         assert_eq!(survivals.counters(), [(Timestamp(1), counters)]);
     }
 }

@@ -26,8 +26,8 @@ pub trait Advance: Send + Sync + 'static {
     /// Bytes read.
     fn bytes(&self) -> u64;
 
-    /// Events told, if the work is about events.
-    fn told(&self) -> Option<u64>;
+    /// Events and facts read, if the work is about events.
+    fn records(&self) -> Option<u64>;
 }
 
 impl Advance for Progress {
@@ -35,8 +35,8 @@ impl Advance for Progress {
         self.bytes()
     }
 
-    fn told(&self) -> Option<u64> {
-        Some(self.told())
+    fn records(&self) -> Option<u64> {
+        Some(self.records())
     }
 }
 
@@ -71,7 +71,7 @@ impl Advance for AtomicU64 {
         self.load(Ordering::Relaxed)
     }
 
-    fn told(&self) -> Option<u64> {
+    fn records(&self) -> Option<u64> {
         None
     }
 }
@@ -151,7 +151,7 @@ fn draw(progress: &impl Advance, total: Option<u64>, stopped: &Receiver<()>) {
 
 fn speed(progress: &impl Advance, elapsed: Duration) -> String {
     let a_second = |number: u64| (number as f64 / elapsed.as_secs_f64()).round();
-    match progress.told() {
+    match progress.records() {
         Some(events) => format!("{} events/s", human::count(a_second(events))),
         None => format!("{}/s", human::bytes(a_second(progress.bytes()))),
     }
@@ -175,7 +175,7 @@ mod tests {
             fn bytes(&self) -> u64 {
                 7
             }
-            fn told(&self) -> Option<u64> {
+            fn records(&self) -> Option<u64> {
                 Some(self.0)
             }
         }

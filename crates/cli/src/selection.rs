@@ -14,7 +14,7 @@ use lifetrace_trace::event::{Location, TraceInfo};
 use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, ThreadId};
-use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::record::{Record, RecordKind};
 use rustc_hash::FxHashMap;
 
 use crate::bar;
@@ -65,28 +65,28 @@ impl Selection {
             return Ok(());
         };
         let label = Label { key: LABEL.into(), value: filter.as_str().into() };
-        let told = Told {
+        let record = Record {
             time: info.start_time,
             thread: ThreadId(0),
             domain: info.initial_domain,
-            what: Fact::Label(label).into(),
+            kind: Fact::Label(label).into(),
         };
-        writer.put(&told, &[], &mut |_| Frame::default())
+        writer.put(&record, &[], &mut |_| Frame::default())
     }
 
     /// Whether what a reader has just told is in it; to be asked of all that is told.
-    pub fn keeps(&mut self, reader: &Reader, told: &mut Told) -> bool {
-        self.0.as_mut().is_none_or(|chosen| chosen.keeps(reader, told))
+    pub fn keeps(&mut self, reader: &Reader, record: &mut Record) -> bool {
+        self.0.as_mut().is_none_or(|chosen| chosen.keeps(reader, record))
     }
 }
 
 impl Chosen {
-    fn keeps(&mut self, reader: &Reader, told: &mut Told) -> bool {
-        if let What::Fact(fact) = &mut told.what {
+    fn keeps(&mut self, reader: &Reader, record: &mut Record) -> bool {
+        if let RecordKind::Fact(fact) = &mut record.kind {
             self.learn(fact);
         }
         let named = Named { reader, modules: &self.modules };
-        self.sieve.keeps(told, reader.backtrace(), &named)
+        self.sieve.keeps(record, reader.backtrace(), &named)
     }
 
     fn learn(&mut self, fact: &mut Fact) {

@@ -1,6 +1,6 @@
 //! Which frame a line is of: for what only frames tell, where backtraces have been changed.
 
-use lifetrace_analysis::Frame;
+use lifetrace_analysis::NamedFrame;
 use lifetrace_analysis::names::expand;
 use lifetrace_analysis::shape::Key;
 use lifetrace_study::Reading;
@@ -26,11 +26,11 @@ impl<'a> Codes<'a> {
     }
 
     /// That of a line; nothing if it is of none.
-    pub fn of(&self, line: &Frame<'a>) -> Option<LocationCode> {
+    pub fn of(&self, line: &NamedFrame<'a>) -> Option<LocationCode> {
         self.0.get(&key(line)).copied()
     }
 }
 
-fn key<'a>(line: &Frame<'a>) -> (Key<'a>, bool) {
+fn key<'a>(line: &NamedFrame<'a>) -> (Key<'a>, bool) {
     (Key::of(&line.place), line.inlined)
 }

@@ -33,11 +33,11 @@ struct File<'a> {
 
 #[derive(Serialize)]
 struct Shared<'a> {
-    frames: Vec<Frame<'a>>,
+    frames: Vec<SpeedscopeFrame<'a>>,
 }
 
 #[derive(Serialize)]
-struct Frame<'a> {
+struct SpeedscopeFrame<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
@@ -88,7 +88,7 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
         name: [Some(trusted), origin.note()].into_iter().flatten().collect::<Vec<_>>().join("; "),
         exporter: format!("lifetrace {}", env!("CARGO_PKG_VERSION")),
         active_profile_index,
-        shared: Shared { frames: stacks.lines.iter().map(Frame::new).collect() },
+        shared: Shared { frames: stacks.lines.iter().map(SpeedscopeFrame::new).collect() },
         profiles,
     };
     let mut output = BufWriter::new(output);
@@ -135,7 +135,7 @@ impl Passing {
     }
 }
 
-impl<'a> Frame<'a> {
+impl<'a> SpeedscopeFrame<'a> {
     fn new(line: &'a Line<'a>) -> Self {
         Self {
             name: &line.function,

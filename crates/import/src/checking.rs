@@ -7,7 +7,7 @@ use lifetrace_analysis::estimate::Tally;
 use lifetrace_trace::AnyReader;
 use lifetrace_trace::event::Location;
 use lifetrace_trace::lt::Reader;
-use lifetrace_trace::told::What;
+use lifetrace_trace::record::RecordKind;
 
 use super::naming::{Nameless, Resolver, Spot};
 use super::points::{Amount, Point};
@@ -50,8 +50,8 @@ pub fn found(trace: &[u8]) -> BTreeMap<String, Point> {
     let mut reader = AnyReader::lt(Reader::open(trace).unwrap());
     let mut profile = Profile::new(Reader::open(trace).unwrap().info()).unwrap();
     let mut names: BTreeMap<u64, String> = BTreeMap::new();
-    while let Some(told) = reader.next().unwrap() {
-        if let What::Birth(_) = told.what {
+    while let Some(record) = reader.next().unwrap() {
+        if let RecordKind::Birth(_) = record.kind {
             for code in reader.backtrace() {
                 let frame = reader.frame(*code);
                 let name = |it: &Location| it.defname.to_string();
@@ -59,7 +59,7 @@ pub fn found(trace: &[u8]) -> BTreeMap<String, Point> {
                 names.insert(code.0, functions.join(";"));
             }
         }
-        profile.take(&told, reader.backtrace());
+        profile.take(&record, reader.backtrace());
     }
     profile.finish(reader.end_time());
     let mut found: BTreeMap<String, Point> = BTreeMap::new();
@@ -84,8 +84,8 @@ pub fn found(trace: &[u8]) -> BTreeMap<String, Point> {
 pub fn labels(trace: &[u8]) -> BTreeMap<String, String> {
     let mut reader = AnyReader::lt(Reader::open(trace).unwrap());
     let mut labels = BTreeMap::new();
-    while let Some(told) = reader.next().unwrap() {
-        if let What::Fact(fact) = told.what
+    while let Some(record) = reader.next().unwrap() {
+        if let RecordKind::Fact(fact) = record.kind
             && let lifetrace_trace::fact::Fact::Label(label) = *fact
         {
             labels.insert(label.key.to_string(), label.value.to_string());
@@ -118,8 +118,8 @@ fn checked(file: &[u8], position: usize) -> Option<Imported> {
     let imported = outcome.ok()?;
     let mut reader = AnyReader::lt(Reader::open(&trace[..]).unwrap());
     let mut births = 0;
-    while let Some(told) = reader.next().unwrap() {
-        births += u64::from(matches!(told.what, What::Birth(_)));
+    while let Some(record) = reader.next().unwrap() {
+        births += u64::from(matches!(record.kind, RecordKind::Birth(_)));
     }
     assert_eq!(births, imported.births, "damaged at {position}");
     Some(imported)

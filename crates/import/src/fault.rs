@@ -3,16 +3,16 @@
 use std::fmt;
 use std::io::{self, Read};
 
-/// Something in the input that makes no sense, or the place where it ends too early.
+/// Something in the input that makes no sense, or the position at which it ends too early.
 #[derive(Debug)]
 pub struct Fault {
-    place: Option<Place>,
+    position: Option<Position>,
     problem: String,
 }
 
-/// Where in the input, after it was unpacked.
+/// A position in the input, after it was unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// From 1; formats that aren't text have none.
     pub line: Option<u64>,
     /// From 0.
@@ -29,23 +29,23 @@ pub enum Failure {
 }
 
 impl Fault {
-    /// At a place.
-    pub fn new(place: Place, problem: impl Into<String>) -> Self {
-        Self { place: Some(place), problem: problem.into() }
+    /// At a position.
+    pub fn new(position: Position, problem: impl Into<String>) -> Self {
+        Self { position: Some(position), problem: problem.into() }
     }
 
     /// Of the file as a whole.
     pub fn of_file(problem: impl Into<String>) -> Self {
-        Self { place: None, problem: problem.into() }
+        Self { position: None, problem: problem.into() }
     }
 
     /// The bytes themselves can't be read.
-    pub fn of_reading(place: Place, error: &io::Error) -> Self {
+    pub fn of_reading(position: Position, error: &io::Error) -> Self {
         let problem = match error.kind() {
             io::ErrorKind::UnexpectedEof => "the compressed data is cut here".to_owned(),
             _ => format!("cannot be read: {error}"),
         };
-        Self::new(place, problem)
+        Self::new(position, problem)
     }
 }
 
@@ -53,15 +53,15 @@ impl Fault {
 pub fn read_all(mut input: impl Read) -> (Vec<u8>, Option<Fault>) {
     let mut bytes = Vec::new();
     let unread = input.read_to_end(&mut bytes).err();
-    let end = Place { line: None, byte: bytes.len() as u64 };
+    let end = Position { line: None, byte: bytes.len() as u64 };
     (bytes, unread.map(|error| Fault::of_reading(end, &error)))
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place {
-            Some(Place { line: Some(line), byte }) => write!(f, "line {line} (byte {byte}): ")?,
-            Some(Place { line: None, byte }) => write!(f, "byte {byte}: ")?,
+        match self.position {
+            Some(Position { line: Some(line), byte }) => write!(f, "line {line} (byte {byte}): ")?,
+            Some(Position { line: None, byte }) => write!(f, "byte {byte}: ")?,
             None => {}
         }
         f.write_str(&self.problem)

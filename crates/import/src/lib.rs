@@ -39,7 +39,7 @@ mod valgrind;
 
 use std::io::{BufRead, BufReader, Cursor, Read, Write};
 
-use fault::Place;
+use fault::Position;
 pub use fault::{Failure, Fault};
 use foreign::{Foreign, Reader};
 pub use lacks::Lack;
@@ -76,7 +76,7 @@ pub fn import(
     output: &mut dyn Write,
     resolver: &mut dyn Resolver,
 ) -> Result<Imported, Failure> {
-    let start = Place { line: None, byte: 0 };
+    let start = Position { line: None, byte: 0 };
     let mut unpacked = unpack::unpack(input).map_err(|error| Fault::of_reading(start, &error))?;
     let mut beginning = Vec::new();
     let read = (&mut unpacked).take(foreign::BEGINNING).read_to_end(&mut beginning);
@@ -116,7 +116,7 @@ pub fn import(
 fn cannot_be_imported(foreign: Foreign) -> Option<Fault> {
     match foreign.reader {
         Reader::Import => None,
-        Reader::ImportAfter(_) | Reader::Other(_) => Some(Fault::of_file(foreign.said("FILE"))),
+        Reader::ImportAfter(_) | Reader::Other(_) => Some(Fault::of_file(foreign.advice("FILE"))),
     }
 }
 

@@ -10,7 +10,7 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{
     AllocationId, Bytes, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp,
 };
-use lifetrace_trace::told::{Birth, Told, What};
+use lifetrace_trace::record::{Birth, Record, RecordKind};
 use lifetrace_trace::transfer::{AnyWriter, Format};
 
 use super::lacks::{self, Lack};
@@ -102,7 +102,7 @@ impl<'w> Scribe<'w> {
     }
 
     pub fn fact(&mut self, fact: Fact) -> io::Result<()> {
-        self.put(What::from(fact), &[], &mut |_| Frame::default())
+        self.put(RecordKind::from(fact), &[], &mut |_| Frame::default())
     }
 
     pub fn label(&mut self, key: &str, value: &str) -> io::Result<()> {
@@ -149,14 +149,14 @@ impl<'w> Scribe<'w> {
             is_growth: path.frames.last() == Some(&GROWTH),
             common_prefix: path.common,
         };
-        self.put(What::Birth(birth), path.frames, locate)?;
+        self.put(RecordKind::Birth(birth), path.frames, locate)?;
         Ok(id)
     }
 
     /// It is freed.
     pub fn death(&mut self, id: AllocationId) -> io::Result<()> {
         self.deaths += 1;
-        self.put(What::Collection(id), &[], &mut |_| Frame::default())
+        self.put(RecordKind::Collection(id), &[], &mut |_| Frame::default())
     }
 
     /// Ends the trace.
@@ -168,11 +168,11 @@ impl<'w> Scribe<'w> {
 
     fn put(
         &mut self,
-        what: What,
+        kind: RecordKind,
         frames: &[LocationCode],
         locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<()> {
-        let told = Told { time: self.now, thread: ThreadId(0), domain: DomainId(0), what };
-        self.writer.put(&told, frames, locate)
+        let record = Record { time: self.now, thread: ThreadId(0), domain: DomainId(0), kind };
+        self.writer.put(&record, frames, locate)
     }
 }

@@ -18,15 +18,15 @@
 //!
 //! - The recorder's threads take no signals and are not sampled; its limit of open files is the
 //!   program's own.
-//! - There is one recording at a time, and it belongs to the process that has started it ([`place`]). A
+//! - There is one recording at a time, and it belongs to the process that has started it ([`cell`]). A
 //!   forked child has none of the recorder's threads: it lets go of what is its parent's, untouched.
 //! - Where the preload library records the process already, nothing is started ([`preload`]).
 //! - A recording that nobody has ended is ended when the program leaves by `exit`.
 //!
 //! \[UNSAFE\] files: `preload`, `process`, `signals`.
 
+pub mod cell;
 pub mod error;
-pub mod place;
 pub mod preload;
 pub mod process;
 pub mod running;

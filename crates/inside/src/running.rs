@@ -15,7 +15,7 @@ use crate::process::{self, Occasions};
 use crate::signals;
 
 /// A recorder, in this process or in another, and the agent that speaks to it. It is to be ended, not dropped, and
-/// only by the process that has started it ([`crate::place`]).
+/// only by the process that has started it ([`crate::cell`]).
 #[derive(Debug)]
 pub struct Running {
     /// `None` if it is in another process.

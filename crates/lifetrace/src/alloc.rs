@@ -6,7 +6,7 @@
 //! library's do, and that look a block up which may be a sample. Every block is the inner allocator's.
 //!
 //! The inner allocator of most programs is a type without contents. Then nobody has to be told where it
-//! is, and no instruction is spent on it: see [`Place`].
+//! is, and no instruction is spent on it: see [`AllocPointer`].
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt;
@@ -19,7 +19,7 @@ use lifetrace_native::live::filter;
 
 use crate::detour;
 use crate::hooks::{self, Hooks, Table, Tables};
-use crate::listening::Heard;
+use crate::listening::CallListener;
 use crate::sampled;
 
 /// A program's allocator, and around it what a session hears of it.
@@ -47,11 +47,11 @@ pub struct Alloc<A = System> {
     inner: A,
 }
 
-/// Where an allocator is; nothing, which takes no instruction to pass on, if it has no contents.
-type Place<A> = MaybeUninit<*const Alloc<A>>;
+/// A pointer to the allocator; nothing, which takes no instruction to pass on, if it has no contents.
+type AllocPointer<A> = MaybeUninit<*const Alloc<A>>;
 
-type Allocate<A> = unsafe fn(usize, usize, Place<A>) -> *mut u8;
-type Deallocate<A> = unsafe fn(*mut u8, usize, usize, Place<A>);
+type Allocate<A> = unsafe fn(usize, usize, AllocPointer<A>) -> *mut u8;
+type Deallocate<A> = unsafe fn(*mut u8, usize, usize, AllocPointer<A>);
 type Zeroed<A> = unsafe fn(usize, usize, &Alloc<A>) -> *mut u8;
 type Reallocate<A> = unsafe fn(*mut u8, usize, usize, usize, &Alloc<A>) -> *mut u8;
 
@@ -84,7 +84,7 @@ impl<A: GlobalAlloc> Alloc<A> {
     };
 
     #[inline(always)]
-    fn place(&self) -> Place<A> {
+    fn pointer(&self) -> AllocPointer<A> {
         match size_of::<A>() {
             0 => MaybeUninit::uninit(),
             _ => MaybeUninit::new(self),
@@ -92,14 +92,14 @@ impl<A: GlobalAlloc> Alloc<A> {
     }
 
     /// # Safety
-    /// `place` is that of a living `Alloc<A>`.
+    /// `pointer` is that of a living `Alloc<A>`.
     #[inline(always)]
-    unsafe fn inner<'a>(place: Place<A>) -> &'a A {
-        // SAFETY: a value without contents is anywhere, and there is one; others are where the place says.
+    unsafe fn inner<'a>(pointer: AllocPointer<A>) -> &'a A {
+        // SAFETY: a value without contents is anywhere, and there is one; others are where the pointer says.
         unsafe {
             match size_of::<A>() {
                 0 => NonNull::dangling().as_ref(),
-                _ => &(*place.assume_init()).inner,
+                _ => &(*pointer.assume_init()).inner,
             }
         }
     }
@@ -109,16 +109,16 @@ impl<A: GlobalAlloc> Alloc<A> {
 /// [`GlobalAlloc`]'s.
 impl<A: GlobalAlloc> Alloc<A> {
     #[inline(never)]
-    unsafe fn plain_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+    unsafe fn plain_alloc(size: usize, align: usize, pointer: AllocPointer<A>) -> *mut u8 {
         // SAFETY: the caller's contract.
-        unsafe { Self::allocate(size, align, place) }
+        unsafe { Self::allocate(size, align, pointer) }
     }
 
     #[inline(always)]
-    unsafe fn allocate(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+    unsafe fn allocate(size: usize, align: usize, pointer: AllocPointer<A>) -> *mut u8 {
         // SAFETY: the caller's contract is the inner allocator's.
         unsafe {
-            let inner = Self::inner(place);
+            let inner = Self::inner(pointer);
             // Of what the usual block is like, most allocators make use; so it is settled once.
             if align <= 16 && align <= size {
                 return inner.alloc(layout(size, align));
@@ -127,9 +127,9 @@ impl<A: GlobalAlloc> Alloc<A> {
         }
     }
 
-    unsafe fn plain_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
+    unsafe fn plain_dealloc(block: *mut u8, size: usize, align: usize, pointer: AllocPointer<A>) {
         // SAFETY: the caller's contract is the inner allocator's.
-        unsafe { Self::inner(place).dealloc(block, layout(size, align)) }
+        unsafe { Self::inner(pointer).dealloc(block, layout(size, align)) }
     }
 
     unsafe fn plain_zeroed(size: usize, align: usize, this: &Self) -> *mut u8 {
@@ -152,40 +152,40 @@ impl<A: GlobalAlloc> Alloc<A> {
 
 /// Functions during a session.
 impl<A: GlobalAlloc> Alloc<A> {
-    unsafe fn counting_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
+    unsafe fn counting_alloc(size: usize, align: usize, pointer: AllocPointer<A>) -> *mut u8 {
         // SAFETY: the caller's contract, which is the inner allocator's.
         unsafe {
             if tls::take_of(hooks::epoch(), bytes_of_words(size)) {
-                return Self::hit_alloc(size, align, place);
+                return Self::hit_alloc(size, align, pointer);
             }
-            Self::allocate(size, align, place)
+            Self::allocate(size, align, pointer)
         }
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn hit_alloc(size: usize, align: usize, place: Place<A>) -> *mut u8 {
-        let heard = Heard::new();
+    unsafe fn hit_alloc(size: usize, align: usize, pointer: AllocPointer<A>) -> *mut u8 {
+        let listener = CallListener::new();
         // SAFETY: the caller's contract, which is the inner allocator's.
-        sampled::born(&heard, size, || unsafe { Self::plain_alloc(size, align, place) })
+        sampled::born(&listener, size, || unsafe { Self::plain_alloc(size, align, pointer) })
     }
 
-    unsafe fn knowing_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
+    unsafe fn knowing_dealloc(block: *mut u8, size: usize, align: usize, pointer: AllocPointer<A>) {
         // SAFETY: the caller's contract, which is the inner allocator's.
         unsafe {
             if filter::may_be_sampled(block) {
-                return Self::known_dealloc(block, size, align, place);
+                return Self::known_dealloc(block, size, align, pointer);
             }
-            Self::inner(place).dealloc(block, layout(size, align));
+            Self::inner(pointer).dealloc(block, layout(size, align));
         }
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn known_dealloc(block: *mut u8, size: usize, align: usize, place: Place<A>) {
+    unsafe fn known_dealloc(block: *mut u8, size: usize, align: usize, pointer: AllocPointer<A>) {
         sampled::freed(block, size);
         // SAFETY: the caller's contract, which is the inner allocator's.
-        unsafe { Self::inner(place).dealloc(block, layout(size, align)) }
+        unsafe { Self::inner(pointer).dealloc(block, layout(size, align)) }
     }
 
     unsafe fn counting_zeroed(size: usize, align: usize, this: &Self) -> *mut u8 {
@@ -200,9 +200,9 @@ impl<A: GlobalAlloc> Alloc<A> {
     #[cold]
     #[inline(never)]
     fn hit_zeroed(&self, layout: Layout) -> *mut u8 {
-        let heard = Heard::new();
+        let listener = CallListener::new();
         // SAFETY: the caller's contract, which is the inner allocator's.
-        sampled::born(&heard, layout.size(), || unsafe { self.inner.alloc_zeroed(layout) })
+        sampled::born(&listener, layout.size(), || unsafe { self.inner.alloc_zeroed(layout) })
     }
 
     unsafe fn counting_realloc(
@@ -228,19 +228,19 @@ impl<A: GlobalAlloc> Alloc<A> {
     #[cold]
     #[inline(never)]
     unsafe fn hit_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        let heard = Heard::new();
+        let listener = CallListener::new();
         // SAFETY: the caller's contract, which is the inner allocator's.
         let next = || unsafe { self.inner.realloc(block, layout, new_size) };
-        sampled::grown(&heard, layout.size(), new_size, next)
+        sampled::grown(&listener, layout.size(), new_size, next)
     }
 
     #[cold]
     #[inline(never)]
     unsafe fn known_realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        let heard = Heard::new();
+        let listener = CallListener::new();
         // SAFETY: the caller's contract, which is the inner allocator's.
         let next = || unsafe { self.inner.realloc(block, layout, new_size) };
-        sampled::resized(&heard, block, layout.size(), new_size, next)
+        sampled::resized(&listener, block, layout.size(), new_size, next)
     }
 }
 
@@ -253,7 +253,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
         unsafe {
             if detour::is_open() {
                 let alloc = transmute::<*mut (), Allocate<A>>(self.hooks.alloc());
-                return alloc(layout.size(), layout.align(), self.place());
+                return alloc(layout.size(), layout.align(), self.pointer());
             }
             self.inner.alloc(layout)
         }
@@ -265,7 +265,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
         unsafe {
             if detour::is_open() {
                 let dealloc = transmute::<*mut (), Deallocate<A>>(self.hooks.dealloc());
-                return dealloc(block, layout.size(), layout.align(), self.place());
+                return dealloc(block, layout.size(), layout.align(), self.pointer());
             }
             self.inner.dealloc(block, layout);
         }

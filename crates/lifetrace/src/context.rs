@@ -1,6 +1,6 @@
-//! What threads are at, in the program's own terms, as the recorder is told.
+//! Which spans threads are in, as the recorder is told.
 //!
-//! A thread's *place* is a path of names, outermost first, that never goes away. The recorder is told of it
+//! A thread's *path* is the names of its spans, outermost first; it never goes away. It is sent to the recorder
 //! with the next sample only, if it has changed since the last.
 
 use std::cell::Cell;
@@ -10,12 +10,12 @@ use lifetrace_transport::message::{
     Body, FrameKind, FrameName, Frames, MANAGED_FRAME, MemoryKind, SAID_FRAME,
 };
 
-use crate::said::Told;
+use crate::name_once::NameOnce;
 
-/// A place inside another.
+/// A span, and those around it.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) outer: Option<&'static Place>,
+pub(crate) struct SpanPath {
+    pub(crate) outer: Option<&'static SpanPath>,
     pub(crate) name: &'static str,
     /// Where in the source it is, if that is known.
     pub(crate) file: &'static str,
@@ -24,46 +24,46 @@ pub(crate) struct Place {
     pub(crate) number: u32,
     /// How many there are around it.
     pub(crate) depth: u32,
-    pub(crate) told: Told,
+    pub(crate) sent: NameOnce,
 }
 
-/// Places inside one another.
+/// The most spans inside one another.
 pub(crate) const DEEPEST: u32 = 64;
 
 thread_local! {
     /// The session, and what it knows of this thread.
-    static TOLD: Cell<(u32, Option<u32>)> = const { Cell::new((0, None)) };
+    static SENT: Cell<(u32, Option<u32>)> = const { Cell::new((0, None)) };
 }
 
-/// Has the recorder know that this thread is at `place`.
-pub(crate) fn tell(at: &mut Entered, place: Option<&'static Place>) {
+/// Has the recorder know that this thread is in the span of `path`.
+pub(crate) fn send(at: &mut Entered, path: Option<&'static SpanPath>) {
     let session = at.session().number;
-    let known = Some(TOLD.get()).filter(|told| told.0 == session).and_then(|told| told.1);
-    let number = place.map(|place| place.number);
-    if known != number && tell_of(at, place) {
-        TOLD.set((session, number));
+    let known = Some(SENT.get()).filter(|sent| sent.0 == session).and_then(|sent| sent.1);
+    let number = path.map(|path| path.number);
+    if known != number && send_path(at, path) {
+        SENT.set((session, number));
     }
 }
 
 #[cold]
-fn tell_of(at: &mut Entered, place: Option<&'static Place>) -> bool {
+fn send_path(at: &mut Entered, path: Option<&'static SpanPath>) -> bool {
     let mut frames = [0; DEEPEST as usize];
     let mut depth = 0;
-    let path = std::iter::successors(place, |place| place.outer);
-    for (frame, place) in frames.iter_mut().zip(path) {
-        place.tell(at);
-        *frame = MANAGED_FRAME | place.frame();
+    let path = std::iter::successors(path, |path| path.outer);
+    for (frame, path) in frames.iter_mut().zip(path) {
+        path.send(at);
+        *frame = MANAGED_FRAME | path.frame();
         depth += 1;
     }
     at.send(Body::Context { frames: Frames::Words(&frames[..depth]) })
 }
 
-impl Place {
+impl SpanPath {
     fn frame(&self) -> u64 {
         SAID_FRAME | (u64::from(MemoryKind::MOST) + u64::from(self.number))
     }
 
-    fn tell(&self, at: &mut Entered) {
+    fn send(&self, at: &mut Entered) {
         let name = FrameName {
             frame: self.frame(),
             kind: FrameKind::default(),
@@ -75,6 +75,6 @@ impl Place {
             function: self.name.as_bytes(),
             file: self.file.as_bytes(),
         };
-        self.told.tell(at, name);
+        self.sent.send(at, name);
     }
 }

@@ -9,17 +9,21 @@ use lifetrace_agent::tls;
 use lifetrace_native::sample::{self, Drawn};
 
 use crate::hooks;
-use crate::listening::Heard;
+use crate::listening::CallListener;
 
 /// To be called when the countdown has ended for a new block, which `next` gives, or was not of this epoch.
 #[inline(always)]
-pub(crate) fn born(heard: &Heard, size: usize, next: impl FnOnce() -> *mut u8) -> *mut u8 {
-    let drawn = draw(heard, words(size), size);
+pub(crate) fn born(
+    listener: &CallListener,
+    size: usize,
+    next: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    let drawn = draw(listener, words(size), size);
     let block = next();
     if let Some(drawn) = drawn
         && !block.is_null()
     {
-        sample::born(heard, drawn, block, size, size);
+        sample::born(listener, drawn, block, size, size);
     }
     block
 }
@@ -28,18 +32,18 @@ pub(crate) fn born(heard: &Heard, size: usize, next: impl FnOnce() -> *mut u8) -
 /// this epoch.
 #[inline(always)]
 pub(crate) fn grown(
-    heard: &Heard,
+    listener: &CallListener,
     old: usize,
     size: usize,
     next: impl FnOnce() -> *mut u8,
 ) -> *mut u8 {
     let added = words(size) - words(old);
-    let drawn = draw(heard, added, (added * WORD) as usize);
+    let drawn = draw(listener, added, (added * WORD) as usize);
     let block = next();
     if let Some(drawn) = drawn
         && !block.is_null()
     {
-        sample::grown(heard, drawn, block, added, size, size);
+        sample::grown(listener, drawn, block, added, size, size);
     }
     block
 }
@@ -47,22 +51,22 @@ pub(crate) fn grown(
 /// A block of `old` bytes that may be a sample is given another size by `next`.
 #[inline(always)]
 pub(crate) fn resized(
-    heard: &Heard,
+    listener: &CallListener,
     block: *mut u8,
     old: usize,
     size: usize,
     next: impl FnOnce() -> *mut u8,
 ) -> *mut u8 {
-    let Some(sample) = sample::lift(heard, block, || old) else {
+    let Some(sample) = sample::lift(listener, block, || old) else {
         let added = words(size).saturating_sub(words(old));
         let may_be_hit = added != 0 && tls::take_of(hooks::epoch(), (added * WORD) as usize);
-        return if may_be_hit { grown(heard, old, size, next) } else { next() };
+        return if may_be_hit { grown(listener, old, size, next) } else { next() };
     };
     let new = next();
     if new.is_null() {
-        sample::put_back(heard, block, sample);
+        sample::put_back(listener, block, sample);
     } else {
-        sample::resized(heard, sample, new, size, size);
+        sample::resized(listener, sample, new, size, size);
     }
     new
 }
@@ -70,7 +74,7 @@ pub(crate) fn resized(
 /// To be called before a block of so many bytes is freed that may be a sample.
 #[inline(always)]
 pub(crate) fn freed(block: *mut u8, size: usize) {
-    sample::freed(&Heard::new(), block, || size);
+    sample::freed(&CallListener::new(), block, || size);
 }
 
 /// Whether words are hit for which [`tls::take_of`] has said that they may be.
@@ -79,6 +83,6 @@ pub(crate) fn is_hit(words: u64) -> bool {
     tls::epoch() == epoch || guard::enter_epoch(epoch, words)
 }
 
-fn draw(heard: &Heard, words: u64, bytes: usize) -> Option<Drawn> {
-    if is_hit(words) { sample::draw(heard, bytes) } else { None }
+fn draw(listener: &CallListener, words: u64, bytes: usize) -> Option<Drawn> {
+    if is_hit(words) { sample::draw(listener, bytes) } else { None }
 }

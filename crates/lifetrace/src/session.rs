@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lifetrace_agent::guard;
+use lifetrace_inside::cell::{CellGuard, RecordingCell};
 use lifetrace_inside::error::StartError;
-use lifetrace_inside::place::{Occupancy, Place};
 use lifetrace_inside::preload;
 use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
@@ -60,7 +60,7 @@ const fn mark() -> [u8; JOINS_MARK.len() + 2] {
     string
 }
 
-static CURRENT: Place<Current> = Place::new();
+static CURRENT: RecordingCell<Current> = RecordingCell::new();
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 const OCCASIONS: Occasions = Occasions { at_exit, in_child };
@@ -203,7 +203,7 @@ pub fn snapshot() -> Option<Snapshot> {
 }
 
 /// A tracker runs while others may wait for it here.
-fn enter() -> Option<Occupancy<'static, Current>> {
+fn enter() -> Option<CellGuard<'static, Current>> {
     (!is_in_tracker()).then(|| CURRENT.enter())
 }
 
@@ -235,7 +235,7 @@ fn end(number: u64) -> Result<Summary, Error> {
 }
 
 /// No other session starts before this one has ended.
-fn take(current: &mut Occupancy<'_, Current>) -> Result<Summary, Error> {
+fn take(current: &mut CellGuard<'_, Current>) -> Result<Summary, Error> {
     current.take().ok_or(Error::Over).and_then(|current| current.end(false))
 }
 

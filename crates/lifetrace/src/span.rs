@@ -5,31 +5,31 @@ use std::fmt;
 
 use tracing_core::span::Id;
 
-use crate::context::Place;
+use crate::context::SpanPath;
 
 /// A span that a thread is in.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Span {
     id: Id,
-    place: &'static Place,
+    path: &'static SpanPath,
 }
 
 thread_local! {
-    static CURRENT: Cell<Option<(u64, &'static Place)>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<(u64, &'static SpanPath)>> = const { Cell::new(None) };
 }
 
 /// The one that this thread is in.
 pub(crate) fn current() -> Option<Span> {
-    CURRENT.get().map(|(id, place)| Span { id: Id::from_u64(id), place })
+    CURRENT.get().map(|(id, path)| Span { id: Id::from_u64(id), path })
 }
 
-/// Where that is.
-pub(crate) fn place() -> Option<&'static Place> {
-    CURRENT.get().map(|(_, place)| place)
+/// The path of that one.
+pub(crate) fn path() -> Option<&'static SpanPath> {
+    CURRENT.get().map(|(_, path)| path)
 }
 
-/// From now on this thread is in that span, at this place; or in none.
-pub(crate) fn enter(span: Option<(u64, &'static Place)>) {
+/// From now on this thread is in that span, which has this path; or in none.
+pub(crate) fn enter(span: Option<(u64, &'static SpanPath)>) {
     CURRENT.set(span);
 }
 
@@ -41,9 +41,8 @@ impl Span {
 
     /// The names of the spans that it is in, outermost first, its own last.
     pub fn path(&self) -> Vec<&'static str> {
-        let mut path: Vec<_> = std::iter::successors(Some(self.place), |place| place.outer)
-            .map(|it| it.name)
-            .collect();
+        let mut path: Vec<_> =
+            std::iter::successors(Some(self.path), |path| path.outer).map(|it| it.name).collect();
         path.reverse();
         path
     }
@@ -55,15 +54,15 @@ impl fmt::Debug for Span {
     }
 }
 
-impl PartialEq for Place {
-    fn eq(&self, other: &Place) -> bool {
+impl PartialEq for SpanPath {
+    fn eq(&self, other: &SpanPath) -> bool {
         self.number == other.number
     }
 }
 
-impl Eq for Place {}
+impl Eq for SpanPath {}
 
-impl std::hash::Hash for Place {
+impl std::hash::Hash for SpanPath {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.number.hash(state);
     }

@@ -27,9 +27,9 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::context::{DEEPEST, Place};
+use crate::context::{DEEPEST, SpanPath};
 use crate::listening::untracked;
-use crate::said::Told;
+use crate::name_once::NameOnce;
 use crate::span;
 pub use crate::span::Span;
 
@@ -40,12 +40,12 @@ pub use crate::span::Span;
 pub struct SpanLayer;
 
 /// What is kept with a span of the registry.
-struct At(&'static Place);
+struct At(&'static SpanPath);
 
 /// By what they are in, and by their callsite.
-type Places = HashMap<(Option<u32>, usize), &'static Place>;
+type SpanPaths = HashMap<(Option<u32>, usize), &'static SpanPath>;
 
-static PLACES: Mutex<Option<Places>> = Mutex::new(None);
+static PATHS: Mutex<Option<SpanPaths>> = Mutex::new(None);
 
 const MOST: usize = 1 << 16;
 
@@ -60,63 +60,63 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let outer = span.parent().and_then(|parent| parent.extensions().get::<At>().map(|at| at.0));
-        if let Some(place) = place_in(outer, attributes.metadata()) {
-            span.extensions_mut().insert(At(place));
+        if let Some(path) = path_in(outer, attributes.metadata()) {
+            span.extensions_mut().insert(At(path));
         }
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        let place = context.span(id).and_then(|span| span.extensions().get::<At>().map(|at| at.0));
-        span::enter(place.map(|place| (id.into_u64(), place)));
+        let path = context.span(id).and_then(|span| span.extensions().get::<At>().map(|at| at.0));
+        span::enter(path.map(|path| (id.into_u64(), path)));
     }
 
     fn on_exit(&self, _: &Id, context: Context<'_, S>) {
         let span = context.lookup_current();
         span::enter(span.and_then(|span| {
-            let place = span.extensions().get::<At>().map(|at| at.0)?;
-            Some((span.id().into_u64(), place))
+            let path = span.extensions().get::<At>().map(|at| at.0)?;
+            Some((span.id().into_u64(), path))
         }));
     }
 }
 
 /// What there is no room for is where its outer one is.
-fn place_in(
-    outer: Option<&'static Place>,
+fn path_in(
+    outer: Option<&'static SpanPath>,
     span: &'static Metadata<'static>,
-) -> Option<&'static Place> {
+) -> Option<&'static SpanPath> {
     let depth = outer.map_or(0, |outer| outer.depth + 1);
     if depth >= DEEPEST {
         return outer;
     }
     let key = (outer.map(|outer| outer.number), std::ptr::from_ref(span).addr());
     untracked(|| {
-        let mut places = lock()?;
-        let places = places.get_or_insert_default();
-        if let Some(known) = places.get(&key) {
+        let mut paths = lock()?;
+        let paths = paths.get_or_insert_default();
+        if let Some(known) = paths.get(&key) {
             return Some(*known);
         }
-        let number = u32::try_from(places.len()).ok().filter(|_| places.len() < MOST)?;
-        let place = Box::leak(Box::new(Place {
+        let number = u32::try_from(paths.len()).ok().filter(|_| paths.len() < MOST)?;
+        let path = Box::leak(Box::new(SpanPath {
             outer,
             name: span.name(),
             file: span.file().unwrap_or_default(),
             line: span.line().unwrap_or_default(),
             number,
             depth,
-            told: Told::new(),
+            sent: NameOnce::new(),
         }));
-        places.insert(key, place);
-        Some(&*place)
+        paths.insert(key, path);
+        Some(&*path)
     })
     .or(outer)
 }
 
 /// Not waited for without bound: in a forked child, its holder may be a thread that was left behind.
-fn lock() -> Option<MutexGuard<'static, Option<Places>>> {
+fn lock() -> Option<MutexGuard<'static, Option<SpanPaths>>> {
     for _ in 0..1000 {
-        match PLACES.try_lock() {
-            Ok(places) => return Some(places),
-            Err(TryLockError::Poisoned(places)) => return Some(places.into_inner()),
+        match PATHS.try_lock() {
+            Ok(paths) => return Some(paths),
+            Err(TryLockError::Poisoned(paths)) => return Some(paths.into_inner()),
             Err(TryLockError::WouldBlock) => std::thread::yield_now(),
         }
     }

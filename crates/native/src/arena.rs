@@ -34,12 +34,12 @@ static HOLDER: AtomicUsize = AtomicUsize::new(0);
 /// Where what is left of the reserve begins, and its length.
 static RESERVED: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-struct Heap(UnsafeCell<Dlmalloc<Pages>>);
+struct AgentHeap(UnsafeCell<Dlmalloc<Pages>>);
 
 // SAFETY: touched under `LOCK` only.
-unsafe impl Sync for Heap {}
+unsafe impl Sync for AgentHeap {}
 
-static HEAP: Heap = Heap(UnsafeCell::new(Dlmalloc::new_with_allocator(Pages)));
+static HEAP: AgentHeap = AgentHeap(UnsafeCell::new(Dlmalloc::new_with_allocator(Pages)));
 
 /// Where the heap's memory comes from.
 struct Pages;

@@ -17,7 +17,7 @@ use lifetrace_transport::message::SampleId;
 use crate::blocks::{self, Allocator};
 use crate::live::filter;
 use crate::next::{self, NEXT};
-use crate::sample::Ear;
+use crate::sample::SampleListener;
 use crate::start;
 
 const PAGE: usize = 4096;
@@ -26,7 +26,7 @@ const PAGE: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Malloc;
 
-impl Ear for Malloc {
+impl SampleListener for Malloc {
     fn start(&self, start: Start) {
         start::start(start);
     }

@@ -13,7 +13,7 @@ use lifetrace_agent::phase::{self, Start};
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
 use lifetrace_agent::tls;
 use lifetrace_agent::tracker::{Allocation, Tracker};
-use lifetrace_transport::message::{Manner, MemoryKind, SampleId, SourceKind};
+use lifetrace_transport::message::{AllocationKind, MemoryKind, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use crate::live::{self, Block, Extent, Taken, filter};
@@ -22,16 +22,16 @@ use crate::{totals, unwind};
 /// No allocator grants more.
 const LARGEST: usize = isize::MAX as usize;
 
-/// Who hears of samples.
-pub trait Ear {
+/// Observes the samples of an allocator.
+pub trait SampleListener {
     /// Starts the agent, or says that this is not the time.
     fn start(&self, start: Start);
 
-    /// Who is told of samples.
+    /// The tracker that samples are reported to.
     fn tracker(&self) -> impl Tracker<Metadata = SampleId>;
 
-    /// A sample has died whose tracker can't be told, as the thread can't enter the agent.
-    fn died_unheard(&self, sample: SampleId) {
+    /// A sample has died, which can't be reported to the tracker, as the thread can't enter the agent.
+    fn died_unreported(&self, sample: SampleId) {
         guard::count_lost_release(sample.0);
     }
 
@@ -61,154 +61,185 @@ struct Birth {
 /// To be called when the countdown went below zero for `size` bytes that the program asks for: whether they
 /// are hit.
 #[cold]
-pub fn draw(ear: &impl Ear, size: usize) -> Option<Drawn> {
-    let (entered, hits) = hit(ear, size)?;
+pub fn draw(listener: &impl SampleListener, size: usize) -> Option<Drawn> {
+    let (entered, hits) = hit(listener, size)?;
     Some(Drawn { hits: hits.count, session: entered.session().number })
 }
 
 /// Announces a new block of `size` bytes for which hits were drawn. `mark` is what its allocator says of it
 /// now, and will say when it is freed.
 #[cold]
-pub fn born(ear: &impl Ear, drawn: Drawn, address: *mut u8, size: usize, mark: usize) {
+pub fn born(
+    listener: &impl SampleListener,
+    drawn: Drawn,
+    address: *mut u8,
+    size: usize,
+    mark: usize,
+) {
     let birth = Birth { first: 0, words: words(size), hits: drawn.hits, bytes: size as u64 };
-    begin(ear, drawn, address, Block::new(size, mark), birth);
+    begin(listener, drawn, address, Block::new(size, mark), birth);
 }
 
 /// Announces words for which hits were drawn, and which a realloc has `added` to a block that was no sample
 /// before. It has `size` bytes now.
 #[cold]
-pub fn grown(ear: &impl Ear, drawn: Drawn, address: *mut u8, added: u64, size: usize, mark: usize) {
+pub fn grown(
+    listener: &impl SampleListener,
+    drawn: Drawn,
+    address: *mut u8,
+    added: u64,
+    size: usize,
+    mark: usize,
+) {
     let birth = growth(words(size).saturating_sub(added), added, drawn.hits);
-    begin(ear, drawn, address, Block::new(size, mark), birth);
+    begin(listener, drawn, address, Block::new(size, mark), birth);
 }
 
-/// To be called when the countdown went below zero for `size` bytes that no allocator sees. If they are a
-/// sample, `kind` says what they are, and they have the name that is returned until it is given to
-/// [`given_back`].
+/// Reports memory outside malloc; returns its sample id. To be called when the countdown went below zero for
+/// `size` bytes that no allocator sees: if they are a sample, `kind` says what they are, and they have that id until
+/// it is given to [`external_freed`].
 #[cold]
-pub fn said(
-    ear: &impl Ear,
+pub fn external_allocated(
+    listener: &impl SampleListener,
     size: usize,
     kind: impl FnOnce(&mut Entered) -> Option<MemoryKind>,
 ) -> Option<SampleId> {
-    let (mut entered, hits) = hit(ear, size)?;
-    unwind::capture(&mut entered, ear.own_stack());
-    let manner = Manner::Outside(kind(&mut entered)?);
+    let (mut entered, hits) = hit(listener, size)?;
+    unwind::capture(&mut entered, listener.own_stack());
+    let kind = AllocationKind::Outside(kind(&mut entered)?);
     let (size, samples, source) = (size as u64, hits.count, SourceKind::Malloc);
-    ear.tracker().allocated(&mut entered, &Allocation { size, samples, source, manner })
+    listener.tracker().allocated(&mut entered, &Allocation { size, samples, source, kind })
 }
 
-/// Memory that was [`said`] is no longer there.
+/// Reports that memory [outside malloc](external_allocated) is no longer there.
 #[cold]
-pub fn given_back(ear: &impl Ear, sample: SampleId) {
-    match enter_started(ear) {
-        Entry::Recording(mut entered) => ear.tracker().freed(&mut entered, sample),
-        _ => ear.died_unheard(sample),
+pub fn external_freed(listener: &impl SampleListener, sample: SampleId) {
+    match enter_started(listener) {
+        Entry::Recording(mut entered) => listener.tracker().freed(&mut entered, sample),
+        _ => listener.died_unreported(sample),
     }
 }
 
-/// Memory that was [`said`] has moved to where it lives longer.
+/// Reports that memory [outside malloc](external_allocated) has moved to where it lives longer.
 #[cold]
-pub fn promoted(ear: &impl Ear, sample: SampleId) {
-    if let Entry::Recording(mut entered) = enter_started(ear) {
-        ear.tracker().promoted(&mut entered, sample);
+pub fn external_promoted(listener: &impl SampleListener, sample: SampleId) {
+    if let Entry::Recording(mut entered) = enter_started(listener) {
+        listener.tracker().promoted(&mut entered, sample);
     }
 }
 
 /// To be called before a block that [may be a sample](filter::may_be_sampled) is freed. `mark` is asked for
 /// if it is one.
 #[cold]
-pub fn freed(ear: &impl Ear, address: *mut u8, mark: impl FnOnce() -> usize) {
-    if let Some(block) = lift(ear, address, mark) {
-        ended(ear, block);
+pub fn freed(listener: &impl SampleListener, address: *mut u8, mark: impl FnOnce() -> usize) {
+    if let Some(block) = lift(listener, address, mark) {
+        ended(listener, block);
     }
 }
 
 /// Takes a block that [may be a sample](filter::may_be_sampled) out of the table, before the program resizes
-/// it. `None` if it is no sample: also if the sample that was there has been freed without our hearing it,
+/// it. `None` if it is no sample: also if the free of the sample that was there was not observed,
 /// which shows by another `mark`. Then it is reported now, and counted.
 #[cold]
-pub fn lift(ear: &impl Ear, address: *mut u8, mark: impl FnOnce() -> usize) -> Option<Block> {
+pub fn lift(
+    listener: &impl SampleListener,
+    address: *mut u8,
+    mark: impl FnOnce() -> usize,
+) -> Option<Block> {
     let block = take(address)?;
     if block.mark == mark() {
         return Some(block);
     }
-    if let Entry::Recording(mut entered) = enter_started(ear) {
-        end_late(ear, &mut entered, &block);
+    if let Entry::Recording(mut entered) = enter_started(listener) {
+        end_late(listener, &mut entered, &block);
     }
     None
 }
 
 /// A sampled block that was [lifted](lift) has not been resized after all.
 #[cold]
-pub fn put_back(ear: &impl Ear, address: *mut u8, block: Block) {
-    enter_table(ear, address, block);
+pub fn put_back(listener: &impl SampleListener, address: *mut u8, block: Block) {
+    enter_table(listener, address, block);
 }
 
 /// A sampled block that was [lifted](lift) is no more.
 #[cold]
-pub fn ended(ear: &impl Ear, block: Block) {
-    match enter_started(ear) {
-        Entry::Recording(mut entered) => block.each(|it| release(ear, &mut entered, it.sample)),
-        _ => block.each(|it| ear.died_unheard(SampleId(it.sample))),
+pub fn ended(listener: &impl SampleListener, block: Block) {
+    match enter_started(listener) {
+        Entry::Recording(mut entered) => {
+            block.each(|it| release(listener, &mut entered, it.sample))
+        }
+        _ => block.each(|it| listener.died_unreported(SampleId(it.sample))),
     }
 }
 
 /// A sampled block that was [lifted](lift) is at `address` now, and has another size.
 #[cold]
-pub fn resized(ear: &impl Ear, mut block: Block, address: *mut u8, size: usize, mark: usize) {
+pub fn resized(
+    listener: &impl SampleListener,
+    mut block: Block,
+    address: *mut u8,
+    size: usize,
+    mark: usize,
+) {
     let (old_words, new_words) = (words(block.size), words(size));
     (block.size, block.mark) = (size, mark);
     if new_words < old_words {
-        shrink(ear, &mut block, new_words);
+        shrink(listener, &mut block, new_words);
     } else if new_words > old_words {
-        grow(ear, &mut block, old_words, new_words - old_words);
+        grow(listener, &mut block, old_words, new_words - old_words);
     }
     if !block.is_empty() {
-        enter_table(ear, address, block);
+        enter_table(listener, address, block);
     }
 }
 
 /// Announces a block of which words were hit, unless the session in which that was drawn is over.
-fn begin(ear: &impl Ear, drawn: Drawn, address: *mut u8, mut block: Block, birth: Birth) {
-    let Entry::Recording(mut entered) = enter_started(ear) else { return };
+fn begin(
+    listener: &impl SampleListener,
+    drawn: Drawn,
+    address: *mut u8,
+    mut block: Block,
+    birth: Birth,
+) {
+    let Entry::Recording(mut entered) = enter_started(listener) else { return };
     if entered.session().number != drawn.session {
         return;
     }
-    end_predecessor(ear, &mut entered, address);
-    announce(ear, &mut entered, &mut block, birth);
+    end_predecessor(listener, &mut entered, address);
+    announce(listener, &mut entered, &mut block, birth);
     if !block.is_empty() {
-        insert(ear, &mut entered, address, block);
+        insert(listener, &mut entered, address, block);
     }
 }
 
-fn enter_table(ear: &impl Ear, address: *mut u8, block: Block) {
-    match enter_started(ear) {
+fn enter_table(listener: &impl SampleListener, address: *mut u8, block: Block) {
+    match enter_started(listener) {
         Entry::Recording(mut entered) => {
-            end_predecessor(ear, &mut entered, address);
-            insert(ear, &mut entered, address, block);
+            end_predecessor(listener, &mut entered, address);
+            insert(listener, &mut entered, address, block);
         }
         _ => {
             if let Err(block) = live::insert(address as usize, block, guard::patience()) {
-                block.each(|it| ear.died_unheard(SampleId(it.sample)));
+                block.each(|it| listener.died_unreported(SampleId(it.sample)));
             }
         }
     }
 }
 
-/// A new block is where a sample was of whose death nobody has told.
-fn end_predecessor(ear: &impl Ear, entered: &mut Entered, address: *mut u8) {
+/// A new block is where a sample was whose death was not reported.
+fn end_predecessor(listener: &impl SampleListener, entered: &mut Entered, address: *mut u8) {
     if filter::may_be_sampled(address)
         && let Taken::Block(block) = live::take(address as usize, entered.session().patience())
     {
-        end_late(ear, entered, &block);
+        end_late(listener, entered, &block);
     }
 }
 
 /// Reports a death that came earlier, we don't know when.
-fn end_late(ear: &impl Ear, entered: &mut Entered, block: &Block) {
+fn end_late(listener: &impl SampleListener, entered: &mut Entered, block: &Block) {
     block.each(|it| {
-        release(ear, entered, it.sample);
+        release(listener, entered, it.sample);
         if phase::of_this_session(it.sample) {
             entered.session().header.count_lost(LostReason::DeathUnheard);
         }
@@ -216,9 +247,9 @@ fn end_late(ear: &impl Ear, entered: &mut Entered, block: &Block) {
 }
 
 /// A block without an entry would seem to live for ever, so its samples are said to be none.
-fn insert(ear: &impl Ear, entered: &mut Entered, address: *mut u8, block: Block) {
+fn insert(listener: &impl SampleListener, entered: &mut Entered, address: *mut u8, block: Block) {
     if let Err(block) = live::insert(address as usize, block, entered.session().patience()) {
-        block.each(|it| release(ear, entered, it.sample));
+        block.each(|it| release(listener, entered, it.sample));
         entered.session().header.count_lost(LostReason::NoBlockRecord);
     }
 }
@@ -236,26 +267,26 @@ fn take(address: *mut u8) -> Option<Block> {
     }
 }
 
-fn grow(ear: &impl Ear, block: &mut Block, first: u64, added: u64) {
+fn grow(listener: &impl SampleListener, block: &mut Block, first: u64, added: u64) {
     let bytes = (added * WORD) as usize;
     if !tls::take(bytes) {
         return;
     }
-    if let Some((mut entered, hits)) = hit(ear, bytes) {
-        announce(ear, &mut entered, block, growth(first, added, hits.count));
+    if let Some((mut entered, hits)) = hit(listener, bytes) {
+        announce(listener, &mut entered, block, growth(first, added, hits.count));
     }
 }
 
 /// Ends the extents beyond `kept` words, and announces again what is left of one that is cut.
-fn shrink(ear: &impl Ear, block: &mut Block, kept: u64) {
-    let Entry::Recording(mut entered) = enter_started(ear) else { return };
+fn shrink(listener: &impl SampleListener, block: &mut Block, kept: u64) {
+    let Entry::Recording(mut entered) = enter_started(listener) else { return };
     let mut cut = None;
     block.retain(|extent| {
         // What was sampled at another rate stays as it is: nothing that is announced now counts by that.
         let is_old = entered.session().is_of_earlier_rate(extent.sample) && extent.first < kept;
         let stays = is_old || extent.first + extent.words <= kept;
         if !stays {
-            release(ear, &mut entered, extent.sample);
+            release(listener, &mut entered, extent.sample);
             cut = (extent.first < kept).then_some(*extent).or(cut);
         }
         stays
@@ -266,7 +297,7 @@ fn shrink(ear: &impl Ear, block: &mut Block, kept: u64) {
     let hits = rate.thin(&mut entered.random, cut.hits, words, cut.words);
     if hits > 0 {
         let bytes = if cut.first == 0 { block.size as u64 } else { words * WORD };
-        announce(ear, &mut entered, block, Birth { first: cut.first, words, hits, bytes });
+        announce(listener, &mut entered, block, Birth { first: cut.first, words, hits, bytes });
     }
 }
 
@@ -277,34 +308,39 @@ fn growth(first: u64, words: u64, hits: u64) -> Birth {
 /// Captures the backtrace, and says that some words of `block` are a sample. If that does not get
 /// through, they are none.
 #[inline(never)]
-fn announce(ear: &impl Ear, entered: &mut Entered, block: &mut Block, birth: Birth) {
-    unwind::capture(entered, ear.own_stack());
+fn announce(
+    listener: &impl SampleListener,
+    entered: &mut Entered,
+    block: &mut Block,
+    birth: Birth,
+) {
+    unwind::capture(entered, listener.own_stack());
     let Birth { first, words, hits, bytes } = birth;
     let allocation = Allocation {
         size: bytes,
         samples: hits,
         source: SourceKind::Malloc,
-        manner: if first == 0 { Manner::Plain } else { Manner::Growth },
+        kind: if first == 0 { AllocationKind::Plain } else { AllocationKind::Growth },
     };
-    let announced = ear.tracker().allocated(entered, &allocation);
-    totals::tell_if_due(entered);
+    let announced = listener.tracker().allocated(entered, &allocation);
+    totals::send_if_due(entered);
     if let Some(SampleId(sample)) = announced
         && !block.attach(Extent { sample, first, words, hits })
     {
-        release(ear, entered, sample);
+        release(listener, entered, sample);
         entered.session().header.count_lost(LostReason::NoBlockRecord);
     }
 }
 
-fn release(ear: &impl Ear, entered: &mut Entered, sample: u64) {
-    ear.tracker().freed(entered, SampleId(sample));
+fn release(listener: &impl SampleListener, entered: &mut Entered, sample: u64) {
+    listener.tracker().freed(entered, SampleId(sample));
 }
 
 /// Enters; a forked child that has not looked for the recorder yet does so first.
-pub(crate) fn enter_started(ear: &impl Ear) -> Entry {
+pub(crate) fn enter_started(listener: &impl SampleListener) -> Entry {
     match guard::enter() {
         Entry::Start(start) => {
-            ear.start(start);
+            listener.start(start);
             guard::enter()
         }
         other => other,
@@ -312,7 +348,7 @@ pub(crate) fn enter_started(ear: &impl Ear) -> Entry {
 }
 
 /// Whether the block, or the added words, of `size` bytes are hit; starts the agent if need be.
-pub(crate) fn hit(ear: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
+pub(crate) fn hit(listener: &impl SampleListener, size: usize) -> Option<(Entered, Hits)> {
     if size > LARGEST - 8 {
         tls::set_countdown(tls::countdown().wrapping_add(footprint(size) as i64));
         return None;
@@ -320,7 +356,7 @@ pub(crate) fn hit(ear: &impl Ear, size: usize) -> Option<(Entered, Hits)> {
     for _ in 0..2 {
         match guard::countdown_ended(words(size)) {
             Countdown::Hit(entered, hits) => return Some((entered, hits)),
-            Countdown::Start(start) => ear.start(start),
+            Countdown::Start(start) => listener.start(start),
             Countdown::Pass => return None,
         }
     }

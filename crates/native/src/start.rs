@@ -65,7 +65,7 @@ pub fn start(start: Start) {
         register(atfork);
     }
     if start.origin() == Origin::Exec {
-        hear_own_allocator(session);
+        patch_own_allocator(session);
     }
     ends::begin(session, start.origin() == Origin::Exec);
     start.finish(true);
@@ -75,10 +75,10 @@ pub fn start(start: Start) {
 }
 
 /// Patches the allocator that the program has in itself, if the recorder says so.
-fn hear_own_allocator(session: &Session) {
+fn patch_own_allocator(session: &Session) {
     match patch::apply(session) {
         Outcome::Nothing => {}
-        // Operator new may now come by an allocator that is heard.
+        // Operator new may now come by an allocator that is hooked.
         Outcome::Applied => cxx::resolve(),
         Outcome::Refused => UNPATCHED.store(true, Ordering::Relaxed),
     }
@@ -89,14 +89,14 @@ pub fn constructor() {
     if let Some(start_now) = phase::claim_start() {
         start(start_now);
     }
-    if !malloc_is_heard() {
+    if !malloc_is_ours() {
         notice(OWN_ALLOCATOR);
     }
 }
 
 /// Whether the program's malloc is ours: not if the executable defines one. The address alone would
 /// not tell, as an executable may have a stub of its own that leads to ours.
-fn malloc_is_heard() -> bool {
+fn malloc_is_ours() -> bool {
     let found = loader::symbol(c"malloc").zip(loader::symbol(c"free"));
     // SAFETY: what the names stand for has these types; free matches malloc.
     comes_by_our_malloc(|| unsafe {

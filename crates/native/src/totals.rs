@@ -63,17 +63,17 @@ pub(crate) fn resolve() {
     }
 }
 
-/// To be called with a sample's backtrace just captured, and no lock held: asks and tells, if it is time.
+/// To be called with a sample's backtrace just captured, and no lock held: asks the allocator and sends, if it is time.
 #[inline]
-pub(crate) fn tell_if_due(entered: &mut Entered) {
+pub(crate) fn send_if_due(entered: &mut Entered) {
     let is_there = |slot: &AtomicPtr<c_void>| !slot.load(Ordering::Relaxed).is_null();
     if is_there(&MALLCTL) || is_there(&PROPERTY) {
-        tell(entered);
+        send(entered);
     }
 }
 
 #[cold]
-fn tell(entered: &mut Entered) {
+fn send(entered: &mut Entered) {
     let now = sys::now().0;
     let due = DUE.load(Ordering::Relaxed);
     let is_ours = || {

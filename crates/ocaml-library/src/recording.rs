@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use lifetrace_agent::phase::Start;
-use lifetrace_inside::place::Place;
+use lifetrace_inside::cell::RecordingCell;
 use lifetrace_inside::preload;
 use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
@@ -30,7 +30,7 @@ struct Recording {
     running: Running,
 }
 
-static CURRENT: Place<Recording> = Place::new();
+static CURRENT: RecordingCell<Recording> = RecordingCell::new();
 
 const HOST: Host = Host {
     // The recorder does not follow children.

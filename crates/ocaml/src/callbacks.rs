@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::tracker::{Allocation, Tracker};
-use lifetrace_transport::message::{Body, Manner, SourceKind};
+use lifetrace_transport::message::{AllocationKind, Body, SourceKind};
 
 use crate::blocks::{self, NONE, Value};
 use crate::entry::{TRACKER, WORD_BYTES, enter};
@@ -69,7 +69,11 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
         size: words * WORD_BYTES,
         samples,
         source: if source <= DESERIALISED { generation } else { SourceKind::External },
-        manner: if source == DESERIALISED { Manner::Deserialised } else { Manner::Plain },
+        kind: if source == DESERIALISED {
+            AllocationKind::Deserialised
+        } else {
+            AllocationKind::Plain
+        },
     };
     match TRACKER.allocated(&mut entered, &allocation) {
         Some(metadata) => blocks::some(&mut entered.answer, metadata),

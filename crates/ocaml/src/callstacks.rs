@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_agent::chain::State;
 use lifetrace_agent::guard::Entered;
-use lifetrace_agent::sender::Speaker;
+use lifetrace_agent::sender::Sender;
 use lifetrace_transport::codec::MAX_FRAMES;
 
 use crate::descriptors::{self, Descriptors};
@@ -18,7 +18,7 @@ use crate::host;
 use crate::memprof::Memprof;
 use crate::runtime::Runtime;
 use crate::state::{self, Naming};
-use crate::walk::{Frame, Frames, Walk, walk};
+use crate::walk::{Frames, OCamlFrame, Walk, walk};
 
 /// The frame by which the program itself asks for callstacks, in the runtime's terms; 0 is none.
 static OWN_FRAME: AtomicU64 = AtomicU64::new(0);
@@ -31,7 +31,7 @@ struct Stack<'a> {
     descriptors: &'a Descriptors,
     runtime: &'static Runtime,
     naming: &'a mut Naming,
-    speaker: Speaker<'a>,
+    sender: Sender<'a>,
 }
 
 /// Makes the backtrace at which the OCaml code has come to call C the thread's; whether the recorder knows all of
@@ -44,25 +44,25 @@ pub(crate) fn walk_to_tell(
     block: Option<u32>,
 ) -> bool {
     let state::State { layouts, fresh, naming, .. } = state::under_runtimes_lock(entered, runtime);
-    let (speaker, _, managed) = entered.speaker();
-    let mut stack = Stack { descriptors: &memprof.descriptors, runtime, naming, speaker };
+    let (sender, _, managed) = entered.sender();
+    let mut stack = Stack { descriptors: &memprof.descriptors, runtime, naming, sender };
     let first = memprof.heap.stack_state();
     let first = block.map_or(first, |block| descriptors::allocating(first, block));
     let walk = walk(&mut managed.chain, fresh, &mut stack, layouts, first, host::depth());
     naming.announce(entered);
     let limit = limit(entered);
-    walk != Walk::Lost && entered.managed.tell_walk(limit, walk != Walk::Whole)
+    walk != Walk::Lost && entered.managed.take_walk(limit, walk != Walk::Whole)
 }
 
 /// Makes the runtime's own backtrace the thread's; whether the recorder knows all of it.
 pub(crate) fn take(entered: &mut Entered, runtime: &Runtime, slots: &[u64]) -> bool {
     let Some(mut state) = state::of_session(entered, runtime) else { return false };
     let limit = limit(entered);
-    let (mut speaker, _, managed) = entered.speaker();
+    let (mut sender, _, managed) = entered.sender();
     let translate =
-        |new: &[u64], numbers: &mut [u32]| state.translate(&mut speaker, runtime, new, numbers);
+        |new: &[u64], numbers: &mut [u32]| state.translate(&mut sender, runtime, new, numbers);
     let is_known = managed.chain.take(slots, translate)
-        && managed.tell_walk(limit, slots.len() >= host::depth());
+        && managed.take_walk(limit, slots.len() >= host::depth());
     state.naming.announce(entered);
     is_known
 }
@@ -85,12 +85,12 @@ fn limit(entered: &Entered) -> usize {
 
 impl Frames for Stack<'_> {
     #[inline]
-    fn frame(&self, state: &mut State) -> Option<Frame> {
+    fn frame(&self, state: &mut State) -> Option<OCamlFrame> {
         self.descriptors.frame_of_block(state)
     }
 
-    fn tell(&mut self, slot: u64, number: Option<u32>) -> bool {
-        self.naming.tell(&mut self.speaker, self.runtime, slot, number)
+    fn send_name(&mut self, slot: u64, number: Option<u32>) -> bool {
+        self.naming.send_name(&mut self.sender, self.runtime, slot, number)
     }
 
     #[inline]

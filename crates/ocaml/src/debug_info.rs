@@ -20,7 +20,7 @@ pub(crate) struct Reader {
 }
 
 /// More functions than this are not inlined into one another.
-pub(crate) const MOST_PLACES: usize = 32;
+pub(crate) const MOST_LOCATIONS: usize = 32;
 
 /// Bit of a slot that is the address of debug information, not of a descriptor: of an allocation that
 /// was combined with others.
@@ -37,9 +37,9 @@ pub(crate) struct Location {
     numbers: [c_int; 8],
 }
 
-/// A place in a source file.
+/// A location in a source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourceLocation {
     pub(crate) file: &'static [u8],
     pub(crate) function: &'static [u8],
     pub(crate) line: u32,
@@ -64,14 +64,18 @@ impl Reader {
         }
     }
 
-    /// The places of a slot, innermost first, in the beginning of `places`; how many.
-    pub(crate) fn places(&self, slot: u64, places: &mut [Place; MOST_PLACES]) -> usize {
+    /// The source locations of a slot, innermost first, in the beginning of `locations`; how many.
+    pub(crate) fn locations(
+        &self,
+        slot: u64,
+        locations: &mut [SourceLocation; MOST_LOCATIONS],
+    ) -> usize {
         let mut count = 0;
         // SAFETY: the runtime gave the slot, and its tables stay.
         let mut info = unsafe { (self.extract)(slot as *mut c_void) };
-        while !info.is_null() && count < MOST_PLACES {
-            if let Some(place) = self.place(info) {
-                places[count] = place;
+        while !info.is_null() && count < MOST_LOCATIONS {
+            if let Some(location) = self.location(info) {
+                locations[count] = location;
                 count += 1;
             }
             // SAFETY: not null, and the runtime's.
@@ -80,7 +84,7 @@ impl Reader {
         count
     }
 
-    fn place(&self, info: *mut c_void) -> Option<Place> {
+    fn location(&self, info: *mut c_void) -> Option<SourceLocation> {
         let null = core::ptr::null();
         let mut location =
             Location { valid: 0, is_raise: 0, file: null, function: null, numbers: [0; 8] };
@@ -90,7 +94,7 @@ impl Reader {
         // line and column, last column counted from the first line, whether it is inlined.
         let numbers = location.numbers.map(|number| u32::try_from(number).unwrap_or(0));
         let end = if self.has_end_lines { numbers[4] } else { numbers[2] };
-        (location.valid != 0).then(|| Place {
+        (location.valid != 0).then(|| SourceLocation {
             file: text(location.file),
             function: text(location.function),
             line: numbers[0],

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_agent::chain::State;
 
-use crate::walk::Frame;
+use crate::walk::OCamlFrame;
 
 /// A frame of this size is none.
 const CALLED_BACK: u16 = 0xffff;
@@ -90,7 +90,7 @@ impl Descriptors {
 /// Frames are named as the runtime does in callstacks: a descriptor's address as an immediate.
 impl Descriptors {
     /// As [`Frames::frame`](crate::walk::Frames::frame).
-    pub(crate) fn frame(&self, state: &mut State) -> Option<Frame> {
+    pub(crate) fn frame(&self, state: &mut State) -> Option<OCamlFrame> {
         loop {
             if state.code != AFTER_CALLBACK.load(Ordering::Relaxed) {
                 let descriptor = self.find(state.code)?;
@@ -98,7 +98,7 @@ impl Descriptors {
                 let size = unsafe { (*descriptor).size };
                 if size != CALLED_BACK {
                     let size = size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS);
-                    return Some(Frame { slot: descriptor as u64 | 1, size: size.into() });
+                    return Some(OCamlFrame { slot: descriptor as u64 | 1, size: size.into() });
                 }
                 AFTER_CALLBACK.store(state.code, Ordering::Relaxed);
             }
@@ -114,7 +114,7 @@ impl Descriptors {
     /// The frame of a state, as [`frame`](Self::frame) gives it; of one that is [`allocating`] it is named for that
     /// block.
     #[inline]
-    pub(crate) fn frame_of_block(&self, state: &mut State) -> Option<Frame> {
+    pub(crate) fn frame_of_block(&self, state: &mut State) -> Option<OCamlFrame> {
         match (state.code >> ADDRESS_BITS).checked_sub(1) {
             None => self.frame(state),
             Some(block) => self.allocating_frame(state, block as usize),
@@ -122,7 +122,7 @@ impl Descriptors {
     }
 
     #[inline(never)]
-    fn allocating_frame(&self, state: &mut State, block: usize) -> Option<Frame> {
+    fn allocating_frame(&self, state: &mut State, block: usize) -> Option<OCamlFrame> {
         let place = State { code: state.code & ((1 << ADDRESS_BITS) - 1), ..*state };
         let mut found = place;
         let frame = self.frame(&mut found)?;
@@ -131,7 +131,7 @@ impl Descriptors {
             return Some(frame);
         }
         // SAFETY: the frame has come to allocate it.
-        Some(Frame { slot: unsafe { of_allocation(frame.slot, block) }, ..frame })
+        Some(OCamlFrame { slot: unsafe { of_allocation(frame.slot, block) }, ..frame })
     }
 
     /// The address to which a frame returns whose caller's stack pointer is `stack`.
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     /// The state to which a frame returns.
-    fn caller(state: State, frame: Frame) -> State {
+    fn caller(state: State, frame: OCamlFrame) -> State {
         let stack = state.stack + u64::from(frame.size);
         State { stack, code: Descriptors::return_address(stack) }
     }
@@ -267,7 +267,7 @@ mod tests {
         let words = [0, 0, 0x7000u64, 0x1008];
         let first = State { stack: words.as_ptr() as u64, code: 0x1008 };
         let frame = |mut state: State| (descriptors.frame_of_block(&mut state).unwrap(), state);
-        let named = |slot, state| (Frame { slot, size: 32 }, state);
+        let named = |slot, state| (OCamlFrame { slot, size: 32 }, state);
         assert_eq!(frame(first), named(at | 1, first));
         // The first block has debug information of its own, the second one has not.
         let block = allocating(first, 0);
@@ -303,11 +303,11 @@ mod tests {
         for _ in 0..2 {
             let mut state = State { stack: base, code: 0x1008 };
             let frame = descriptors.frame(&mut state).unwrap();
-            assert_eq!(frame, Frame { slot: &raw const plain as u64 | 1, size: 16 });
+            assert_eq!(frame, OCamlFrame { slot: &raw const plain as u64 | 1, size: 16 });
             let mut state = caller(state, frame);
             assert_eq!(state, State { stack: base + 16, code: 0x2000 });
             let frame = descriptors.frame(&mut state).unwrap();
-            assert_eq!(frame, Frame { slot: &raw const outer as u64 | 1, size: 32 });
+            assert_eq!(frame, OCamlFrame { slot: &raw const outer as u64 | 1, size: 32 });
             assert_eq!(state, State { stack: base + 64, code: 0x3010 });
             let mut state = caller(state, frame);
             assert_eq!(state, State { stack: base + 96, code: 0x9999 });

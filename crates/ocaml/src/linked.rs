@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::sampler::{Hits, Rate};
 use lifetrace_agent::tracker::{Allocation, Tracker, Word};
-use lifetrace_transport::message::{Manner, SampleId, SourceKind};
+use lifetrace_transport::message::{AllocationKind, SampleId, SourceKind};
 
 use crate::blocks::Value;
 use crate::entry::{self, TRACKER, WORD_BYTES};
@@ -81,7 +81,7 @@ pub fn reset_after_fork() {
 
 /// Tells the collector's counters, before the session ends.
 pub fn finish() {
-    totals::tell_last();
+    totals::send_last();
 }
 
 /// Words that pass before the first hit, and before the next after a block that was hit `after` words
@@ -122,8 +122,8 @@ pub fn external_freed(token: u64) {
 }
 
 fn announce(entered: &mut Entered, words: u64, samples: u64) -> Option<SampleId> {
-    let (source, manner) = (SourceKind::External, Manner::Plain);
-    let allocation = Allocation { size: words * WORD_BYTES, samples, source, manner };
+    let (source, kind) = (SourceKind::External, AllocationKind::Plain);
+    let allocation = Allocation { size: words * WORD_BYTES, samples, source, kind };
     TRACKER.allocated(entered, &allocation)
 }
 

@@ -193,7 +193,7 @@ impl Runtime {
 
     /// Puts `hook` where the runtime calls at the end of each collection of the minor heap; the one that
     /// was there is to be called by it. False if the runtime has no such place.
-    pub(crate) fn hear_minor_collections(&self, hook: Hook, previous: &AtomicPtr<c_void>) -> bool {
+    pub(crate) fn hook_minor_collections(&self, hook: Hook, previous: &AtomicPtr<c_void>) -> bool {
         let Some(place) = self.minor_end_hook else { return false };
         previous.store(place.load(Ordering::Acquire), Ordering::Relaxed);
         place.store(hook as *mut c_void, Ordering::Release);

@@ -83,7 +83,7 @@ pub fn is_recorded() -> bool {
 /// The program is in its exit handlers.
 pub fn finish() {
     if STARTED.load(Ordering::Relaxed) {
-        totals::tell_last();
+        totals::send_last();
     }
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings, rate: f6
         return false;
     }
     thunks::C_CALL.store(runtime.c_call as usize, Ordering::Relaxed);
-    host::wish(depth_at(rate, settings.stack_limit as usize), !settings.sources.hear_malloc());
+    host::wish(depth_at(rate, settings.stack_limit as usize), !settings.sources.has_malloc());
     if let Some(mut entered) = entry::enter() {
         drop(state::of_session(&mut entered, runtime));
     }

@@ -12,11 +12,11 @@ use core::ops::{Deref, DerefMut};
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::lock::{Held, Lock};
-use lifetrace_agent::sender::Speaker;
+use lifetrace_agent::sender::Sender;
 use lifetrace_transport::message::{Body, FrameKind, FrameName};
 use lifetrace_transport::segment::LostReason;
 
-use crate::debug_info::{self, MOST_PLACES, Place};
+use crate::debug_info::{self, MOST_LOCATIONS, SourceLocation};
 use crate::runtime::Runtime;
 use crate::walk::{Fresh, Layouts};
 use crate::{counters, host, terms};
@@ -109,15 +109,15 @@ impl State {
     /// Finds the numbers of slots; false if the recorder could not be told of one.
     pub(crate) fn translate(
         &mut self,
-        speaker: &mut Speaker<'_>,
+        sender: &mut Sender<'_>,
         runtime: &Runtime,
         slots: &[u64],
         numbers: &mut [u32],
     ) -> bool {
         let State { layouts, naming, .. } = self;
         slots.iter().zip(numbers).all(|(&slot, number)| {
-            let tell = |number| naming.tell(speaker, runtime, slot, number);
-            let known = layouts.get_or_insert(slot, 0, tell);
+            let send_name = |number| naming.send_name(sender, runtime, slot, number);
+            let known = layouts.get_or_insert(slot, 0, send_name);
             *number = known.map_or(0, |layout| layout.number);
             known.is_some()
         })
@@ -127,30 +127,31 @@ impl State {
 impl Naming {
     /// Tells what the number of a slot stands for; false if the recorder could not be told, or there is none.
     #[cold]
-    pub(crate) fn tell(
+    pub(crate) fn send_name(
         &mut self,
-        speaker: &mut Speaker<'_>,
+        sender: &mut Sender<'_>,
         runtime: &Runtime,
         slot: u64,
         number: Option<u32>,
     ) -> bool {
         let Some(number) = number else {
-            speaker.count_lost(LostReason::NoFrameRecord);
+            sender.count_lost(LostReason::NoFrameRecord);
             return false;
         };
         let (slot, frame) = (slot & !1, u64::from(number));
-        let mut places = [Place::default(); MOST_PLACES];
-        let count = runtime.debug_info.places(slot, &mut places);
+        let mut locations = [SourceLocation::default(); MOST_LOCATIONS];
+        let count = runtime.debug_info.locations(slot, &mut locations);
         if count == 0
             && let Some(address) = debug_info::return_address(slot)
         {
             self.note(address);
-            return speaker.send(Body::FrameAddress { frame, address });
+            return sender.send(Body::FrameAddress { frame, address });
         }
         // At least one location, even if nothing is known of it.
         let count = count.max(1);
         (0..count).rev().all(|index| {
-            let Place { file, function, line, start: start_char, end: end_char } = places[index];
+            let SourceLocation { file, function, line, start: start_char, end: end_char } =
+                locations[index];
             let (kind, is_first, is_last) = (FrameKind::default(), index + 1 == count, index == 0);
             let name = FrameName {
                 frame,
@@ -163,7 +164,7 @@ impl Naming {
                 function,
                 file,
             };
-            speaker.send(Body::FrameName(name))
+            sender.send(Body::FrameName(name))
         })
     }
 

@@ -22,7 +22,7 @@ const PERIOD_NANOS: u64 = 20_000_000;
 const STRIDE: u32 = 8;
 
 /// When they were told last.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+static SENT: AtomicU64 = AtomicU64::new(0);
 
 static PACE: Pace =
     Pace { looked: AtomicU64::new(0), stride: AtomicU32::new(1), left: AtomicU32::new(1) };
@@ -54,7 +54,7 @@ pub(crate) fn follow(runtime: &Runtime) {
     };
     if !FOLLOWED.swap(true, Ordering::Relaxed) {
         phase::listen_to_forks(counters::note_fork);
-        runtime.hear_minor_collections(hook, &PREVIOUS);
+        runtime.hook_minor_collections(hook, &PREVIOUS);
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn sampler_allocates() {
 unsafe extern "C" fn minor_collection_ended() {
     call_previous();
     keep(true);
-    tell_if_due();
+    send_if_due();
 }
 
 /// OCaml 5's hook after a minor collection: called by each domain that takes part, it counts in the first.
@@ -77,7 +77,7 @@ unsafe extern "C" fn minor_collection_of_domain_ended() {
         // SAFETY: called by the runtime at that time, for the first domain, of which there is one.
         unsafe { sums.keep() };
         keep(true);
-        tell_if_due();
+        send_if_due();
     }
 }
 
@@ -89,12 +89,12 @@ fn call_previous() {
     }
 }
 
-fn tell_if_due() {
+fn send_if_due() {
     if PACE.looks() {
         let now = sys::now().0;
         PACE.looked_at(now);
-        if now.wrapping_sub(TOLD.load(Ordering::Relaxed)) >= PERIOD_NANOS {
-            tell();
+        if now.wrapping_sub(SENT.load(Ordering::Relaxed)) >= PERIOD_NANOS {
+            send();
         }
     }
 }
@@ -118,11 +118,11 @@ impl Pace {
 }
 
 /// At the program's end.
-pub(crate) fn tell_last() {
+pub(crate) fn send_last() {
     let Some(runtime) = runtime::get().filter(|runtime| counters::are_readable(runtime)) else {
         return;
     };
-    tell();
+    send();
     keep(runtime.sums.is_some());
 }
 
@@ -153,10 +153,10 @@ fn keep(is_behind: bool) {
     }
 }
 
-fn tell() {
+fn send() {
     let (Some(runtime), Some(mut entered)) = (runtime::get(), entry::enter()) else { return };
     let Some(totals) = counters::read(runtime) else { return };
-    TOLD.store(sys::now().0, Ordering::Relaxed);
+    SENT.store(sys::now().0, Ordering::Relaxed);
     // So that the recorder has heard of the runtime.
     drop(state::of_session(&mut entered, runtime));
     entered.send(Body::from(&totals.to_bytes()));

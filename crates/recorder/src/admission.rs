@@ -34,7 +34,7 @@ use crate::progress::Progress;
 use crate::queue::queue;
 use crate::rate::Rates;
 use crate::receive::{Arrival, ReceiverHandle};
-use crate::runtimes::{Heap as ManagedHeap, Programs, RUNTIMES, SourceChoice};
+use crate::runtimes::{ManagedHeap, Programs, RUNTIMES, SourceChoice};
 use crate::samplers::{Samplers, WORD_BITS};
 use crate::scribe::{Assignment, Scribe};
 use crate::session::Session;
@@ -72,9 +72,9 @@ pub(crate) struct Admission {
 impl Admission {
     /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor and
     /// length for it; `None` if it is not to be traced.
-    pub(crate) fn admit(&mut self, visitor: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
-        let pid = visitor.pid;
-        if self.only.is_some_and(|only| only != pid) || !self.belongs(visitor) {
+    pub(crate) fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
+        let pid = client.pid;
+        if self.only.is_some_and(|only| only != pid) || !self.belongs(client) {
             return None;
         }
         self.end_earlier_image(pid);
@@ -104,10 +104,10 @@ impl Admission {
 
     /// Whether it is this user's process, or has been until it became another user: then it descends
     /// from us or from a traced process. Nobody else's traces are ours to write.
-    fn belongs(&self, visitor: UCred) -> bool {
+    fn belongs(&self, client: UCred) -> bool {
         let is_family = |pid: Pid| pid == getpid() || self.progress.has_session(pid);
-        visitor.uid == geteuid()
-            || successors(Some(visitor.pid), |&pid| parent_of(pid)).any(is_family)
+        client.uid == geteuid()
+            || successors(Some(client.pid), |&pid| parent_of(pid)).any(is_family)
     }
 
     /// A process that says hello again has executed another program. If there was nothing to say
@@ -142,7 +142,7 @@ impl Admission {
         let samplers = Samplers::of(&settings.sources);
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let path = path.unwrap_or_default();
-        let seat = self.progress.enter(pid, process.parent, process.called.clone(), &path);
+        let slot = self.progress.enter(pid, process.parent, process.called.clone(), &path);
         let heap = self.heap.as_ref().map(|heap| heap.enter(&info));
         let assignment = Assignment {
             file,
@@ -153,16 +153,16 @@ impl Admission {
             notice,
             wanted: self.sources,
             programs: self.sources.depends_on_program().then(|| Arc::clone(&self.programs)),
-            allocators: hears_malloc(settings.sources, process.pid)
+            allocators: samples_malloc(settings.sources, process.pid)
                 .then(|| Arc::clone(&self.allocators)),
-            has_unheard: allocator.is_unheard,
+            has_unhooked: allocator.is_unhooked,
             path,
             process,
             anchor: self.anchor,
             symbolizer: Arc::clone(&self.symbolizer),
             failed: Arc::clone(&failed),
         };
-        threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, seat))?;
+        threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, slot))?;
         let mut session = Session::new(image, title, handle, segment, queue, failed);
         if self.heap.is_none() {
             session.gather();
@@ -189,7 +189,7 @@ impl Admission {
     /// How the allocator is heard that the program has in itself. A forked child has its parent's code, as it
     /// has been patched.
     fn allocator_of(&self, process: &ProcessImage, sources: Sources, origin: Origin) -> Patches {
-        if !hears_malloc(sources, process.pid) {
+        if !samples_malloc(sources, process.pid) {
             return Patches::default();
         }
         let patches = self.allocators.patches(process);
@@ -205,10 +205,10 @@ impl Admission {
     }
 }
 
-/// Whether blocks are to be heard that a program gets from its allocator; what has us linked in tells us of
+/// Whether blocks are to be sampled that a program gets from its allocator; what has us linked in reports
 /// them itself.
-fn hears_malloc(sources: Sources, pid: Pid) -> bool {
-    sources.hear_malloc() && pid != getpid()
+fn samples_malloc(sources: Sources, pid: Pid) -> bool {
+    sources.has_malloc() && pid != getpid()
 }
 
 /// What is readable when the process has ended. Its own end nobody sees; and a sandbox may know no such

@@ -20,7 +20,7 @@ use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact};
 use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, SamplerId, Size};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, MANAGED_FRAME, Manner, Message, Module, MonotonicNanos, SampleId,
+    AllocationKind, BacktraceDelta, Body, MANAGED_FRAME, Message, Module, MonotonicNanos, SampleId,
     SourceKind,
 };
 use lifetrace_transport::sources::SourceName;
@@ -126,9 +126,9 @@ impl Assembler {
             self.last_stream = None;
         }
         match message.body {
-            Body::Allocation { id, size, samples, source, manner, backtrace } => {
-                let sampler = self.sampler_of(message.time, source, manner)?;
-                let mark = mark_of(manner, &mut self.places);
+            Body::Allocation { id, size, samples, source, kind, backtrace } => {
+                let sampler = self.sampler_of(message.time, source, kind)?;
+                let mark = mark_of(kind, &mut self.places);
                 let counts_words = self.samplers.counts_words(source);
                 let block = Block { id, size, samples, source, sampler, counts_words, mark };
                 self.allocate(message, &block, &backtrace)?;
@@ -172,7 +172,7 @@ impl Assembler {
                 let mut cycles = self.collections.take(&totals.totals());
                 cycles.try_for_each(|cycle| self.fact(message.time, &cycle))?;
                 if is_first {
-                    self.tell_collector()?;
+                    self.write_collector()?;
                 }
             }
             Body::Context { frames } => {
@@ -198,7 +198,7 @@ impl Assembler {
         match fact {
             Fact::Counters(counters) => {
                 self.sink.fact(time, &Fact::Counters(self.with_totals(*counters)))?;
-                self.tell_collector()
+                self.write_collector()
             }
             Fact::Process(process) => {
                 self.process = Some(process.clone());
@@ -221,20 +221,20 @@ impl Assembler {
         self.fact(self.last_time, &Fact::Notice(code.into()))
     }
 
-    /// Says where backtraces were cut off.
+    /// Writes where backtraces were cut off.
     ///
     /// # Errors
     /// The sink's.
-    pub(crate) fn tell_cuts(&mut self) -> io::Result<()> {
+    pub(crate) fn write_cuts(&mut self) -> io::Result<()> {
         let codes = self.cuts.codes();
         codes.into_iter().try_for_each(|code| self.fact(self.last_time, &Fact::Notice(code.into())))
     }
 
-    /// Says of which files the debug information could not be read.
+    /// Writes of which files the debug information could not be read.
     ///
     /// # Errors
     /// The sink's.
-    pub(crate) fn tell_unread(&mut self) -> io::Result<()> {
+    pub(crate) fn write_unread(&mut self) -> io::Result<()> {
         let mut notices = self.places.unread();
         notices.sort_by_cached_key(|notice| notice.code().into_owned());
         notices.into_iter().try_for_each(|notice| self.notice(notice))
@@ -257,27 +257,29 @@ impl Assembler {
         self.fact(self.last_time, &told)
     }
 
-    /// Says what the process calls itself.
+    /// Writes what the process calls itself.
     ///
     /// # Errors
     /// The sink's.
-    pub(crate) fn tell_title(&mut self, title: Arc<str>) -> io::Result<()> {
+    pub(crate) fn write_title(&mut self, title: Arc<str>) -> io::Result<()> {
         let Some(process) = &mut self.process else { return Ok(()) };
         process.title = title;
         let told = Fact::Process(process.clone());
         self.fact(self.last_time, &told)
     }
 
-    /// Whose a block is; the trace is told of a kind before its first block.
+    /// Whose a block is; the trace has a kind's fact before its first block.
     fn sampler_of(
         &mut self,
         time: MonotonicNanos,
         source: SourceKind,
-        manner: Manner,
+        kind: AllocationKind,
     ) -> io::Result<SamplerId> {
-        let Manner::Outside(kind) = manner else { return Ok(self.samplers.of_source(source)) };
+        let AllocationKind::Outside(kind) = kind else {
+            return Ok(self.samplers.of_source(source));
+        };
         let Assembler { samplers, places, .. } = self;
-        if let Some(told) = samplers.hear_of(kind, || places.said(kind.frame())) {
+        if let Some(told) = samplers.add_kind(kind, || places.name_of(kind.frame())) {
             self.fact(time, &Fact::Sampler(told))?;
         }
         Ok(self.samplers.of_kind(kind))
@@ -296,11 +298,11 @@ impl Assembler {
         cycles.try_for_each(|cycle| self.fact(time, &cycle))
     }
 
-    /// Tells the managed heap's figures if they have changed.
+    /// Writes the managed heap's figures if they have changed.
     ///
     /// # Errors
     /// The sink's.
-    pub(crate) fn tell_collector(&mut self) -> io::Result<()> {
+    pub(crate) fn write_collector(&mut self) -> io::Result<()> {
         let time = self.anchor.wall(self.last_time);
         self.collections.news().map_or(Ok(()), |figures| self.sink.fact(time, &figures))
     }
@@ -407,12 +409,12 @@ impl Block {
     }
 }
 
-fn mark_of(manner: Manner, places: &mut Places) -> Option<LocationCode> {
-    match manner {
-        Manner::Plain => None,
-        Manner::Growth => Some(GROWTH),
-        Manner::Deserialised => Some(DESERIALISED),
-        Manner::Outside(kind) => Some(places.code(MANAGED_FRAME | kind.frame())),
+fn mark_of(kind: AllocationKind, places: &mut Places) -> Option<LocationCode> {
+    match kind {
+        AllocationKind::Plain => None,
+        AllocationKind::Growth => Some(GROWTH),
+        AllocationKind::Deserialised => Some(DESERIALISED),
+        AllocationKind::Outside(kind) => Some(places.code(MANAGED_FRAME | kind.frame())),
     }
 }
 

@@ -13,9 +13,9 @@ use rustix::process::Pid;
 
 use crate::admission::Admission;
 use crate::clock::{Anchor, after, monotonic_now};
-use crate::door::Door;
 use crate::format::Format;
-use crate::latecomers::Latecomers;
+use crate::handshake::HandshakeServer;
+use crate::late_processes::LateProcesses;
 use crate::observe::ObserverHandle;
 use crate::outcome::{Figures, Outcome};
 use crate::output::{Names, Output};
@@ -83,7 +83,7 @@ pub struct Collector {
     progress: Arc<Progress>,
     stop: Arc<Wakeup>,
     switch: Arc<Switch>,
-    latecomers: Latecomers,
+    late_processes: LateProcesses,
     follows_children: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -181,15 +181,16 @@ impl Collector {
             progress: Arc::clone(&progress),
             receiver: handle,
         };
-        let latecomers = Latecomers::of(socket.path());
-        let door = Door::new(socket, Arc::clone(&stop));
-        let serve = move || door.serve(|visitor, origin| admission.admit(visitor, origin));
+        let late_processes = LateProcesses::of(socket.path());
+        let handshake = HandshakeServer::new(socket, Arc::clone(&stop));
+        let serve = move || handshake.serve(|client, origin| admission.admit(client, origin));
         let threads = Mutex::new(vec![
             threads::spawn("receiver", move || receiver.run())?,
             threads::spawn("door", serve)?,
         ]);
         let follows_children = options.follow_children;
-        let collector = Collector { progress, stop, switch, latecomers, follows_children, threads };
+        let collector =
+            Collector { progress, stop, switch, late_processes, follows_children, threads };
         collector.follow(options.schedule)?;
         Ok(collector)
     }
@@ -240,7 +241,7 @@ impl Collector {
             }
             std::thread::sleep(USUAL_DELAY);
             // Who comes is awaited until it lives, so this is asked first.
-            let is_awaited = self.progress.expects_any() || self.latecomers.are_expected();
+            let is_awaited = self.progress.expects_any() || self.late_processes.are_expected();
             if !is_awaited && self.progress.live_count() == 0 {
                 return true;
             }

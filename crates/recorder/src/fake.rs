@@ -8,7 +8,7 @@ use std::path::Path;
 use lifetrace_transport::codec::{MAX_HEAD, encode};
 use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Frames, Manner, Message, SampleId, SourceKind, ThreadId,
+    AllocationKind, BacktraceDelta, Body, Frames, Message, SampleId, SourceKind, ThreadId,
 };
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
@@ -35,7 +35,7 @@ pub(crate) fn allocation(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
         size,
         samples: 1,
         source,
-        manner: Manner::Plain,
+        kind: AllocationKind::Plain,
         backtrace,
     }
 }
@@ -43,9 +43,9 @@ pub(crate) fn allocation(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
 /// An allocation of `size` bytes in a young managed heap, with a whole backtrace, innermost frame first.
 pub(crate) fn managed(id: u64, size: u64, frames: &[u64]) -> Body<'_> {
     match allocation(id, size, frames) {
-        Body::Allocation { id, size, samples, manner, backtrace, .. } => {
+        Body::Allocation { id, size, samples, kind, backtrace, .. } => {
             let source = SourceKind::Minor;
-            Body::Allocation { id, size, samples, source, manner, backtrace }
+            Body::Allocation { id, size, samples, source, kind, backtrace }
         }
         other => other,
     }

@@ -3,7 +3,7 @@
 //! # The model
 //!
 //! ```text
-//! targets          door thread            receiver thread            a thread per session
+//! targets          handshake thread       receiver thread            a thread per session
 //! connect ───────> hello, /proc/<pid>
 //!         <─────── welcome + segment ───> session
 //! rings ════════════════════════════════> drain, order by time ════> assemble ─> sink ─> trace file, heap
@@ -47,16 +47,16 @@ mod collector;
 mod container;
 mod contexts;
 mod cuts;
-mod door;
 mod end_memory;
 mod exports;
 #[cfg(test)]
 mod fake;
 mod format;
+mod handshake;
 pub mod heap;
 mod highest;
 mod image;
-mod latecomers;
+mod late_processes;
 mod launch;
 mod leftovers;
 mod linker;
@@ -105,7 +105,7 @@ mod template;
 mod threads;
 mod title;
 mod trace_file;
-mod unheard;
+mod unexplained;
 mod untraced;
 #[allow(unsafe_code)]
 mod usage;

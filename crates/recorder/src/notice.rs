@@ -33,19 +33,19 @@ pub enum Notice {
 pub struct RuntimeNotice {
     /// As traces have it.
     pub code: &'static str,
-    /// Whether there was something that could not be heard.
-    pub is_of_unheard: bool,
+    /// Whether there was something that could not be sampled.
+    pub is_of_unsampled: bool,
     /// Whether the runtime's heap was asked for, and there is none.
     pub is_of_absence: bool,
 }
 
 impl RuntimeNotice {
     pub(crate) const fn plain(code: &'static str) -> RuntimeNotice {
-        RuntimeNotice { code, is_of_unheard: false, is_of_absence: false }
+        RuntimeNotice { code, is_of_unsampled: false, is_of_absence: false }
     }
 
-    pub(crate) const fn unheard(code: &'static str) -> RuntimeNotice {
-        RuntimeNotice { is_of_unheard: true, ..RuntimeNotice::plain(code) }
+    pub(crate) const fn unsampled(code: &'static str) -> RuntimeNotice {
+        RuntimeNotice { is_of_unsampled: true, ..RuntimeNotice::plain(code) }
     }
 
     pub(crate) const fn absence(code: &'static str) -> RuntimeNotice {
@@ -113,11 +113,11 @@ impl Notice {
     /// All that are about nothing in particular, and about no runtime.
     pub(crate) const PLAIN: [Notice; 2] = [Notice::OwnAllocator, Notice::UnheardMemory];
 
-    /// Whether there was something that could not be heard.
-    pub(crate) fn is_of_unheard(&self) -> bool {
+    /// Whether there was something that could not be sampled.
+    pub(crate) fn is_of_unsampled(&self) -> bool {
         match self {
             Notice::OwnAllocator | Notice::UnheardMemory => true,
-            Notice::OfRuntime(notice) => notice.is_of_unheard,
+            Notice::OfRuntime(notice) => notice.is_of_unsampled,
             Notice::Unread { .. } | Notice::Became { .. } => false,
         }
     }

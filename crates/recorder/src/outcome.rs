@@ -120,7 +120,7 @@ impl SessionReport {
             && self.error.is_none()
             && self.end != SessionEnd::Damaged
             && self.lost.is_empty()
-            && !self.notices.iter().any(Notice::is_of_unheard)
+            && !self.notices.iter().any(Notice::is_of_unsampled)
     }
 }
 

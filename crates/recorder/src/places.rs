@@ -7,7 +7,7 @@
 //! number of them all are forgotten but those in use, and these get new codes: codes are never used
 //! for anything else again, and a place may have had several ([`renew`](Places::renew)).
 //!
-//! A managed runtime's frames have numbers instead of addresses, and names that their agent has told.
+//! A managed runtime's frames have numbers instead of addresses, and names that their agent has sent.
 
 use std::cell::RefCell;
 use std::iter;
@@ -56,7 +56,7 @@ pub(crate) struct Places {
     objects: FxHashMap<ModuleId, Arc<ObjectFile>>,
     /// Of those that are forgotten.
     unread: Vec<Notice>,
-    /// What the trace calls a module that is mapped, or was.
+    /// The number that the trace has for a module that is mapped, or was.
     told: FxHashMap<ModuleId, u32>,
     /// Mappings so far.
     mappings: u32,
@@ -65,9 +65,9 @@ pub(crate) struct Places {
     codes: FxHashMap<u64, LocationCode>,
     /// The codes of managed frames that are no return addresses, by number; [`NO_CODE`] of the others.
     managed_codes: Vec<LocationCode>,
-    numbers: FxHashMap<Place, LocationCode>,
+    numbers: FxHashMap<CodeLocation, LocationCode>,
     /// The first has the code `first`, and so on.
-    places: Vec<Place>,
+    places: Vec<CodeLocation>,
     first: u64,
     limits: Limits,
     symbolizer: Arc<Symbolizer>,
@@ -77,7 +77,7 @@ pub(crate) struct Places {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum CodeLocation {
     InModule(ModuleId, FileAddress),
     Anonymous(u64),
     Managed(u64),
@@ -159,7 +159,7 @@ impl Places {
     }
 
     /// What a frame's number stands for in the program's own words, without the brackets.
-    pub(crate) fn said(&self, number: u64) -> String {
+    pub(crate) fn name_of(&self, number: u64) -> String {
         let frame = self.managed.frame(number);
         let name = frame.locations.first().map_or("", |location| &*location.defname);
         name.trim_start_matches('[').trim_end_matches(']').to_owned()
@@ -228,7 +228,7 @@ impl Places {
         if let Some(address) = self.managed.address(number) {
             return self.code_of_address(address);
         }
-        let code = self.number(Place::Managed(number));
+        let code = self.number(CodeLocation::Managed(number));
         if number < managed::MOST as u64 {
             let at = number as usize;
             self.managed_codes.resize(self.managed_codes.len().max(at + 1), NO_CODE);
@@ -246,10 +246,10 @@ impl Places {
         code
     }
 
-    fn place_of_call(&self, address: u64) -> Place {
+    fn place_of_call(&self, address: u64) -> CodeLocation {
         match self.space.find(address) {
-            Some((module, address)) => Place::InModule(module, address),
-            None => Place::Anonymous(address),
+            Some((module, address)) => CodeLocation::InModule(module, address),
+            None => CodeLocation::Anonymous(address),
         }
     }
 
@@ -280,8 +280,8 @@ impl Places {
     /// Keeps the modules that are mapped or have places.
     fn forget_modules(&mut self) {
         let named = self.places.iter().filter_map(|place| match place {
-            Place::InModule(module, _) => Some(*module),
-            Place::Anonymous(_) | Place::Managed(_) => None,
+            CodeLocation::InModule(module, _) => Some(*module),
+            CodeLocation::Anonymous(_) | CodeLocation::Managed(_) => None,
         });
         let kept: FxHashSet<ModuleId> = named.chain(self.space.mapped()).collect();
         self.space.forget_others(&kept);
@@ -290,7 +290,7 @@ impl Places {
         self.told.retain(|id, _| kept.contains(id));
     }
 
-    fn number(&mut self, place: Place) -> LocationCode {
+    fn number(&mut self, place: CodeLocation) -> LocationCode {
         let Places { numbers, places, first, .. } = self;
         *numbers.entry(place).or_insert_with(|| {
             places.push(place);
@@ -304,9 +304,11 @@ impl Places {
         let place = end.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize))?;
         match place {
             _ if is_full(frames) => Some(Cut::TooDeep),
-            Place::Anonymous(_) => Some(Cut::AtMadeCode),
-            Place::InModule(module, _) => Some(Cut::AtFile(self.objects[module].name().into())),
-            Place::Managed(_) => None,
+            CodeLocation::Anonymous(_) => Some(Cut::AtMadeCode),
+            CodeLocation::InModule(module, _) => {
+                Some(Cut::AtFile(self.objects[module].name().into()))
+            }
+            CodeLocation::Managed(_) => None,
         }
     }
 
@@ -320,16 +322,16 @@ impl Places {
     pub(crate) fn locate(&self, code: LocationCode) -> Frame {
         let place = code.0.checked_sub(self.first).and_then(|at| self.places.get(at as usize));
         match place {
-            Some(Place::InModule(module, address)) => Frame {
+            Some(CodeLocation::InModule(module, address)) => Frame {
                 locations: self.symbolizer.locations(&self.objects[module], *address).to_vec(),
                 kind: FrameKind::Native,
                 module: self.told.get(module).copied(),
             },
-            Some(Place::Anonymous(address)) => {
+            Some(CodeLocation::Anonymous(address)) => {
                 let told = self.made.borrow_mut().locate(*address);
                 vec![told.unwrap_or_else(|| symbolizer::anonymous(*address))].into()
             }
-            Some(Place::Managed(number)) => self.managed.frame(*number),
+            Some(CodeLocation::Managed(number)) => self.managed.frame(*number),
             None => vec![remark_of(code)].into(),
         }
     }

@@ -58,9 +58,9 @@ struct Live {
     figures: Figures,
 }
 
-/// A live session's place; leaving it, even by a panic, ends the session for all who wait.
+/// The slot of a live session; leaving it, even by a panic, ends the session for all who wait.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct SessionSlot {
     progress: Arc<Progress>,
     number: u64,
 }
@@ -93,14 +93,14 @@ impl Progress {
         parent: u32,
         called: Called,
         trace: &Path,
-    ) -> Seat {
+    ) -> SessionSlot {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
         state.expected.retain(|(expected, _)| *expected != pid);
         let (trace, figures) = (trace.to_owned(), Figures::default());
         state.live.insert(number, Live { pid, parent, called, trace, figures });
-        Seat { progress: Arc::clone(self), number }
+        SessionSlot { progress: Arc::clone(self), number }
     }
 
     pub(crate) fn refuse(&self, refusal: Refusal) {
@@ -233,7 +233,7 @@ impl Progress {
     }
 }
 
-impl Seat {
+impl SessionSlot {
     /// What the user wants of all traces.
     pub(crate) fn plan(&self) -> &Plan {
         &self.progress.plan
@@ -256,7 +256,7 @@ impl Seat {
     }
 
     /// How the session goes.
-    pub(crate) fn tell(&self, figures: Figures) {
+    pub(crate) fn report(&self, figures: Figures) {
         if let Some(live) = self.progress.state().live.get_mut(&self.number) {
             live.figures = figures;
         }
@@ -282,7 +282,7 @@ fn remove(trace: &Path) {
     let _ = remove_file(trace);
 }
 
-impl Drop for Seat {
+impl Drop for SessionSlot {
     fn drop(&mut self) {
         let mut state = self.progress.state();
         if let Some(live) = state.live.remove(&self.number) {
@@ -329,13 +329,13 @@ mod tests {
             let raw = Pid::from_raw(pid as i32).unwrap();
             progress.enter(raw, pid - 1, Called::default(), &path(pid))
         };
-        let seats = [10, 11, 12, 13, 20, 21].map(|pid| (pid, enter(pid)));
+        let slots = [10, 11, 12, 13, 20, 21].map(|pid| (pid, enter(pid)));
         let is_there = |pid| path(pid).exists();
-        for (pid, seat) in seats {
+        for (pid, slot) in slots {
             let (samples, is_full) = (u64::from(pid == 12), false);
             let report =
                 SessionReport { pid, parent: pid - 1, path: path(pid), is_full, ..report(samples) };
-            seat.leave(Some(report), None);
+            slot.leave(Some(report), None);
             assert_eq!(is_there(pid), !matches!(pid, 13 | 21), "{pid}");
         }
         let outcome = progress.outcome();
@@ -370,8 +370,8 @@ mod tests {
             progress.enter(pid, 1, Called::default(), Path::new("t")),
             progress.enter(pid, 1, Called::default(), Path::new("u")),
         );
-        first.tell(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
-        second.tell(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
+        first.report(Figures { processes: 1, samples: 5, bytes: 100, resident: 4096, lost: 1 });
+        second.report(Figures { processes: 1, samples: 7, bytes: 10, resident: 8192, lost: 0 });
         first.leave(None, None);
         let expected = Figures { processes: 1, samples: 12, bytes: 110, resident: 8192, lost: 1 };
         assert_eq!(progress.figures(), expected);
@@ -381,9 +381,9 @@ mod tests {
     fn who_executes_another_program_is_expected_until_that_says_hello() {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
-        let seat = progress.enter(pid, 1, Called::default(), Path::new("t"));
-        seat.expect(pid);
-        seat.leave(None, None);
+        let slot = progress.enter(pid, 1, Called::default(), Path::new("t"));
+        slot.expect(pid);
+        slot.leave(None, None);
         assert!(progress.expects_any());
         let later = progress.enter(pid, 1, Called::default(), Path::new("u"));
         assert!(!progress.expects_any());
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_wait() {
         let progress = Arc::new(Progress::default());
-        let _seat = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
+        let _slot = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
         progress.stop();
         assert!(progress.wait_for_silence(None));
         assert_eq!(progress.live_count(), 1);
@@ -406,8 +406,8 @@ mod tests {
     #[test]
     fn a_thread_that_panics_leaves_its_seat() {
         let progress = Arc::new(Progress::default());
-        let seat = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
-        drop(seat);
+        let slot = progress.enter(rustix::process::getpid(), 1, Called::default(), Path::new("t"));
+        drop(slot);
         progress.wait_for_all();
         assert!(progress.outcome().sessions.is_empty());
     }

@@ -151,8 +151,8 @@ pub(crate) mod tests {
         assert!(!plan.keeps(&empty()));
         let absent = crate::runtimes::notice(b"no-ocaml").unwrap();
         assert!(!plan.keeps(&SessionReport { notices: vec![absent], ..empty() }));
-        let unheard = vec![Notice::UnheardMemory];
-        assert!(plan.keeps(&SessionReport { notices: unheard, ..empty() }));
+        let unsampled = vec![Notice::UnheardMemory];
+        assert!(plan.keeps(&SessionReport { notices: unsampled, ..empty() }));
         let lost = vec![(LostReason::RingFull, 1)];
         assert!(plan.keeps(&SessionReport { lost, ..empty() }));
         assert!(plan.keeps(&SessionReport { end: SessionEnd::Damaged, ..empty() }));

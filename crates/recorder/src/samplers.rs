@@ -77,9 +77,9 @@ impl Samplers {
         known.map_or(self.of_source(SourceKind::Malloc), |index| self.id_of_kind(index))
     }
 
-    /// A kind of that name has been heard of; what the trace is to be told of it, if that is news, and if
-    /// malloc is sampled.
-    pub(crate) fn hear_of(
+    /// Adds a kind of that name; the fact that the trace is to have of it, if it is new, and if malloc is
+    /// sampled.
+    pub(crate) fn add_kind(
         &mut self,
         kind: MemoryKind,
         name: impl FnOnce() -> String,
@@ -183,10 +183,10 @@ pub(crate) mod tests {
         let mut both = samplers(BOTH);
         let kinds = [3, 9].map(|number| MemoryKind::new(number).unwrap());
         assert_eq!(both.of_kind(kinds[0]), SamplerId(0));
-        let told = both.hear_of(kinds[0], || "gpu".into()).unwrap();
+        let told = both.add_kind(kinds[0], || "gpu".into()).unwrap();
         assert_eq!((told.id, &*told.name, told.rate), (SamplerId(2), "gpu", 0.5));
-        assert_eq!(both.hear_of(kinds[0], || "gpu".into()), None);
-        assert_eq!(both.hear_of(kinds[1], || "pool".into()).unwrap().id, SamplerId(3));
+        assert_eq!(both.add_kind(kinds[0], || "gpu".into()), None);
+        assert_eq!(both.add_kind(kinds[1], || "pool".into()).unwrap().id, SamplerId(3));
         assert_eq!(kinds.map(|kind| both.of_kind(kind)), [SamplerId(2), SamplerId(3)]);
         let told = both.change_rate(0.125);
         let told: Vec<_> = told.iter().map(|it| (it.id.0, &*it.name, it.rate)).collect();
@@ -196,7 +196,7 @@ pub(crate) mod tests {
         }
         assert_eq!(both.first_rate(), 0.125);
         assert_eq!(samplers(OCAML).change_rate(0.125), []);
-        assert_eq!(samplers(OCAML).hear_of(kinds[0], || "gpu".into()), None);
+        assert_eq!(samplers(OCAML).add_kind(kinds[0], || "gpu".into()), None);
     }
 
     #[test]
@@ -204,7 +204,7 @@ pub(crate) mod tests {
         let mut samplers = samplers(NATIVE);
         let kinds = (0..MemoryKind::MOST).filter_map(MemoryKind::new);
         let told =
-            kinds.filter_map(|kind| samplers.hear_of(kind, || "k".into())).map(|told| told.id.0);
+            kinds.filter_map(|kind| samplers.add_kind(kind, || "k".into())).map(|told| told.id.0);
         assert!(told.eq(1..=MOST_KINDS as u8));
         assert_eq!(samplers.of_kind(MemoryKind::new(4000).unwrap()), SamplerId(0));
     }

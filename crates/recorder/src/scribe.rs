@@ -26,7 +26,7 @@ use crate::patch::Allocators;
 use crate::plan::Plan;
 use crate::preface;
 use crate::process::ProcessImage;
-use crate::progress::Seat;
+use crate::progress::SessionSlot;
 use crate::queue::{Ending, Work, WorkReceiver};
 use crate::runtimes::{Programs, SourceChoice};
 use crate::samplers::Samplers;
@@ -34,7 +34,7 @@ use crate::sink;
 use crate::successor;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
-use crate::unheard::{self, Heard};
+use crate::unexplained::{self, Observed};
 
 /// Events wait no longer than this before they are in the file, once handed over. A packet has its price, some thirty
 /// bytes, which counts where there are few events.
@@ -64,8 +64,8 @@ pub(crate) struct Assignment {
     pub(crate) programs: Option<Arc<Programs>>,
     /// To be asked whether the program hides an allocator, if anybody cares.
     pub(crate) allocators: Option<Arc<Allocators>>,
-    /// It has one that does not hide and cannot be heard.
-    pub(crate) has_unheard: bool,
+    /// It has one that does not hide and cannot be hooked.
+    pub(crate) has_unhooked: bool,
     pub(crate) process: ProcessImage,
     pub(crate) parent: Option<Parent>,
     pub(crate) anchor: Anchor,
@@ -75,7 +75,7 @@ pub(crate) struct Assignment {
 }
 
 impl Assignment {
-    /// What is to be told of the process from the start.
+    /// What the trace is to say of the process from the start.
     fn first_notice(&self) -> Option<Notice> {
         let program = self.programs.as_ref().zip(self.process.executable_file.as_ref());
         let is_open = self.notice.as_ref().is_none_or(Notice::is_of_absence);
@@ -85,11 +85,11 @@ impl Assignment {
         hidden.map(|runtime| Notice::OfRuntime(runtime.hidden())).or_else(|| self.notice.clone())
     }
 
-    /// Whether the program has an allocator of its own that cannot be heard.
-    fn has_unheard_allocator(&self) -> bool {
+    /// Whether the program has an allocator of its own that cannot be hooked.
+    fn has_unhooked_allocator(&self) -> bool {
         let program = self.allocators.as_ref().zip(self.process.executable_file.as_ref());
         let is_hidden = || program.is_some_and(|(them, program)| them.is_hidden(program));
-        self.has_unheard || is_hidden()
+        self.has_unhooked || is_hidden()
     }
 }
 
@@ -120,13 +120,13 @@ pub(crate) struct Scribe {
 }
 
 impl Scribe {
-    /// Runs until the session's end, and leaves the report of how it went in `seat`.
-    pub(crate) fn run(assignment: Assignment, inbox: &WorkReceiver, seat: Seat) {
+    /// Runs until the session's end, and leaves the report of how it went in `slot`.
+    pub(crate) fn run(assignment: Assignment, inbox: &WorkReceiver, slot: SessionSlot) {
         let pid = assignment.process.pid;
-        let mut scribe = Scribe::begin(assignment, seat.plan());
-        let mut ending = scribe.follow(inbox, &seat);
+        let mut scribe = Scribe::begin(assignment, slot.plan());
+        let mut ending = scribe.follow(inbox, &slot);
         if ending.end == SessionEnd::Died {
-            let of_command = seat.end_of_command(pid);
+            let of_command = slot.end_of_command(pid);
             ending.exit = ending.exit.or_else(|| of_command.map(|it| it.0));
             let usage = || of_command.and_then(|it| it.1);
             ending.memory = ending.memory.map(|memory| memory.or_usage(usage));
@@ -134,14 +134,14 @@ impl Scribe {
         let most_resident = ending.memory.and_then(|memory| memory.most_resident());
         scribe.finish(&ending, pid);
         if scribe.expects_successor {
-            seat.expect(pid);
+            slot.expect(pid);
         }
-        seat.leave(scribe.into_report(), most_resident);
+        slot.leave(scribe.into_report(), most_resident);
     }
 
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
         let notice = assignment.first_notice();
-        let unheard = assignment.has_unheard_allocator().then_some(Notice::OwnAllocator);
+        let allocator = assignment.has_unhooked_allocator().then_some(Notice::OwnAllocator);
         let interval = interval_from_start(&assignment, plan);
         let inherited = assignment.process.anonymous;
         let Assignment {
@@ -190,18 +190,18 @@ impl Scribe {
         if scribe.presumed.is_none() {
             scribe.attempt(|trace| notice.map_or(Ok(()), |notice| trace.notice(notice)));
         }
-        scribe.attempt(|trace| unheard.map_or(Ok(()), |notice| trace.notice(notice)));
+        scribe.attempt(|trace| allocator.map_or(Ok(()), |notice| trace.notice(notice)));
         scribe
     }
 
-    fn follow(&mut self, inbox: &WorkReceiver, seat: &Seat) -> Ending {
+    fn follow(&mut self, inbox: &WorkReceiver, slot: &SessionSlot) -> Ending {
         loop {
             match inbox.receive(self.patience()) {
                 Ok(Work::Events { batch, lost, title }) => {
                     self.write(&batch);
                     self.take_title(title);
-                    self.tell_losses(lost);
-                    seat.tell(self.figures(lost.total()));
+                    self.write_losses(lost);
+                    slot.report(self.figures(lost.total()));
                 }
                 Ok(Work::End(ending)) => return *ending,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -254,14 +254,14 @@ impl Scribe {
             self.title = Some(title);
         }
         if self.titled.is_none_or(|titled| titled.elapsed() >= BETWEEN_TITLES) {
-            self.tell_title();
+            self.write_title();
         }
     }
 
-    fn tell_title(&mut self) {
+    fn write_title(&mut self) {
         if let Some(title) = self.title.take() {
             self.titled = Some(Instant::now());
-            self.attempt(|trace| trace.tell_title(title));
+            self.attempt(|trace| trace.write_title(title));
         }
     }
 
@@ -281,7 +281,7 @@ impl Scribe {
 
     fn flush_if_due(&mut self) {
         if self.has_pending && self.flushed.elapsed() >= self.longest_wait() {
-            self.tell_clock();
+            self.write_clock();
             self.attempt(Assembler::flush);
             self.has_pending = false;
         }
@@ -299,14 +299,14 @@ impl Scribe {
         }
     }
 
-    fn tell_losses(&mut self, lost: Losses) {
+    fn write_losses(&mut self, lost: Losses) {
         let before = std::mem::replace(&mut self.lost, lost);
         let mut facts = lost.facts_since(&before);
         self.attempt(|trace| facts.try_for_each(|fact| trace.fact(MonotonicNanos(0), &fact)));
     }
 
     /// A program's file may have no managed heap, and what it loads have one.
-    fn tell_presumed(&mut self) {
+    fn write_presumed(&mut self) {
         let presumed = self.presumed.take();
         self.attempt(|trace| match presumed.filter(|_| !trace.has_runtime()) {
             Some(notice) => trace.notice(notice),
@@ -314,22 +314,22 @@ impl Scribe {
         });
     }
 
-    /// What was lost was not heard either.
-    fn tell_of_unheard(&mut self, ending: &Ending) {
+    /// Notes memory that nothing explains. What was lost was not observed either.
+    fn write_unexplained(&mut self, ending: &Ending) {
         let Some((interval, inherited)) = self.reach.filter(|_| ending.lost.total() == 0) else {
             return;
         };
         let Some(highest) = ending.most_anonymous else { return };
         self.attempt(|trace| {
             let Counts { hits, samples, .. } = trace.counts();
-            let heard = Heard { interval, hits, samples };
-            let is_unheard = unheard::is_too_much(highest, inherited, heard);
+            let observed = Observed { interval, hits, samples };
+            let is_unexplained = unexplained::is_too_much(highest, inherited, observed);
             let is_known = trace.notices().contains(&Notice::OwnAllocator);
-            if is_unheard && !is_known { trace.notice(Notice::UnheardMemory) } else { Ok(()) }
+            if is_unexplained && !is_known { trace.notice(Notice::UnheardMemory) } else { Ok(()) }
         });
     }
 
-    fn tell_clock(&mut self) {
+    fn write_clock(&mut self) {
         if let Some((time, wall)) = self.clock.news() {
             self.attempt(|trace| trace.fact(time, &Fact::WallClock(wall)));
         }
@@ -350,7 +350,7 @@ impl Scribe {
     }
 
     /// Says what the process has become, unless that speaks for itself.
-    fn tell_successor(&mut self, ending: &Ending, pid: Pid) {
+    fn write_successor(&mut self, ending: &Ending, pid: Pid) {
         if ending.end == SessionEnd::Exec && !ending.is_followed {
             match successor::untraced(pid) {
                 Some(notice) => self.attempt(|trace| trace.notice(notice)),
@@ -361,7 +361,7 @@ impl Scribe {
 
     fn finish(&mut self, ending: &Ending, pid: Pid) {
         self.take_title(ending.title.clone());
-        self.tell_title();
+        self.write_title();
         if let Some(totals) = &ending.collector {
             self.attempt(|trace| trace.take_last_totals(ending.time, totals));
         }
@@ -369,17 +369,17 @@ impl Scribe {
             let fact = Fact::Counters(counters);
             self.attempt(|trace| trace.fact(ending.time, &fact));
         }
-        self.attempt(Assembler::tell_collector);
-        self.attempt(Assembler::tell_unread);
-        self.attempt(Assembler::tell_cuts);
-        self.tell_losses(ending.lost);
-        self.tell_presumed();
-        self.tell_successor(ending, pid);
-        self.tell_of_unheard(ending);
+        self.attempt(Assembler::write_collector);
+        self.attempt(Assembler::write_unread);
+        self.attempt(Assembler::write_cuts);
+        self.write_losses(ending.lost);
+        self.write_presumed();
+        self.write_successor(ending, pid);
+        self.write_unexplained(ending);
         if let Some(exit) = exit_of(ending) {
             self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));
         }
-        self.tell_clock();
+        self.write_clock();
         self.attempt(Assembler::flush);
         self.note_progress();
         if let Some(trace) = self.trace.take()

@@ -330,7 +330,7 @@ impl Session {
             let message = self.reorder.push(record).map_err(|_| Damaged)?;
             last = Some(message.time);
             if let Some(observer) = &self.observer {
-                tell_about_threads(observer, self.pid, &message);
+                report_threads(observer, self.pid, &message);
             }
         }
         Ok(Drained { bytes, rest_from: last.filter(|_| bytes < waiting) })
@@ -367,7 +367,7 @@ impl Drained {
     }
 }
 
-fn tell_about_threads(observer: &ObserverHandle, pid: Pid, message: &Message<'_>) {
+fn report_threads(observer: &ObserverHandle, pid: Pid, message: &Message<'_>) {
     match message.body {
         Body::ThreadStarted { os_id } => observer.thread_started(pid, message.thread, os_id),
         Body::ThreadEnded => observer.thread_ended(pid, message.thread),

@@ -1,12 +1,12 @@
-//! The socket on which agents knock.
+//! The socket that agents connect to.
 //!
 //! It lies in a directory of its own, which only this user can enter. Root's programs may become
 //! other users and must still find it: root's directory can be passed by everybody, but read by
 //! nobody else, and the socket in it has a name that cannot be guessed, bound under another one, since
-//! the kernel shows everybody the name of the moment. So only those can knock who were told where.
+//! the kernel shows everybody the name of the moment. So only those can connect who were told where.
 //!
 //! Beside it there is an abstract socket, for processes that have left this part of the file system,
-//! and for recorders that find no place to write to. There anyone of this network namespace may knock;
+//! and for recorders that find no place to write to. There anyone of this network namespace may connect;
 //! who is let in is decided by [`crate::admission`].
 
 use std::fs::Permissions;
@@ -23,7 +23,7 @@ use rustix::net::{
 
 use crate::{leftovers, reach};
 
-/// Visitors that may wait in the kernel for their turn; it has a lower limit of its own.
+/// Clients that may wait in the kernel for their turn; it has a lower limit of its own.
 const BACKLOG: i32 = 4096;
 
 const PREFIX: &str = "lifetrace-";

@@ -13,7 +13,7 @@ use lifetrace_recorder::{
     Collector, CollectorOptions, Format, Output, Rate, Rates, Schedule, Socket, SourceChoice,
 };
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Frames, Manner, Module, SampleId, SourceKind, ThreadId,
+    AllocationKind, BacktraceDelta, Body, Frames, Module, SampleId, SourceKind, ThreadId,
 };
 
 use fake::FakeAgent;
@@ -140,8 +140,14 @@ impl Flood<'_> {
         let fresh = Frames::Words(&frames);
         let backtrace = BacktraceDelta { shared, fresh, truncated: false };
         let (id, source) = (SampleId(id), SourceKind::Malloc);
-        let body =
-            Body::Allocation { id, size: 64, samples: 1, source, manner: Manner::Plain, backtrace };
+        let body = Body::Allocation {
+            id,
+            size: 64,
+            samples: 1,
+            source,
+            kind: AllocationKind::Plain,
+            backtrace,
+        };
         self.say(thread, body);
     }
 

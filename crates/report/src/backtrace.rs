@@ -1,13 +1,13 @@
 //! Backtraces that fit on a page: recursion is folded, then the middle of what is still too long is
 //! left out. Each fold and each gap says how much is missing.
 
-use lifetrace_analysis::{Frame, Place};
+use lifetrace_analysis::{NamedFrame, Place};
 use lifetrace_trace::event::Location;
 
 /// A line of a shortened backtrace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Line<'a> {
-    Frame(Frame<'a>),
+    Frame(NamedFrame<'a>),
     /// The last so many frames come so many times more.
     Again {
         frames: usize,
@@ -28,16 +28,20 @@ const INNERMOST: usize = 16;
 const OUTERMOST: usize = 6;
 
 /// The lines for these frames, innermost first.
-pub fn shorten<'a>(frames: &[Frame<'a>]) -> Vec<Line<'a>> {
+pub fn shorten<'a>(frames: &[NamedFrame<'a>]) -> Vec<Line<'a>> {
     shorten_to(frames, INNERMOST, OUTERMOST)
 }
 
 /// The lines to be shown of a backtrace, of which so many are kept at its ends if it is too long.
-pub fn shorten_to<'a>(frames: &[Frame<'a>], innermost: usize, outermost: usize) -> Vec<Line<'a>> {
+pub fn shorten_to<'a>(
+    frames: &[NamedFrame<'a>],
+    innermost: usize,
+    outermost: usize,
+) -> Vec<Line<'a>> {
     leave_out_middle(fold_recursion(frames), innermost, outermost)
 }
 
-fn fold_recursion<'a>(frames: &[Frame<'a>]) -> Vec<Line<'a>> {
+fn fold_recursion<'a>(frames: &[NamedFrame<'a>]) -> Vec<Line<'a>> {
     let (mut lines, mut rest) = (Vec::new(), frames);
     while !rest.is_empty() {
         let (cycle, turns) = first_cycle(rest).unwrap_or((1, 1));
@@ -51,7 +55,7 @@ fn fold_recursion<'a>(frames: &[Frame<'a>]) -> Vec<Line<'a>> {
 }
 
 /// The length of the shortest cycle that `frames` begin with, and how many turns it takes.
-fn first_cycle(frames: &[Frame<'_>]) -> Option<(usize, usize)> {
+fn first_cycle(frames: &[NamedFrame<'_>]) -> Option<(usize, usize)> {
     (1..=LONGEST_CYCLE.min(frames.len())).find_map(|cycle| {
         let turns = 1 + frames
             .chunks_exact(cycle)
@@ -62,7 +66,7 @@ fn first_cycle(frames: &[Frame<'_>]) -> Option<(usize, usize)> {
     })
 }
 
-fn same(a: &[Frame<'_>], b: &[Frame<'_>]) -> bool {
+fn same(a: &[NamedFrame<'_>], b: &[NamedFrame<'_>]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.inlined == b.inlined && same_place(&a.place, &b.place))
 }
 
@@ -103,8 +107,8 @@ mod tests {
 
     use super::*;
 
-    fn frames(codes: impl IntoIterator<Item = u64>) -> Vec<Frame<'static>> {
-        let frame = |code| Frame {
+    fn frames(codes: impl IntoIterator<Item = u64>) -> Vec<NamedFrame<'static>> {
+        let frame = |code| NamedFrame {
             place: Place::Unknown(LocationCode(code)),
             inlined: false,
             is_machinery: false,
@@ -114,7 +118,7 @@ mod tests {
 
     fn check(codes: impl IntoIterator<Item = u64>, expected: &str) {
         let text = |line: &Line<'_>| match line {
-            Line::Frame(Frame { place: Place::Unknown(code), .. }) => code.0.to_string(),
+            Line::Frame(NamedFrame { place: Place::Unknown(code), .. }) => code.0.to_string(),
             Line::Frame(frame) => panic!("{frame:?}"),
             Line::Again { frames, times } => format!("({frames}x{times})"),
             Line::Gap { frames } => format!("..{frames}.."),

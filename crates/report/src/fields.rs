@@ -1,12 +1,12 @@
 //! What documents are made of: numbers, places, lines of backtraces.
 
-use lifetrace_analysis::{Frame, Place};
+use lifetrace_analysis::{NamedFrame, Place};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 /// A line of a backtrace: in documents its place, and whether it is inlined.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a>(pub Frame<'a>);
+pub struct Line<'a>(pub NamedFrame<'a>);
 
 /// Where something happened: in documents `function`, `file` and `line`, `null` where they are not known.
 #[derive(Clone, Copy, Debug)]

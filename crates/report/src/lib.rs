@@ -31,7 +31,7 @@ pub mod style;
 mod subject;
 mod table;
 mod text;
-mod told;
+mod trace_facts;
 pub mod views;
 mod young;
 
@@ -50,7 +50,7 @@ pub use several::{OF_SEVERAL, Several, Sum};
 pub use shorten::shorten_function;
 pub use subject::{Known, Subject};
 pub use table::{Cell, Column, Table, Tail};
-pub use told::unit_name;
+pub use trace_facts::unit_name;
 pub use views::measure;
 
 use lifetrace_study::Study;

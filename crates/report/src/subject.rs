@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::amounts::interval;
 use super::page::Page;
-use super::told::{Coverage, Told, short_rate};
+use super::trace_facts::{Coverage, TraceFacts, short_rate};
 use crate::fields::number;
 use crate::style::Width;
 
@@ -45,7 +45,7 @@ pub struct Known<'a> {
     /// What is in it, if it has an index.
     pub index: Option<&'a Index>,
     /// What it tells beside events, in formats that can.
-    pub facts: Option<Told<'a>>,
+    pub facts: Option<TraceFacts<'a>>,
 }
 
 /// How many events there are.
@@ -95,7 +95,7 @@ pub struct Subject<'a> {
     foreign_packets: u64,
     clock_steps: u64,
     contents: Option<Contents>,
-    facts: Option<Told<'a>>,
+    facts: Option<TraceFacts<'a>>,
     /// Of a trace that another profiler recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     import: Option<origin::Fields>,
@@ -145,7 +145,7 @@ impl<'a> Known<'a> {
             oddities: trace.oddities(),
             is_complete: trace.is_complete(),
             index: trace.index(),
-            facts: trace.has_facts().then(|| Told::new(facts, Coverage::All)),
+            facts: trace.has_facts().then(|| TraceFacts::new(facts, Coverage::All)),
         }
     }
 
@@ -170,7 +170,7 @@ impl<'a> Known<'a> {
             oddities: Oddities::default(),
             is_complete: Some(true),
             index: Some(&glance.index),
-            facts: Some(Told::new(&glance.facts, Coverage::Index)),
+            facts: Some(TraceFacts::new(&glance.facts, Coverage::Index)),
         }
     }
 }
@@ -194,9 +194,9 @@ impl<'a> Subject<'a> {
             command: context.or_else(|| facts.as_ref()?.command()),
             program: facts
                 .as_ref()
-                .and_then(Told::name)
+                .and_then(TraceFacts::name)
                 .unwrap_or_else(|| base_name(&info.executable_name)),
-            title: facts.as_ref().and_then(Told::title),
+            title: facts.as_ref().and_then(TraceFacts::title),
             executable: &info.executable_name,
             pid: info.pid,
             host: &info.host_name,
@@ -268,18 +268,18 @@ impl<'a> Subject<'a> {
         facts.extend(is_link.then(|| ("program", self.program.to_owned())));
         facts.extend(self.title.map(|title| ("title", title.to_owned())));
         facts.extend([("executable", self.executable.to_owned()), ("process", self.process())]);
-        facts.extend(self.facts.iter().flat_map(Told::of_the_process));
+        facts.extend(self.facts.iter().flat_map(TraceFacts::of_the_process));
         facts.extend([
             ("start", self.start_readable.clone()),
             ("end", self.end_readable.clone()),
             ("duration", self.duration()),
             ("sampling", self.sampling()),
         ]);
-        facts.extend(self.facts.iter().flat_map(Told::samplers));
+        facts.extend(self.facts.iter().flat_map(TraceFacts::samplers));
         facts.push(("samples", self.samples()));
         facts.extend(self.contents.as_ref().map(|contents| ("contents", contents.text())));
         facts.extend(self.runtime().map(|runtime| ("runtime", runtime)));
-        facts.extend(self.facts.iter().flat_map(Told::of_the_trace));
+        facts.extend(self.facts.iter().flat_map(TraceFacts::of_the_trace));
         facts.extend(self.oddities().map(|oddity| ("note", oddity)));
         facts
     }
@@ -305,7 +305,7 @@ impl<'a> Subject<'a> {
         ]
         .into_iter()
         .flatten()
-        .chain(self.facts.iter().flat_map(Told::shortcomings))
+        .chain(self.facts.iter().flat_map(TraceFacts::shortcomings))
     }
 
     /// Process, host and time. An imported trace may not tell them.
@@ -338,14 +338,14 @@ impl<'a> Subject<'a> {
     }
 
     fn process(&self) -> String {
-        let parent = self.facts.as_ref().and_then(Told::parent_pid);
+        let parent = self.facts.as_ref().and_then(TraceFacts::parent_pid);
         let parent = parent.map(|pid| format!(", child of {pid}")).unwrap_or_default();
         format!("{} on {}{parent}", self.pid, self.host)
     }
 
     /// Name, version and parameters, as far as they are known.
     fn runtime(&self) -> Option<String> {
-        let name = self.facts.as_ref().and_then(Told::runtime);
+        let name = self.facts.as_ref().and_then(TraceFacts::runtime);
         let parameters = Some(self.runtime_parameters.to_owned()).filter(|text| !text.is_empty());
         let parts: Vec<_> = [name, parameters].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))

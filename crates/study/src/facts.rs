@@ -7,7 +7,7 @@ use lifetrace_trace::fact::{
     Collector, Counters, Exit, Fact, Label, Lost, Module, Parent, Process, Sampler,
 };
 use lifetrace_trace::ids::{Bytes, SamplerId};
-use lifetrace_trace::told::Birth;
+use lifetrace_trace::record::Birth;
 
 /// Facts so far.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -136,7 +136,7 @@ fn kind_of(beginning: &[u8], path: &Path) -> Kind {
 fn refuse_foreign(path: &Path, beginning: &[u8]) -> anyhow::Result<()> {
     let Some(foreign) = foreign::recognise(beginning) else { return Ok(()) };
     let name = if path == Path::new(STDIN) { Path::new("-") } else { path };
-    bail!("{}: {}", path.display(), foreign.said(&name.display().to_string()))
+    bail!("{}: {}", path.display(), foreign.advice(&name.display().to_string()))
 }
 
 /// Whether a `.lt` trace is in there, whose beginning is damaged.

@@ -12,7 +12,7 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 use lifetrace_trace::lt::{self, Index, Passed};
-use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::record::{Record, RecordKind};
 use lifetrace_trace::{AnyReader, Progress, memtrace};
 use rustc_hash::FxHashMap;
 
@@ -115,19 +115,19 @@ impl Trace {
         }
     }
 
-    /// What comes next, or nothing where reading ends; [`damages`](Self::damages) tells why it does.
+    /// The next record, or nothing where reading ends; [`damages`](Self::damages) tells why it does.
     #[inline]
-    pub fn next_told(&mut self) -> Option<Told> {
-        let told = self.reader.next().unwrap_or_else(|error| {
+    pub fn next_record(&mut self) -> Option<Record> {
+        let record = self.reader.next().unwrap_or_else(|error| {
             self.stop = Some(error.into());
             None
         });
-        if let Some(Told { what: What::Fact(fact), .. }) = &told
+        if let Some(Record { kind: RecordKind::Fact(fact), .. }) = &record
             && let Fact::Module(module) = &**fact
         {
             self.modules.insert(module.number, module.path.clone());
         }
-        told
+        record
     }
 
     /// The last birth's backtrace, outermost frame first; empty if backtraces are skipped.
@@ -178,7 +178,7 @@ impl Trace {
         })
     }
 
-    /// What was wrong with the trace; to be asked when there is [nothing more](Self::next_told).
+    /// What was wrong with the trace; to be asked when there is [nothing more](Self::next_record).
     pub fn damages(&mut self) -> Damages {
         Damages::new(&self.path, self.reader.as_lt(), self.stop.take())
     }

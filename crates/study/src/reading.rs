@@ -8,7 +8,7 @@ use lifetrace_analysis::resident::{Moment, Resident};
 use lifetrace_analysis::select::Admission;
 use lifetrace_trace::fact::{Counters, Fact};
 use lifetrace_trace::ids::{Bytes, Timestamp};
-use lifetrace_trace::told::What;
+use lifetrace_trace::record::RecordKind;
 
 use crate::damages::Damages;
 use crate::facts::Facts;
@@ -60,21 +60,21 @@ pub fn read_admitted(
     profile = profile.in_old_heap(admission.is_in_old_heap());
     let _shown = watch(trace.progress(), trace.file_bytes)?;
     let (mut facts, mut resident) = (Facts::default(), Resident::default());
-    while let Some(told) = trace.next_told() {
-        if let What::Fact(fact) = &told.what {
+    while let Some(record) = trace.next_record() {
+        if let RecordKind::Fact(fact) = &record.kind {
             admission.learn(fact);
         }
         let admits = |block: &_, tree: &_| admission.admits(block, tree, &trace);
-        profile.take_if(&told, trace.backtrace(), admits);
-        match told.what {
-            What::Fact(fact) => {
+        profile.take_if(&record, trace.backtrace(), admits);
+        match record.kind {
+            RecordKind::Fact(fact) => {
                 if let Fact::Counters(counters) = &*fact {
-                    note_counters(told.time, counters, &facts, &profile, &mut resident);
+                    note_counters(record.time, counters, &facts, &profile, &mut resident);
                 }
                 facts.take(*fact);
             }
-            What::Birth(birth) => facts.note_birth(&birth),
-            What::Promotion(_) | What::Collection(_) => {}
+            RecordKind::Birth(birth) => facts.note_birth(&birth),
+            RecordKind::Promotion(_) | RecordKind::Collection(_) => {}
         }
     }
     profile.finish(trace.end_time());

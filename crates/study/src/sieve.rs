@@ -8,7 +8,7 @@ use lifetrace_analysis::{Names, Replay};
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::LocationCode;
-use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::record::{Record, RecordKind};
 
 /// The label of a trace of some blocks, whose value is the filter that has chosen them.
 pub const LABEL: &str = "slice.filter";
@@ -29,25 +29,30 @@ impl Sieve {
     }
 
     /// Whether what has just been told is let through; to be asked of all that is.
-    pub fn keeps(&mut self, told: &Told, backtrace: &[LocationCode], names: &impl Names) -> bool {
+    pub fn keeps(
+        &mut self,
+        record: &Record,
+        backtrace: &[LocationCode],
+        names: &impl Names,
+    ) -> bool {
         let Self { admission, replay } = self;
-        let lived = match &told.what {
-            What::Promotion(id) | What::Collection(id) => replay.history().has(*id),
-            What::Fact(fact) => match &**fact {
+        let lived = match &record.kind {
+            RecordKind::Promotion(id) | RecordKind::Collection(id) => replay.history().has(*id),
+            RecordKind::Fact(fact) => match &**fact {
                 Fact::Resize(resize) => replay.history().has(resize.id),
                 fact => {
                     admission.learn(fact);
                     true
                 }
             },
-            What::Birth(_) => false,
+            RecordKind::Birth(_) => false,
         };
         let mut is_admitted = false;
         let admits = |block: &_, tree: &_| {
             is_admitted = admission.admits(block, tree, names);
             is_admitted
         };
-        replay.take_if(told, backtrace, admits, &mut ());
+        replay.take_if(record, backtrace, admits, &mut ());
         lived || is_admitted
     }
 }

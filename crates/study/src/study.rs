@@ -9,7 +9,7 @@ use lifetrace_analysis::select::{Admission, Chooser, Judge, Survey};
 use lifetrace_analysis::{Observer, Profile, Replay};
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::Timestamp;
-use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::record::{Record, RecordKind};
 
 use crate::choice::Choice;
 use crate::facts::Facts;
@@ -75,12 +75,12 @@ pub fn replay(
 ) -> anyhow::Result<Trace> {
     let _shown = watch(trace.progress(), trace.file_bytes)?;
     let mut replay = Replay::new(trace.info())?.in_old_heap(admission.is_in_old_heap());
-    while let Some(told) = trace.next_told() {
-        if let What::Fact(fact) = &told.what {
+    while let Some(record) = trace.next_record() {
+        if let RecordKind::Fact(fact) = &record.kind {
             admission.learn(fact);
         }
         let admits = |block: &_, tree: &_| admission.admits(block, tree, &trace);
-        replay.take_if(&told, trace.backtrace(), admits, observer);
+        replay.take_if(&record, trace.backtrace(), admits, observer);
     }
     replay.finish(trace.end_time(), observer);
     Ok(trace)
@@ -131,7 +131,7 @@ fn refuse_filter(input: &Twice, filter: &Filter) -> anyhow::Result<()> {
 pub fn origin_of(input: &Twice) -> anyhow::Result<(Origin, PathBuf)> {
     let mut trace = Trace::read(input.again()?, Backtraces::Skip)?;
     let mut facts = Facts::default();
-    while let Some(Told { what: What::Fact(fact), .. }) = trace.next_told() {
+    while let Some(Record { kind: RecordKind::Fact(fact), .. }) = trace.next_record() {
         facts.take(*fact);
     }
     Ok((Origin::of(&facts), trace.path))
@@ -158,10 +158,10 @@ impl Surveyed {
         let profile = Profile::new(trace.info());
         let mut profile =
             profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
-        while let Some(told) = trace.next_told() {
-            profile.take(&told, &[]);
-            if let What::Fact(fact) = told.what {
-                surveyed.learn(told.time, *fact);
+        while let Some(record) = trace.next_record() {
+            profile.take(&record, &[]);
+            if let RecordKind::Fact(fact) = record.kind {
+                surveyed.learn(record.time, *fact);
             }
         }
         surveyed.end = Some(trace.end_time());

@@ -1,4 +1,4 @@
-//! A trace of either format, told in the same words.
+//! A trace of either format, as the same records.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::event::{Location, TraceInfo};
 use crate::frame::Frame;
 use crate::ids::{LocationCode, ThreadId, Timestamp};
-use crate::told::{Birth, Told, What};
+use crate::record::{Birth, Record, RecordKind};
 use crate::{lt, memtrace};
 
 /// Why reading stopped.
@@ -25,7 +25,7 @@ pub enum ReadError {
 #[derive(Debug, Default)]
 pub struct Progress {
     bytes: AtomicU64,
-    told: AtomicU64,
+    records: AtomicU64,
 }
 
 impl Progress {
@@ -34,16 +34,16 @@ impl Progress {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many events and facts have been told.
-    pub fn told(&self) -> u64 {
-        self.told.load(Ordering::Relaxed)
+    /// How many records have been read.
+    pub fn records(&self) -> u64 {
+        self.records.load(Ordering::Relaxed)
     }
 }
 
 /// Reads a trace of either format. Damage is what the format's own reader says of it.
 pub struct AnyReader<R> {
     inner: Inner<R>,
-    told: u64,
+    records: u64,
     progress: Arc<Progress>,
 }
 
@@ -64,7 +64,7 @@ impl<R: Read> AnyReader<R> {
     }
 
     fn new(inner: Inner<R>) -> Self {
-        Self { inner, told: 0, progress: Arc::default() }
+        Self { inner, records: 0, progress: Arc::default() }
     }
 
     /// Leaves all backtraces empty, which is several times as fast.
@@ -84,22 +84,22 @@ impl<R: Read> AnyReader<R> {
         }
     }
 
-    /// What comes next, or `None` at the end.
+    /// The next record, or `None` at the end.
     ///
     /// # Errors
     ///
     /// When the rest can't be read; after that, there is nothing more.
     #[expect(clippy::should_implement_trait, reason = "an iterator's errors would not be its end")]
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Told>, ReadError> {
-        let told = match &mut self.inner {
+    pub fn next(&mut self) -> Result<Option<Record>, ReadError> {
+        let record = match &mut self.inner {
             Inner::Memtrace(reader) => next_of_memtrace(reader)?,
             Inner::Lt(reader) => next_of_lt(reader)?,
         };
-        self.told += u64::from(told.is_some());
-        self.progress.told.store(self.told, Ordering::Relaxed);
+        self.records += u64::from(record.is_some());
+        self.progress.records.store(self.records, Ordering::Relaxed);
         self.progress.bytes.store(self.position(), Ordering::Relaxed);
-        Ok(told)
+        Ok(record)
     }
 
     /// The last birth's backtrace, outermost frame first.
@@ -164,20 +164,22 @@ impl<R: Read> AnyReader<R> {
 }
 
 #[inline]
-fn next_of_memtrace<R: Read>(reader: &mut memtrace::Reader<R>) -> Result<Option<Told>, ReadError> {
+fn next_of_memtrace<R: Read>(
+    reader: &mut memtrace::Reader<R>,
+) -> Result<Option<Record>, ReadError> {
     let Some((time, event)) = reader.next()? else { return Ok(None) };
-    let what = What::from(&event);
-    Ok(Some(Told { time, thread: ThreadId(0), domain: reader.domain(), what }))
+    let kind = RecordKind::from(&event);
+    Ok(Some(Record { time, thread: ThreadId(0), domain: reader.domain(), kind }))
 }
 
 #[inline]
-fn next_of_lt<R: Read>(reader: &mut lt::Reader<R>) -> Result<Option<Told>, ReadError> {
+fn next_of_lt<R: Read>(reader: &mut lt::Reader<R>) -> Result<Option<Record>, ReadError> {
     let Some((time, item)) = reader.next()? else { return Ok(None) };
-    let mut what = match item {
-        lt::Item::Fact(fact) => What::from(fact),
-        lt::Item::Event(event) => What::from(&event),
+    let mut kind = match item {
+        lt::Item::Fact(fact) => RecordKind::from(fact),
+        lt::Item::Event(event) => RecordKind::from(&event),
     };
-    if let (What::Birth(birth), Some(known)) = (&mut what, reader.birth()) {
+    if let (RecordKind::Birth(birth), Some(known)) = (&mut kind, reader.birth()) {
         *birth = Birth {
             size: known.size,
             sampler: known.sampler,
@@ -186,5 +188,5 @@ fn next_of_lt<R: Read>(reader: &mut lt::Reader<R>) -> Result<Option<Told>, ReadE
             ..*birth
         };
     }
-    Ok(Some(Told { time, thread: reader.thread(), domain: reader.domain(), what }))
+    Ok(Some(Record { time, thread: reader.thread(), domain: reader.domain(), kind }))
 }

@@ -10,7 +10,7 @@ pub mod frame;
 pub mod ids;
 pub mod lt;
 pub mod memtrace;
-pub mod told;
+pub mod record;
 pub mod transfer;
 
 pub use any::{AnyReader, Progress, ReadError};

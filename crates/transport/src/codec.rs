@@ -29,8 +29,8 @@
 //! that frames go from the agent's buffer to the ring in one copy.
 
 use crate::message::{
-    BacktraceDelta, Body, EncodedTotals, FrameKind, FrameName, Frames, Manner, MemoryKind, Message,
-    Module, MonotonicNanos, SampleId, SourceKind, ThreadId,
+    AllocationKind, BacktraceDelta, Body, EncodedTotals, FrameKind, FrameName, Frames, MemoryKind,
+    Message, Module, MonotonicNanos, SampleId, SourceKind, ThreadId,
 };
 use crate::ring::Tail;
 use crate::sources::SourceName;
@@ -56,9 +56,9 @@ const TRUNCATED: u64 = 1;
 /// A frame name's flags.
 const LAST: u64 = 1;
 const FIRST: u64 = 2;
-/// An allocation's flags: truncated:1  manner:3  kind:12
-const MANNER_SHIFT: u32 = 1;
-const KIND_SHIFT: u32 = 4;
+/// An allocation's flags: truncated:1  kind:3  memory:12
+const KIND_SHIFT: u32 = 1;
+const MEMORY_SHIFT: u32 = 4;
 
 const ALLOCATION: u8 = 1;
 const RELEASE: u8 = 2;
@@ -102,14 +102,14 @@ pub enum DecodeError {
 pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Encoded<'a> {
     let mut head = Head { buffer, used: 16 };
     let ((tag, detail, flags), tail) = match message.body {
-        Body::Allocation { id, size, samples, source, manner, backtrace } => {
+        Body::Allocation { id, size, samples, source, kind, backtrace } => {
             let (tag, count, tail) = frames_to_send(backtrace.fresh);
             head.word(id.0);
             head.word(size);
             head.word(samples);
             head.word(pair(backtrace.shared, count as u32));
             let truncated = if backtrace.truncated { TRUNCATED } else { 0 };
-            ((tag, source as u8, truncated | manner_flags(manner)), tail)
+            ((tag, source as u8, truncated | kind_flags(kind)), tail)
         }
         Body::Release { id } => {
             head.word(id.0);
@@ -216,7 +216,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
                 size,
                 samples,
                 source: source_kind(detail)?,
-                manner: manner(flags)?,
+                kind: allocation_kind(flags)?,
                 backtrace: BacktraceDelta { shared, fresh, truncated },
             }
         }
@@ -373,23 +373,25 @@ fn source_kind(byte: u8) -> Result<SourceKind, DecodeError> {
         .ok_or(DecodeError::Tag(byte))
 }
 
-fn manner_flags(manner: Manner) -> u64 {
-    let (code, kind) = match manner {
-        Manner::Plain => (0, 0),
-        Manner::Growth => (1, 0),
-        Manner::Deserialised => (2, 0),
-        Manner::Outside(kind) => (3, kind.number()),
+fn kind_flags(kind: AllocationKind) -> u64 {
+    let (code, kind) = match kind {
+        AllocationKind::Plain => (0, 0),
+        AllocationKind::Growth => (1, 0),
+        AllocationKind::Deserialised => (2, 0),
+        AllocationKind::Outside(kind) => (3, kind.number()),
     };
-    code << MANNER_SHIFT | u64::from(kind) << KIND_SHIFT
+    code << KIND_SHIFT | u64::from(kind) << MEMORY_SHIFT
 }
 
-fn manner(flags: u16) -> Result<Manner, DecodeError> {
-    let (code, kind) = (flags >> MANNER_SHIFT & 7, flags >> KIND_SHIFT);
+fn allocation_kind(flags: u16) -> Result<AllocationKind, DecodeError> {
+    let (code, kind) = (flags >> KIND_SHIFT & 7, flags >> MEMORY_SHIFT);
     match (code, kind) {
-        (0, 0) => Ok(Manner::Plain),
-        (1, 0) => Ok(Manner::Growth),
-        (2, 0) => Ok(Manner::Deserialised),
-        (3, _) => MemoryKind::new(kind).map(Manner::Outside).ok_or(DecodeError::Tag(code as u8)),
+        (0, 0) => Ok(AllocationKind::Plain),
+        (1, 0) => Ok(AllocationKind::Growth),
+        (2, 0) => Ok(AllocationKind::Deserialised),
+        (3, _) => {
+            MemoryKind::new(kind).map(AllocationKind::Outside).ok_or(DecodeError::Tag(code as u8))
+        }
         _ => Err(DecodeError::Tag(code as u8)),
     }
 }

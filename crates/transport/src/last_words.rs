@@ -98,7 +98,7 @@ impl LastWords {
 
     /// What was resident at the end, and the most that it was, if they were kept.
     pub fn resident(&self) -> Option<(u64, u64)> {
-        Some((told(&self.resident)?, told(&self.most_resident)?))
+        Some((known(&self.resident)?, known(&self.most_resident)?))
     }
 
     /// Keeps the most resident memory that the process is known to have had before this program, in bytes: in part
@@ -109,7 +109,7 @@ impl LastWords {
 
     /// It, if it was kept.
     pub fn most_before(&self) -> Option<u64> {
-        told(&self.most_before)
+        known(&self.most_before)
     }
 
     fn place(&self, times: u64) -> &[AtomicU64; WORDS] {
@@ -117,7 +117,7 @@ impl LastWords {
     }
 }
 
-fn told(bytes: &AtomicU64) -> Option<u64> {
+fn known(bytes: &AtomicU64) -> Option<u64> {
     Some(bytes.load(Ordering::Relaxed)).filter(|&bytes| bytes > 0)
 }
 

@@ -40,9 +40,9 @@ impl SourceKind {
     }
 }
 
-/// How a sampled block came to be.
+/// What kind of allocation a sampled block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum AllocationKind {
     /// By an allocation like any other.
     Plain,
     /// Not a block of its own: the words that a realloc added to one. They are sampled, and die, like
@@ -50,7 +50,7 @@ pub enum Manner {
     Growth,
     /// Built from bytes that were read (OCaml's Marshal).
     Deserialised,
-    /// No allocator's, but what the program says of memory elsewhere, of a kind that has a name.
+    /// Memory outside allocators that the program reports, of a kind that has a name.
     Outside(MemoryKind),
 }
 
@@ -96,7 +96,7 @@ pub enum Body<'a> {
         /// Where the block lives.
         source: SourceKind,
         /// How it came to be.
-        manner: Manner,
+        kind: AllocationKind,
         /// Who asked for it.
         backtrace: BacktraceDelta<'a>,
     },

@@ -114,11 +114,11 @@ impl Sources {
 
     /// Malloc, if it is sampled.
     pub fn malloc(&self) -> Option<&Source> {
-        self.hear_malloc().then_some(&self.malloc)
+        self.has_malloc().then_some(&self.malloc)
     }
 
     /// Whether malloc is sampled.
-    pub fn hear_malloc(&self) -> bool {
+    pub fn has_malloc(&self) -> bool {
         self.malloc.name.0 != 0
     }
 
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(both.of(RUBY.name), Some(&RUBY));
         assert_eq!(both.of(SourceName::new("ocaml")), None);
         let alone = Sources::NONE.with(RUBY);
-        assert!(!alone.hear_malloc() && alone.malloc().is_none() && alone.iter().eq([&RUBY]));
+        assert!(!alone.has_malloc() && alone.malloc().is_none() && alone.iter().eq([&RUBY]));
         assert_eq!(Sources::NONE.iter().count(), 0);
     }
 }

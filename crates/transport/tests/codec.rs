@@ -4,8 +4,8 @@ use lifetrace_transport::codec::{
     DecodeError, MAX_BUILD_ID, MAX_FRAMES, MAX_HEAD, MAX_LEN, MAX_PATH, decode, encode,
 };
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, CollectorTotals, EncodedTotals, FrameKind, FrameName, Frames,
-    MANAGED_FRAME, Manner, MemoryKind, Message, Module, MonotonicNanos, Run, SampleId, SourceKind,
+    AllocationKind, BacktraceDelta, Body, CollectorTotals, EncodedTotals, FrameKind, FrameName,
+    Frames, MANAGED_FRAME, MemoryKind, Message, Module, MonotonicNanos, Run, SampleId, SourceKind,
     ThreadId,
 };
 use lifetrace_transport::ring::{ALLOCATION_HEAD, RELEASE_HEAD};
@@ -31,7 +31,7 @@ enum Kind {
     Allocation {
         words: [u64; 3],
         source: SourceKind,
-        manner: Manner,
+        kind: AllocationKind,
         shared: u32,
         frames: OwnedFrames,
         truncated: bool,
@@ -71,7 +71,7 @@ impl Owned {
             Kind::Allocation {
                 words: [id, size, samples],
                 source,
-                manner,
+                kind,
                 shared,
                 frames,
                 truncated,
@@ -85,7 +85,7 @@ impl Owned {
                     size: *size,
                     samples: *samples,
                     source: *source,
-                    manner: *manner,
+                    kind: *kind,
                     backtrace: BacktraceDelta { shared: *shared, fresh, truncated: *truncated },
                 }
             }
@@ -139,7 +139,7 @@ impl Owned {
     fn naive(&self) -> Vec<u8> {
         let (tag, detail, flags, words, bytes): (u64, u64, u64, Vec<u64>, Vec<u8>) =
             match &self.kind {
-                Kind::Allocation { words, source, manner, shared, frames, truncated } => {
+                Kind::Allocation { words, source, kind, shared, frames, truncated } => {
                     let (tag, count, frames): (u64, usize, Vec<u8>) = match frames {
                         OwnedFrames::Words(words) => {
                             (1, words.len(), words.iter().flat_map(|it| it.to_le_bytes()).collect())
@@ -150,13 +150,13 @@ impl Owned {
                         }
                     };
                     let words = [&words[..], &[(count as u64) << 32 | u64::from(*shared)]].concat();
-                    let manner = match manner {
-                        Manner::Plain => 0,
-                        Manner::Growth => 2,
-                        Manner::Deserialised => 4,
-                        Manner::Outside(kind) => 6 + 16 * u64::from(kind.number()),
+                    let kind = match kind {
+                        AllocationKind::Plain => 0,
+                        AllocationKind::Growth => 2,
+                        AllocationKind::Deserialised => 4,
+                        AllocationKind::Outside(kind) => 6 + 16 * u64::from(kind.number()),
                     };
-                    (tag, *source as u64, u64::from(*truncated) + manner, words, frames)
+                    (tag, *source as u64, u64::from(*truncated) + kind, words, frames)
                 }
                 Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
                 Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
@@ -206,23 +206,27 @@ fn encoded(message: &Message<'_>) -> Vec<u8> {
 fn kind() -> impl Strategy<Value = Kind> {
     use SourceKind::{External, Major, Malloc, Minor};
     let source = prop::sample::select(vec![Malloc, Minor, Major, External]);
-    let usual = prop::sample::select(vec![Manner::Plain, Manner::Growth, Manner::Deserialised]);
+    let usual = prop::sample::select(vec![
+        AllocationKind::Plain,
+        AllocationKind::Growth,
+        AllocationKind::Deserialised,
+    ]);
     let outside = (0..MemoryKind::MOST).prop_filter_map("too large", MemoryKind::new);
-    let manner = prop_oneof![usual, outside.prop_map(Manner::Outside)];
+    let kind = prop_oneof![usual, outside.prop_map(AllocationKind::Outside)];
     let frames = prop::collection::vec(any::<u64>(), 0..200);
     let context = frames.clone();
     let run = (0..=Run::LAST_NUMBER, 1..60usize)
         .prop_map(|(number, frames)| ((frames - 1) << 20) as u32 | number);
     let runs = prop::collection::vec(run, 0..200);
     let frames = prop_oneof![frames.prop_map(OwnedFrames::Words), runs.prop_map(OwnedFrames::Runs)];
-    let allocation = (any::<[u64; 3]>(), source, manner, any::<u32>(), frames, any::<bool>());
+    let allocation = (any::<[u64; 3]>(), source, kind, any::<u32>(), frames, any::<bool>());
     let build_id = prop::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID).boxed();
     let path = prop::collection::vec(any::<u8>(), 0..=MAX_PATH).boxed();
     let name =
         (any::<(u64, u8)>(), any::<[u32; 3]>(), any::<[bool; 2]>(), build_id.clone(), path.clone());
     prop_oneof![
-        allocation.prop_map(|(words, source, manner, shared, frames, truncated)| {
-            Kind::Allocation { words, source, manner, shared, frames, truncated }
+        allocation.prop_map(|(words, source, kind, shared, frames, truncated)| {
+            Kind::Allocation { words, source, kind, shared, frames, truncated }
         }),
         any::<u64>().prop_map(Kind::Release),
         any::<u64>().prop_map(Kind::Promotion),
@@ -339,9 +343,9 @@ fn what_each_sample_says_has_heads_of_the_lengths_that_the_ring_knows() {
     assert_eq!(head(Body::Release { id }), RELEASE_HEAD);
     assert_eq!(head(Body::Promotion { id }), RELEASE_HEAD);
     for fresh in [Frames::Words(&[1, 2]), Frames::Runs(&[1, 2])] {
-        let (source, manner) = (SourceKind::Minor, Manner::Plain);
+        let (source, kind) = (SourceKind::Minor, AllocationKind::Plain);
         let backtrace = BacktraceDelta { shared: 0, fresh, truncated: false };
-        let born = Body::Allocation { id, size: 8, samples: 1, source, manner, backtrace };
+        let born = Body::Allocation { id, size: 8, samples: 1, source, kind, backtrace };
         assert_eq!(head(born), ALLOCATION_HEAD);
     }
 }
@@ -350,8 +354,8 @@ fn what_each_sample_says_has_heads_of_the_lengths_that_the_ring_knows() {
 fn the_largest_messages_fit() {
     let frames = OwnedFrames::Words(vec![u64::MAX; MAX_FRAMES]);
     let words = [0; 3];
-    let (source, manner, truncated) = (SourceKind::Malloc, Manner::Plain, true);
-    let largest = Kind::Allocation { words, source, manner, shared: 0, frames, truncated };
+    let (source, kind, truncated) = (SourceKind::Malloc, AllocationKind::Plain, true);
+    let largest = Kind::Allocation { words, source, kind, shared: 0, frames, truncated };
     let names =
         Kind::ModuleLoaded { words, build_id: vec![1; MAX_BUILD_ID], path: vec![2; MAX_PATH] };
     for kind in [largest, names] {
@@ -376,10 +380,10 @@ fn runs_are_as_many_frames() {
 #[test]
 fn no_runs_have_more_frames_than_a_backtrace() {
     for (runs, is_too_long) in [(vec![0xfff << 20; 3], false), (vec![0xfff << 20; 4], true)] {
-        let (source, manner) = (SourceKind::Minor, Manner::Plain);
+        let (source, kind) = (SourceKind::Minor, AllocationKind::Plain);
         let frames = OwnedFrames::Runs(runs);
         let words = [0; 3];
-        let kind = Kind::Allocation { words, source, manner, shared: 0, frames, truncated: false };
+        let kind = Kind::Allocation { words, source, kind, shared: 0, frames, truncated: false };
         let message = Owned { time: 0, thread: 0, kind };
         let bytes = encoded(&message.message());
         let decoded = if is_too_long { Err(DecodeError::Length) } else { Ok(message.message()) };
@@ -402,9 +406,9 @@ fn tags_that_do_not_exist() {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
     }
-    for manner in [4u64, 7, 1 | 1 << 3, 2 | 9 << 3] {
-        let allocation = [1 | manner << 17, 0, 1, 8, 1, 0].map(u64::to_le_bytes).concat();
-        assert_eq!(decode(&allocation), Err(DecodeError::Tag(manner as u8 & 7)));
+    for kind in [4u64, 7, 1 | 1 << 3, 2 | 9 << 3] {
+        let allocation = [1 | kind << 17, 0, 1, 8, 1, 0].map(u64::to_le_bytes).concat();
+        assert_eq!(decode(&allocation), Err(DecodeError::Tag(kind as u8 & 7)));
     }
     let totals = [13, 0, 0, 1 << 9, 0, 0, 0, 0, 0, 0, 0, 0, 0].map(u64::to_le_bytes).concat();
     assert_eq!(decode(&totals), Err(DecodeError::Tag(13)));

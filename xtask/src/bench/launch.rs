@@ -29,19 +29,19 @@ pub struct Launcher(PathBuf);
 
 /// Where a command may run, by the number of a processor.
 #[derive(Clone, Copy)]
-pub enum Place {
+pub enum Affinity {
     /// There alone.
     On(u32),
     /// On all others.
     NotOn(u32),
 }
 
-impl Place {
+impl Affinity {
     /// As the program that measures wants to have it.
     fn word(self) -> String {
         match self {
-            Place::On(number) => format!("@{number}"),
-            Place::NotOn(number) => format!("@^{number}"),
+            Affinity::On(number) => format!("@{number}"),
+            Affinity::NotOn(number) => format!("@^{number}"),
         }
     }
 }
@@ -75,7 +75,7 @@ impl Launcher {
     pub fn words(
         &self,
         usage: &Path,
-        place: Option<Place>,
+        place: Option<Affinity>,
         settings: &[&str],
         command: &[OsString],
     ) -> Vec<OsString> {
@@ -135,7 +135,7 @@ mod tests {
         let script =
             format!("grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status && exit $CODE");
         let command = ["sh", "-c", &script].map(OsString::from);
-        let words = launcher.words(&file, Some(Place::On(first)), &["CODE=7"], &command);
+        let words = launcher.words(&file, Some(Affinity::On(first)), &["CODE=7"], &command);
         let status = std::process::Command::new(&words[0]).args(&words[1..]).status().unwrap();
         assert_eq!(status.code(), Some(7));
         assert!(usage(&file).unwrap().peak_bytes > 0.0);

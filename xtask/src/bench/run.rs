@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::launch::{self, Launcher, Place, Usage};
+use super::launch::{self, Affinity, Launcher, Usage};
 use super::left::{self, Left};
 use super::variant::{MEMTRACE, Means, Variant};
 use super::workload::Workload;
@@ -115,12 +115,12 @@ impl Runner {
     }
 
     fn target(&self, settings: &[&str], command: &[OsString]) -> Vec<OsString> {
-        let place = self.shared.map(Place::On);
+        let place = self.shared.map(Affinity::On);
         self.launcher.words(&self.inner(), place, settings, command)
     }
 
     fn recorder(&self, words: &[OsString]) -> Vec<OsString> {
-        let place = self.shared.map(Place::NotOn);
+        let place = self.shared.map(Affinity::NotOn);
         self.launcher.words(&self.outer(), place, &[], words)
     }
 

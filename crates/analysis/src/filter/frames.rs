@@ -8,14 +8,14 @@ use lifetrace_trace::event::Location;
 
 use super::term::{Claim, FrameClaim, FramePattern, Term};
 use super::text::Text;
-use crate::names::{Frame, Place, Reason};
+use crate::names::{NamedFrame, Place, Reason};
 use crate::plain_name::plain_name;
 
 /// One line of a backtrace, as filters see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
     /// Where.
-    pub frame: Frame<'a>,
+    pub frame: NamedFrame<'a>,
     /// Path of the object file that it is in; none where the trace does not tell.
     pub module: Option<&'a str>,
 }

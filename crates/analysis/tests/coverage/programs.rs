@@ -12,7 +12,7 @@ use lifetrace_trace::fact::{Fact, SampledUnit, Sampler as SamplerFact};
 use lifetrace_trace::ids::{
     AllocationId, Bytes, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp,
 };
-use lifetrace_trace::told::{Birth, Told, What};
+use lifetrace_trace::record::{Birth, Record, RecordKind};
 
 use super::random::{Random, Sampler};
 
@@ -191,7 +191,7 @@ impl Program {
             }
             deaths[time as usize]
                 .iter()
-                .for_each(|id| watcher.tell(time, What::Collection(AllocationId(*id)), &[]));
+                .for_each(|id| watcher.tell(time, RecordKind::Collection(AllocationId(*id)), &[]));
             while let Some((id, piece)) = next.next_if(|(_, piece)| piece.born == time) {
                 let is_seen = watcher.birth(id as u64, piece);
                 if is_seen && piece.dies < self.end {
@@ -281,12 +281,12 @@ impl Watcher {
 
     fn say(&mut self, time: u64, id: u8, unit: SampledUnit, rate: f64) {
         let fact = SamplerFact { id: SamplerId(id), name: "".into(), unit, rate };
-        self.tell(time, What::from(Fact::Sampler(fact)), &[]);
+        self.tell(time, RecordKind::from(Fact::Sampler(fact)), &[]);
     }
 
-    fn tell(&mut self, time: u64, what: What, backtrace: &[LocationCode]) {
+    fn tell(&mut self, time: u64, kind: RecordKind, backtrace: &[LocationCode]) {
         let (thread, domain) = (ThreadId(0), DomainId(0));
-        self.profile.take(&Told { time: Timestamp(time), thread, domain, what }, backtrace);
+        self.profile.take(&Record { time: Timestamp(time), thread, domain, kind }, backtrace);
     }
 
     /// Whether it is in the trace.
@@ -312,7 +312,7 @@ impl Watcher {
         };
         let backtrace = [LocationCode(piece.callsite as u64), GROWTH];
         let depth = 1 + usize::from(piece.is_growth);
-        self.tell(piece.born, What::Birth(birth), &backtrace[..depth]);
+        self.tell(piece.born, RecordKind::Birth(birth), &backtrace[..depth]);
         true
     }
 

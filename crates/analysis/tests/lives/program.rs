@@ -11,7 +11,7 @@ use lifetrace_trace::fact::{Cycle, Fact, Generation};
 use lifetrace_trace::ids::{
     AllocationId, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp, Words,
 };
-use lifetrace_trace::told::{Birth, Told, What};
+use lifetrace_trace::record::{Birth, Record, RecordKind};
 
 pub const START: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000;
@@ -76,15 +76,15 @@ impl Random {
 
 impl Program {
     /// What a sampler at this rate tells, in order.
-    pub fn told(&self, rate: f64, seed: u64) -> Vec<(Told, Vec<LocationCode>)> {
+    pub fn told(&self, rate: f64, seed: u64) -> Vec<(Record, Vec<LocationCode>)> {
         let mut random = Random(seed);
         let mut told = Vec::new();
         for (id, block) in (0..).map(AllocationId).zip(&self.blocks) {
             let inclusion = 1.0 - (1.0 - rate).powf(block.words as f64);
             if random.unit() < inclusion {
                 // What happens at the same time: collections, births, deaths.
-                told.push((block.born, 1, What::Birth(birth(id, block)), block.site));
-                told.extend(block.died.map(|died| (died, 2, What::Collection(id), 0)));
+                told.push((block.born, 1, RecordKind::Birth(birth(id, block)), block.site));
+                told.extend(block.died.map(|died| (died, 2, RecordKind::Collection(id), 0)));
             }
         }
         let (mut numbers, mut cycles) = ([0, 0], self.cycles.clone());
@@ -95,14 +95,14 @@ impl Program {
             let number = numbers[usize::from(is_major)];
             for begins in [true, false] {
                 let cycle = Fact::Cycle(Cycle { generation, number, begins });
-                told.push((time, 0, What::from(cycle), 0));
+                told.push((time, 0, RecordKind::from(cycle), 0));
             }
         }
         told.sort_by_key(|&(time, order, ..)| (time, order));
-        let told = told.into_iter().map(|(time, _, what, site)| {
+        let told = told.into_iter().map(|(time, _, kind, site)| {
             let (time, backtrace) =
                 (Timestamp(START + time), vec![LocationCode(0), LocationCode(site)]);
-            (Told { time, thread: ThreadId(0), domain: DomainId(0), what }, backtrace)
+            (Record { time, thread: ThreadId(0), domain: DomainId(0), kind }, backtrace)
         });
         told.collect()
     }

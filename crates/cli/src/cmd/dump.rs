@@ -14,7 +14,7 @@ use lifetrace_study::twice::Twice;
 use lifetrace_trace::event::Source;
 use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
-use lifetrace_trace::told::{Birth, What};
+use lifetrace_trace::record::{Birth, RecordKind};
 
 use crate::{bar, choosing, terminal};
 
@@ -133,23 +133,23 @@ impl<W: Write> Dump<W> {
 
     /// Writes what comes next; false at the end.
     fn next(&mut self, trace: &mut Trace) -> io::Result<bool> {
-        let Some(told) = trace.next_told() else { return Ok(false) };
-        if !self.sieve.as_mut().is_none_or(|sieve| sieve.keeps(&told, trace.backtrace(), trace)) {
-            self.pass_over(&told.what, trace);
+        let Some(record) = trace.next_record() else { return Ok(false) };
+        if !self.sieve.as_mut().is_none_or(|sieve| sieve.keeps(&record, trace.backtrace(), trace)) {
+            self.pass_over(&record.kind, trace);
             return Ok(true);
         }
-        let time = told.time.0.saturating_sub(self.start.0);
-        let thread = trace.has_facts().then_some(told.thread);
-        match &told.what {
-            What::Fact(fact) if self.with_facts => {
+        let time = record.time.0.saturating_sub(self.start.0);
+        let thread = trace.has_facts().then_some(record.thread);
+        match &record.kind {
+            RecordKind::Fact(fact) if self.with_facts => {
                 tell_if_made(fact);
                 writeln!(self.output, "{time}\tfact\t{}", fact::text(fact))?;
             }
-            What::Fact(fact) => tell_if_made(fact),
-            What::Promotion(id) => self.change(time, "promotion", *id, thread)?,
-            What::Collection(id) => self.change(time, "collection", *id, thread)?,
-            What::Birth(birth) => {
-                self.birth(time, birth, told.domain, trace)?;
+            RecordKind::Fact(fact) => tell_if_made(fact),
+            RecordKind::Promotion(id) => self.change(time, "promotion", *id, thread)?,
+            RecordKind::Collection(id) => self.change(time, "collection", *id, thread)?,
+            RecordKind::Birth(birth) => {
+                self.birth(time, birth, record.domain, trace)?;
                 self.more(birth, thread)?;
                 self.end_birth(birth, trace)?;
             }
@@ -158,8 +158,8 @@ impl<W: Write> Dump<W> {
     }
 
     /// The next backtrace begins as this one does.
-    fn pass_over(&mut self, what: &What, trace: &Trace) {
-        if let (What::Birth(birth), Some(backtrace)) = (what, &mut self.backtrace) {
+    fn pass_over(&mut self, kind: &RecordKind, trace: &Trace) {
+        if let (RecordKind::Birth(birth), Some(backtrace)) = (kind, &mut self.backtrace) {
             backtrace.follow(birth.common_prefix, trace.backtrace(), trace);
         }
     }

@@ -124,9 +124,9 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counters(Option<Duration>);
 
-/// How much is said.
+/// How much is printed.
 #[derive(Clone, Copy)]
-struct Manner {
+struct Verbosity {
     report: bool,
     quiet: bool,
     /// `None`: where that makes sense.
@@ -148,11 +148,11 @@ fn counters(text: &str) -> Result<Counters, String> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let manner = args.manner();
+    let verbosity = args.verbosity();
     let is_memtraces = args.memtrace;
     let recorded = args.into_config().and_then(|config| match is_memtraces {
-        true => record_by_memtrace(&config, manner),
-        false => record(&config, manner),
+        true => record_by_memtrace(&config, verbosity),
+        false => record(&config, verbosity),
     });
     let code = match recorded {
         Ok(code) => code,
@@ -179,13 +179,13 @@ fn refuse_name(output: &OsStr, decided: bool) -> anyhow::Result<()> {
 }
 
 impl Args {
-    fn manner(&self) -> Manner {
+    fn verbosity(&self) -> Verbosity {
         let progress = match (self.progress, self.no_progress || self.quiet) {
             (true, _) => Some(true),
             (false, true) => Some(false),
             (false, false) => None,
         };
-        Manner { report: self.report, quiet: self.quiet, progress }
+        Verbosity { report: self.report, quiet: self.quiet, progress }
     }
 
     /// # Errors
@@ -236,15 +236,15 @@ fn rate_in_environment(variable: &str) -> Option<Probability> {
     sampling::rate(&text).inspect_err(complain).ok()
 }
 
-fn record(config: &Config, manner: Manner) -> anyhow::Result<u8> {
+fn record(config: &Config, verbosity: Verbosity) -> anyhow::Result<u8> {
     let signals = Signals::catch()?;
     let recording = Recording::start(config)?;
     let signals = signals.attend(recording.control())?;
-    let mut end = wait(&recording, &signals, manner)?;
+    let mut end = wait(&recording, &signals, verbosity)?;
     let outcome = recording.finish();
-    tell(&outcome, recording.pid(), manner);
+    tell(&outcome, recording.pid(), verbosity);
     if end == CommandEnd::Abandoned {
-        if !manner.quiet {
+        if !verbosity.quiet {
             terminal::complain("the recording is over; the command goes on");
         }
         end = recording.accompany_command();
@@ -253,10 +253,10 @@ fn record(config: &Config, manner: Manner) -> anyhow::Result<u8> {
 }
 
 /// What Memtrace has not written is our failure.
-fn record_by_memtrace(config: &Config, manner: Manner) -> anyhow::Result<u8> {
+fn record_by_memtrace(config: &Config, verbosity: Verbosity) -> anyhow::Result<u8> {
     let recorded = memtrace::record(config)?;
     match &recorded.trace {
-        Some(trace) => telling::tell_one(trace, manner.quiet, manner.report),
+        Some(trace) => telling::tell_one(trace, verbosity.quiet, verbosity.report),
         None => terminal::complain(format_args!(
             "process {} has written no trace: it ended before Memtrace.trace_if_requested, or does not \
              call it",
@@ -272,31 +272,35 @@ fn record_by_memtrace(config: &Config, manner: Manner) -> anyhow::Result<u8> {
 }
 
 /// Until there is nothing more to record, or recording is to end.
-fn wait(recording: &Recording, signals: &Attended, manner: Manner) -> anyhow::Result<CommandEnd> {
-    let line = match manner.progress {
+fn wait(
+    recording: &Recording,
+    signals: &Attended,
+    verbosity: Verbosity,
+) -> anyhow::Result<CommandEnd> {
+    let line = match verbosity.progress {
         Some(false) => ProgressLine::none(),
         wish => ProgressLine::start(recording.control(), wish.is_some())?,
     };
     let end = recording.wait_for_command();
     if end != CommandEnd::Abandoned {
         signals.command_has_ended();
-        wait_for_others(recording, &line, manner);
+        wait_for_others(recording, &line, verbosity);
     }
     Ok(end)
 }
 
-fn tell(outcome: &Outcome, command: u32, manner: Manner) {
-    telling::tell(outcome, command, manner.quiet);
-    if manner.report {
+fn tell(outcome: &Outcome, command: u32, verbosity: Verbosity) {
+    telling::tell(outcome, command, verbosity.quiet);
+    if verbosity.report {
         telling::report(outcome, command);
     }
 }
 
-fn wait_for_others(recording: &Recording, line: &ProgressLine, manner: Manner) {
+fn wait_for_others(recording: &Recording, line: &ProgressLine, verbosity: Verbosity) {
     if recording.wait_for_others(Some(Instant::now() + AFTERLIFE)) {
         return;
     }
-    if !manner.quiet {
+    if !verbosity.quiet {
         let doing = match recording.living_processes() {
             0 => "writing traces".to_owned(),
             1 => "recording a process that it has started (Ctrl-C ends that)".to_owned(),

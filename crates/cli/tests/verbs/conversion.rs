@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use crate::*;
 
 /// A folder for what is written.
-pub struct Place(TempDir);
+pub struct Folder(TempDir);
 
-impl Place {
+impl Folder {
     pub fn new() -> Self {
         Self(TempDir::new().unwrap())
     }
@@ -43,7 +43,7 @@ const FIXTURES: [&str; 6] = [
 
 #[test]
 fn a_copy_has_the_same_bytes() {
-    let place = Place::new();
+    let place = Folder::new();
     let copy = place.path("copy.ctf");
     for trace in [SMALL, "server-1e-5.ctf"] {
         stdout(&["convert", "-f", trace, &copy]);
@@ -53,7 +53,7 @@ fn a_copy_has_the_same_bytes() {
 
 #[test]
 fn there_and_back_is_the_same_file() {
-    let place = Place::new();
+    let place = Folder::new();
     let (there, back, direct) = (place.path("t.lt"), place.path("b.ctf"), place.path("d.ctf"));
     for trace in FIXTURES {
         stdout(&["convert", "-f", trace, &there]);
@@ -69,7 +69,7 @@ fn there_and_back_is_the_same_file() {
 
 #[test]
 fn standard_input_and_output() {
-    let place = Place::new();
+    let place = Folder::new();
     let there = place.path("t.lt");
     stdout(&["convert", SMALL, &there]);
     let input = fs::File::open(traces().join(SMALL)).unwrap();
@@ -81,7 +81,7 @@ fn standard_input_and_output() {
 
 #[test]
 fn older_versions_have_the_same_events() {
-    let place = Place::new();
+    let place = Folder::new();
     for version in ["1", "2"] {
         let old = place.path(&format!("{version}.ctf"));
         stdout(&["convert", SMALL, &old, "--memtrace-version", version]);
@@ -92,7 +92,7 @@ fn older_versions_have_the_same_events() {
 
 #[test]
 fn what_has_no_room_is_told_once() {
-    let place = Place::new();
+    let place = Folder::new();
     let output = run(&["convert", "sample-v1.0.lt", &place.path("t.ctf")]);
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{message}");
@@ -110,7 +110,7 @@ pub fn check_refused(arguments: &[&str], complaint: &str) {
 
 #[test]
 fn a_format_must_be_known() {
-    let place = Place::new();
+    let place = Folder::new();
     check_refused(&["convert", SMALL, &place.path("t")], "which format?");
     check_refused(&["convert", SMALL, "-"], "--format lt");
     let arguments = ["convert", SMALL, &place.path("t.lt"), "--memtrace-version", "2"];
@@ -121,7 +121,7 @@ fn a_format_must_be_known() {
 
 #[test]
 fn nothing_is_overwritten_unasked() {
-    let place = Place::new();
+    let place = Folder::new();
     let target = place.file("precious.ctf", b"data");
     for verb in [&["convert", SMALL, &target][..], &["strip", SMALL, "-o", &target]] {
         check_refused(verb, "use -f");
@@ -134,7 +134,7 @@ fn nothing_is_overwritten_unasked() {
 
 #[test]
 fn a_trace_is_not_converted_onto_itself() {
-    let place = Place::new();
+    let place = Folder::new();
     let trace = place.file("trace.ctf", &fs::read(traces().join(SMALL)).unwrap());
     let (hard, soft) = (place.path("hard.ctf"), place.path("soft.ctf"));
     fs::hard_link(&trace, &hard).unwrap();
@@ -178,14 +178,14 @@ fn a_full_disk_is_reported_with_what_was_saved() {
 
 #[test]
 fn bad_places_are_named() {
-    let place = Place::new();
+    let place = Folder::new();
     check_refused(&["convert", SMALL, &place.path("no/such/folder.lt")], "no/such/folder.lt");
     check_refused(&["convert", SMALL, &place.path("")], "is a directory");
 }
 
 #[test]
 fn what_could_be_read_of_a_damaged_trace_is_kept() {
-    let place = Place::new();
+    let place = Folder::new();
     let whole = fs::read(traces().join(SMALL)).unwrap();
     let (cut, saved) = (place.file("cut.ctf", &whole[..100_000]), place.path("saved.ctf"));
     check_refused(&["convert", &cut, &saved], "byte 100000: the file ends");
@@ -206,7 +206,7 @@ pub fn damaged() -> Vec<u8> {
 
 #[test]
 fn damage_in_our_format_is_told_and_the_rest_kept() {
-    let place = Place::new();
+    let place = Folder::new();
     let (damaged, saved) = (place.file("damaged.lt", &damaged()), place.path("saved.lt"));
     let output = run(&["convert", &damaged, &saved]);
     assert_eq!(output.status.code(), Some(1));

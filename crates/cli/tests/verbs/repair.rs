@@ -6,12 +6,12 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::lt::{Item, Reader};
 use lifetrace_trace::transfer::DAMAGED;
 
-use crate::conversion::{Place, check_refused, damaged};
+use crate::conversion::{Folder, check_refused, damaged};
 use crate::*;
 
 #[test]
 fn a_damaged_trace_becomes_a_whole_one() {
-    let place = Place::new();
+    let place = Folder::new();
     let (trace, saved) = (place.file("damaged.lt", &damaged()), place.path("saved.lt"));
     let output = run(&["check", "--repair", &trace, "-o", &saved]);
     let message = text(&output.stderr);
@@ -36,7 +36,7 @@ fn a_damaged_trace_becomes_a_whole_one() {
 
 #[test]
 fn a_whole_trace_is_copied() {
-    let place = Place::new();
+    let place = Folder::new();
     for (trace, name) in [(SMALL, "a.ctf"), ("server-1e-5-v2.1.lt", "b.lt")] {
         let saved = place.path(name);
         let output = run(&["check", "--repair", trace, "-o", &saved]);
@@ -48,7 +48,7 @@ fn a_whole_trace_is_copied() {
 
 #[test]
 fn a_cut_trace_of_memtraces() {
-    let place = Place::new();
+    let place = Folder::new();
     let whole = fs::read(traces().join(SMALL)).unwrap();
     let (cut, saved) = (place.file("cut.ctf", &whole[..100_000]), place.path("saved.ctf"));
     let output = run(&["check", "--repair", &cut, "-o", &saved]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::conversion::{Place, check_refused};
+use crate::conversion::{Folder, check_refused};
 use crate::*;
 
 fn total(trace: &str, what: &str) -> u64 {
@@ -12,7 +12,7 @@ fn total(trace: &str, what: &str) -> u64 {
 /// The trace lasts 852 ms.
 #[test]
 fn neighbouring_slices_are_the_whole() {
-    let place = Place::new();
+    let place = Folder::new();
     let (first, second) = (place.path("first.ctf"), place.path("second.ctf"));
     stdout(&["slice", SMALL, "--time", "-400ms", "-o", &first]);
     stdout(&["slice", SMALL, "--time", "400ms-", "-o", &second]);
@@ -29,7 +29,7 @@ fn neighbouring_slices_are_the_whole() {
 
 #[test]
 fn all_formats_and_pipes() {
-    let place = Place::new();
+    let place = Folder::new();
     let (lt, a, b) = (place.path("t.lt"), place.path("a.ctf"), place.path("b.ctf"));
     stdout(&["convert", SMALL, &lt]);
     stdout(&["slice", SMALL, "--time", "100ms-300ms", "-o", &a]);
@@ -44,7 +44,7 @@ fn all_formats_and_pipes() {
 
 #[test]
 fn times_that_make_no_sense() {
-    let place = Place::new();
+    let place = Folder::new();
     let output = place.path("t.ctf");
     for time in ["10s", "-", "20s-10s", "1-2"] {
         let refused = run(&["slice", SMALL, "--time", time, "-o", &output]);
@@ -57,7 +57,7 @@ fn times_that_make_no_sense() {
 
 #[test]
 fn a_damaged_trace_is_sliced_as_far_as_it_can_be_read() {
-    let place = Place::new();
+    let place = Folder::new();
     let whole = fs::read(traces().join(SMALL)).unwrap();
     let cut = place.file("cut.ctf", &whole[..100_000]);
     let output = place.path("t.ctf");
@@ -85,7 +85,7 @@ fn numbers(report: &Value) -> Vec<(&'static str, Value)> {
 
 /// The trace of some blocks has the numbers that the whole one has with the filter.
 fn check_some(trace: &str, verb: &str, filter: &str) -> u64 {
-    let place = Place::new();
+    let place = Folder::new();
     let some = place.path("some.lt");
     match verb {
         "slice" => stdout(&["slice", trace, "--filter", filter, "-o", &some]),
@@ -147,7 +147,7 @@ proptest::proptest! {
 /// A filter is of the whole input: what was born before the slice, and dies after it, too.
 #[test]
 fn some_blocks_of_a_slice() {
-    let place = Place::new();
+    let place = Folder::new();
     let (slice, both, lt) = (place.path("s.lt"), place.path("b.lt"), place.path("t.lt"));
     stdout(&["convert", SMALL, &lt]);
     stdout(&["slice", &lt, "--time", "100ms-300ms", "-o", &slice]);
@@ -167,7 +167,7 @@ fn some_blocks_of_a_slice() {
 
 #[test]
 fn a_trace_of_some_blocks_says_so() {
-    let place = Place::new();
+    let place = Folder::new();
     let (some, fewer, ctf) = (place.path("a.lt"), place.path("b.lt"), place.path("c.ctf"));
     stdout(&["slice", "native-python.lt", "--filter", "fn:json", "-o", &some]);
     stdout(&["slice", &some, "--filter", "size>1KiB", "-o", &fewer]);
@@ -184,7 +184,7 @@ fn a_trace_of_some_blocks_says_so() {
 
 #[test]
 fn filters_that_make_no_sense() {
-    let place = Place::new();
+    let place = Folder::new();
     let output = place.path("t.lt");
     for arguments in [
         &["slice", SMALL, "--filter", "siez>1KiB", "-o", &output][..],
@@ -198,7 +198,7 @@ fn filters_that_make_no_sense() {
 
 #[test]
 fn some_blocks_through_a_pipe() {
-    let place = Place::new();
+    let place = Folder::new();
     let output = place.path("t.lt");
     let filter = "alive at peak size>=1KiB";
     stdout(&["convert", "native-python.lt", &output, "--filter", filter]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::conversion::Place;
+use crate::conversion::Folder;
 use crate::*;
 
 fn dump(trace: &str) -> String {
@@ -11,7 +11,7 @@ fn dump(trace: &str) -> String {
 
 #[test]
 fn names_go_and_shapes_stay() {
-    let place = Place::new();
+    let place = Folder::new();
     for trace in [SMALL, "server-1e-5.ctf"] {
         let stripped = place.path("stripped.ctf");
         stdout(&["strip", "-f", trace, "-o", &stripped]);
@@ -32,7 +32,7 @@ fn names_go_and_shapes_stay() {
 
 #[test]
 fn lines_go_when_asked() {
-    let place = Place::new();
+    let place = Folder::new();
     let (with, without) = (place.path("with.ctf"), place.path("without.ctf"));
     stdout(&["strip", SMALL, "-o", &with]);
     stdout(&["strip", SMALL, "-o", &without, "--lines"]);
@@ -48,7 +48,7 @@ fn lines_go_when_asked() {
 
 #[test]
 fn the_input_decides_the_format_where_nobody_else_does() {
-    let place = Place::new();
+    let place = Folder::new();
     let (lt, stripped) = (place.path("t.lt"), place.path("stripped"));
     stdout(&["convert", SMALL, &lt]);
     stdout(&["strip", &lt, "-o", &stripped]);

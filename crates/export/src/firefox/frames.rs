@@ -41,11 +41,11 @@ fn frames<'a>(
     thread: ThreadHandle,
 ) -> Vec<FrameHandle> {
     let (categories, codes) = (Categories::new(profile), Codes::new(&study.reading));
-    let kind = |line: &names::Frame<'a>| {
+    let kind = |line: &names::NamedFrame<'a>| {
         let frame = codes.of(line).and_then(|code| study.reading.trace.frame(code));
         frame.map_or(FrameKind::Unknown, |frame| frame.kind)
     };
-    let frame = |line: names::Frame<'a>| {
+    let frame = |line: names::NamedFrame<'a>| {
         let info = FrameInfo {
             frame: Frame::Label(profile.intern_string(&function(&line.place))),
             category_pair: categories.of(kind(&line), line.is_machinery).into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lifetrace_analysis::names::expand;
 use lifetrace_analysis::shape::Key;
-use lifetrace_analysis::{Frame, Place};
+use lifetrace_analysis::{NamedFrame, Place};
 use lifetrace_pprof::proto::Line;
 use lifetrace_pprof::tables::{Code, EXECUTABLE, Strings, mapping_id};
 use lifetrace_report::function;
@@ -50,7 +50,7 @@ impl<'a> Frames<'a> {
     /// is a frame that has it.
     pub fn line_id(
         &mut self,
-        frame: &Frame<'a>,
+        frame: &NamedFrame<'a>,
         code: Option<LocationCode>,
         strings: &mut Strings,
     ) -> u64 {

@@ -29,7 +29,7 @@ pub(crate) const MEMRAY: Reader = Reader::ImportAfter(
 impl Foreign {
     /// What it is and what to do with it, as a sentence about the file goes on, which is called
     /// `name` in commands.
-    pub fn said(&self, name: &str) -> String {
+    pub fn advice(&self, name: &str) -> String {
         let what = self.what;
         match self.reader {
             Reader::Import => {

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use super::super::fault::{Fault, Place};
+use super::super::fault::{Fault, Position};
 
 /// No line is longer, in bytes.
 const LONGEST: u64 = 4 << 20;
@@ -11,12 +11,12 @@ const LONGEST: u64 = 4 << 20;
 pub struct Lines<R> {
     input: R,
     line: Vec<u8>,
-    place: Place,
+    position: Position,
 }
 
 impl<R: BufRead> Lines<R> {
     pub fn new(input: R) -> Self {
-        Self { input, line: Vec::new(), place: Place { line: Some(0), byte: 0 } }
+        Self { input, line: Vec::new(), position: Position { line: Some(0), byte: 0 } }
     }
 
     /// Goes to the next line. False at the end of the file.
@@ -24,8 +24,8 @@ impl<R: BufRead> Lines<R> {
     /// # Errors
     /// If the file can't be read, or ends within the line: half a number is another number.
     pub fn advance(&mut self) -> Result<bool, Fault> {
-        self.place.byte += self.line.len() as u64;
-        self.place.line = self.place.line.map(|number| number + 1);
+        self.position.byte += self.line.len() as u64;
+        self.position.line = self.position.line.map(|number| number + 1);
         self.line.clear();
         self.append(LONGEST)?;
         match self.line.last() {
@@ -57,13 +57,13 @@ impl<R: BufRead> Lines<R> {
 
     /// About this line.
     pub fn fault(&self, problem: impl Into<String>) -> Fault {
-        Fault::new(self.place, problem)
+        Fault::new(self.position, problem)
     }
 
     /// To the next end of a line.
     fn append(&mut self, most: u64) -> Result<(), Fault> {
         let outcome = (&mut self.input).take(most).read_until(b'\n', &mut self.line);
-        outcome.map_err(|error| Fault::of_reading(self.place, &error))?;
+        outcome.map_err(|error| Fault::of_reading(self.position, &error))?;
         match self.line.last() {
             Some(last) if *last != b'\n' && self.line.len() as u64 >= LONGEST => {
                 Err(self.fault("expected a line of heaptrack's, and this one has no end"))

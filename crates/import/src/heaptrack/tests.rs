@@ -3,7 +3,7 @@
 use lifetrace_trace::AnyReader;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::lt::Reader;
-use lifetrace_trace::told::What;
+use lifetrace_trace::record::RecordKind;
 use proptest::prelude::*;
 
 use super::super::checking::Namer;
@@ -28,10 +28,10 @@ fn events(trace: &[u8]) -> Vec<(u64, char, u64)> {
     let mut events = Vec::new();
     while let Some(told) = reader.next().unwrap() {
         let time = told.time.0 / 1000;
-        match told.what {
-            What::Birth(birth) => events.push((time, '+', birth.id.0)),
-            What::Collection(id) => events.push((time, '-', id.0)),
-            What::Promotion(_) | What::Fact(_) => {}
+        match told.kind {
+            RecordKind::Birth(birth) => events.push((time, '+', birth.id.0)),
+            RecordKind::Collection(id) => events.push((time, '-', id.0)),
+            RecordKind::Promotion(_) | RecordKind::Fact(_) => {}
         }
     }
     events
@@ -41,7 +41,7 @@ fn labels(trace: &[u8]) -> Vec<String> {
     let mut reader = AnyReader::lt(Reader::open(trace).unwrap());
     let mut labels = Vec::new();
     while let Some(told) = reader.next().unwrap() {
-        if let What::Fact(fact) = told.what
+        if let RecordKind::Fact(fact) = told.kind
             && let Fact::Label(label) = *fact
         {
             labels.push(label.key.to_string());

@@ -67,8 +67,8 @@ struct Import<'a> {
     fault: Option<Fault>,
 }
 
-/// Of what a page tells.
-enum Told {
+/// The time that a page covers.
+enum Extent {
     AtPeak,
     AtEnd,
     OverTime(Vec<u64>),
@@ -76,17 +76,17 @@ enum Told {
 
 impl Import<'_> {
     fn write(self, output: &mut dyn Write) -> Result<Imported, Failure> {
-        let told = self.told()?;
+        let extent = self.extent()?;
         let looks = self.page.looks();
         let start = Timestamp(looks.first().map_or(0, |first| first.saturating_mul(1000)));
         let profiler = "memray".to_owned();
         let subject = Subject { command: self.page.command.clone(), pid: 0, start, profiler };
         let mut scribe = Scribe::new(output, &subject, 1.0)?;
-        let (made, lacks) = told.labels();
+        let (made, lacks) = extent.labels();
         scribe.label(BLOCKS, made)?;
         scribe.lacks(lacks)?;
         let mut remarks = vec![made.to_owned()];
-        remarks.extend(self.write_blocks(&told, &mut scribe)?);
+        remarks.extend(self.write_blocks(&extent, &mut scribe)?);
         remarks.extend(self.remarks());
         if let Some(fault) = &self.fault {
             scribe.label("import.cut", &fault.to_string())?;
@@ -95,24 +95,28 @@ impl Import<'_> {
         Ok(Imported { profiler: subject.profiler, births, deaths, remarks, fault: self.fault })
     }
 
-    fn told(&self) -> Result<Told, Fault> {
+    fn extent(&self) -> Result<Extent, Fault> {
         let tables = self.tree.tables;
         match (self.page.is_of_end, tables.is_temporal()) {
-            (true, true) if self.page.looks().is_empty() => Ok(Told::AtEnd),
-            (true, true) => Ok(Told::OverTime(times_of(&self.page.looks()))),
-            (true, false) => Ok(Told::AtEnd),
+            (true, true) if self.page.looks().is_empty() => Ok(Extent::AtEnd),
+            (true, true) => Ok(Extent::OverTime(times_of(&self.page.looks()))),
+            (true, false) => Ok(Extent::AtEnd),
             (false, _) => {
                 let bytes = self.tree.bytes();
                 match self.page.is_peak(bytes) {
-                    true => Ok(Told::AtPeak),
+                    true => Ok(Extent::AtPeak),
                     false => Err(Fault::of_file(page::NOT_THE_PEAK)),
                 }
             }
         }
     }
 
-    fn write_blocks(&self, told: &Told, scribe: &mut Scribe<'_>) -> Result<Vec<String>, Failure> {
-        let Told::OverTime(times) = told else {
+    fn write_blocks(
+        &self,
+        extent: &Extent,
+        scribe: &mut Scribe<'_>,
+    ) -> Result<Vec<String>, Failure> {
+        let Extent::OverTime(times) = extent else {
             return points::write_moment(
                 self.tree.points(),
                 1.0,
@@ -147,7 +151,7 @@ impl Import<'_> {
     }
 }
 
-impl Told {
+impl Extent {
     fn labels(&self) -> (&'static str, &'static [Lack]) {
         match self {
             Self::AtPeak => (AT_PEAK, &LACKS_AT_PEAK),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::budget::Budget;
-use super::super::fault::{Fault, Place};
+use super::super::fault::{Fault, Position};
 use super::super::foreign::{Foreign, Reader};
 use super::tables::Tables;
 
@@ -100,7 +100,7 @@ impl<'a> Page<'a> {
                 true => "the page is cut within its data".to_owned(),
                 false => error.to_string(),
             };
-            Fault::new(Place { line: None, byte }, problem)
+            Fault::new(Position { line: None, byte }, problem)
         });
         (tables, fault)
     }
@@ -108,8 +108,8 @@ impl<'a> Page<'a> {
     /// Says so if the end is missing.
     pub fn cut(&self) -> Option<Fault> {
         let is_whole = self.bytes.trim_ascii_end().ends_with(END);
-        let place = Place { line: None, byte: self.bytes.len() as u64 };
-        (!is_whole).then(|| Fault::new(place, "the page is cut: it does not end with </html>"))
+        let position = Position { line: None, byte: self.bytes.len() as u64 };
+        (!is_whole).then(|| Fault::new(position, "the page is cut: it does not end with </html>"))
     }
 
     /// When memray looked how much memory there was, in milliseconds since 1970.

@@ -9,7 +9,7 @@ use lifetrace_analysis::{Observer, Profile, Replay};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 use lifetrace_trace::lt::Reader;
-use lifetrace_trace::{AnyReader, told::Told};
+use lifetrace_trace::{AnyReader, record::Record};
 use proptest::prelude::*;
 
 use super::super::scribe::{Scribe, Subject};
@@ -48,7 +48,7 @@ fn of_times(points: &[Point], times: Times) -> (Vec<u8>, Vec<String>) {
     trace(1.0, |scribe| write(points, times, &Paths::new(points.len()), scribe).unwrap())
 }
 
-fn each_told(trace: &[u8], mut take: impl FnMut(&Told, &[LocationCode])) -> Timestamp {
+fn each_record(trace: &[u8], mut take: impl FnMut(&Record, &[LocationCode])) -> Timestamp {
     let mut reader = AnyReader::lt(Reader::open(trace).unwrap());
     while let Some(told) = reader.next().unwrap() {
         take(&told, reader.backtrace());
@@ -60,7 +60,7 @@ fn each_told(trace: &[u8], mut take: impl FnMut(&Told, &[LocationCode])) -> Time
 fn found(trace: &[u8]) -> (Profile, Vec<Point>) {
     let info = Reader::open(trace).unwrap().info().clone();
     let mut profile = Profile::new(&info).unwrap();
-    let end = each_told(trace, |told, backtrace| profile.take(told, backtrace));
+    let end = each_record(trace, |told, backtrace| profile.take(told, backtrace));
     profile.finish(end);
     let mut points: BTreeMap<u64, Point> = BTreeMap::new();
     for (node, balance) in profile.balances() {
@@ -102,7 +102,7 @@ impl Observer for Lifetimes {
 fn lifetimes(trace: &[u8]) -> u64 {
     let mut replay = Replay::new(Reader::open(trace).unwrap().info()).unwrap();
     let mut sum = Lifetimes::default();
-    let end = each_told(trace, |told, backtrace| replay.take(told, backtrace, &mut sum));
+    let end = each_record(trace, |told, backtrace| replay.take(told, backtrace, &mut sum));
     replay.finish(end, &mut sum);
     sum.0
 }
@@ -178,13 +178,13 @@ fn huge_numbers_do_no_harm() {
         Point { total: all, peak: all, end: all, lifetimes: Some(value), size: Some(value) };
     for times in [Times { peak: 0, end: 0 }, Times { peak: value, end: value }] {
         let (bytes, _) = of_times(&[point, point], times);
-        each_told(&bytes, |_, _| {});
+        each_record(&bytes, |_, _| {});
     }
     let rate = 1.0 / 512.0;
     let (bytes, remarks) = trace(rate, |scribe| {
         write_moment(&[point], rate, Counted::Blocks, &Paths::new(1), scribe).unwrap()
     });
-    each_told(&bytes, |_, _| {});
+    each_record(&bytes, |_, _| {});
     assert!(remarks[0].contains("too many blocks"), "{remarks:?}");
 }
 

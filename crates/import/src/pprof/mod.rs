@@ -19,7 +19,7 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 
-use super::fault::{Failure, Fault, Place, read_all};
+use super::fault::{Failure, Fault, Position, read_all};
 use super::lacks::{MADE as BLOCKS, NAMELESS};
 use super::naming::{Naming, Resolver};
 use super::points::{self, Backtraces, Counted, MADE_WITHOUT_TIMES as MADE, Point};
@@ -86,8 +86,8 @@ pub fn import(
     if profile.types.is_empty() && profile.samples.is_empty() {
         return Err(super::unknown(&bytes).into());
     }
-    let place = |at: usize| Place { line: None, byte: at as u64 };
-    let fault = unread.or(problem.map(|(at, problem)| Fault::new(place(at), problem)));
+    let position = |at: usize| Position { line: None, byte: at as u64 };
+    let fault = unread.or(problem.map(|(at, problem)| Fault::new(position(at), problem)));
     let columns = Columns::find(&profile.type_names());
     let values = profile.samples.iter().map(|it| &profile.values[it.values.0..it.values.1]);
     match columns.and_then(|columns| columns.without_differences(values)) {

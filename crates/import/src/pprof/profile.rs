@@ -31,7 +31,7 @@ pub struct Profile<'a> {
     pub time_nanos: u64,
     pub duration_nanos: u64,
     strings: Vec<&'a [u8]>,
-    places: FxHashMap<u64, Place>,
+    locations: FxHashMap<u64, PprofLocation>,
     functions: FxHashMap<u64, Function>,
     mappings: FxHashMap<u64, Mapping>,
     /// Names of places that the profile does not name.
@@ -53,7 +53,7 @@ pub struct Sample {
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct PprofLocation {
     mapping: u64,
     address: u64,
     /// Functions and lines, the innermost first.
@@ -108,7 +108,7 @@ impl<'a> Profile<'a> {
             time_nanos: 0,
             duration_nanos: 0,
             strings: Vec::new(),
-            places: FxHashMap::default(),
+            locations: FxHashMap::default(),
             functions: FxHashMap::default(),
             mappings: FxHashMap::default(),
             found: FxHashMap::default(),
@@ -185,7 +185,7 @@ impl<'a> Profile<'a> {
         }
         lines.truncate(MOST_INLINED);
         self.budget.take(24 * lines.len())?;
-        self.places.insert(id, Place { mapping, address, lines });
+        self.locations.insert(id, PprofLocation { mapping, address, lines });
         Ok(())
     }
 
@@ -218,10 +218,10 @@ impl<'a> Profile<'a> {
 
     /// Gives names to places of which nothing but the address is told, where they can be found.
     pub fn name(&mut self, naming: &mut Naming<'_>) {
-        let mut ids: Vec<u64> = self.places.keys().copied().collect();
+        let mut ids: Vec<u64> = self.locations.keys().copied().collect();
         ids.sort_unstable();
         for id in ids {
-            let locations = match self.places.get(&id) {
+            let locations = match self.locations.get(&id) {
                 Some(place) if place.lines.is_empty() => self.find_name(place, naming),
                 _ => {
                     naming.is_told();
@@ -232,7 +232,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    fn find_name(&self, place: &Place, naming: &mut Naming<'_>) -> Option<Vec<Location>> {
+    fn find_name(&self, place: &PprofLocation, naming: &mut Naming<'_>) -> Option<Vec<Location>> {
         let Some(mapping) = self.mappings.get(&place.mapping) else { return naming.of(None) };
         let (path, build_id) =
             (self.string(mapping.file), bytes_of(&self.string(mapping.build_id)));
@@ -250,7 +250,7 @@ impl<'a> Profile<'a> {
 
     /// What a frame stands for.
     pub fn locate(&self, code: LocationCode) -> Frame {
-        let Some(place) = self.places.get(&code.0) else { return Frame::default() };
+        let Some(place) = self.locations.get(&code.0) else { return Frame::default() };
         let mapping = self.mappings.get(&place.mapping);
         let module = mapping.map_or_else(String::new, |mapping| self.string(mapping.file));
         let mut locations: Vec<_> =

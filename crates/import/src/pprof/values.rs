@@ -64,7 +64,7 @@ impl Columns {
         };
         let negative = [("allocated", allocated), ("alive", live)];
         let negative = negative.into_iter().filter(|(_, it)| it.samples > 0);
-        let said: Vec<_> = negative.map(|(what, it)| it.said(what)).collect();
+        let said: Vec<_> = negative.map(|(what, it)| it.remark(what)).collect();
         if known.is_empty() {
             return Err(format!(
                 "this is a difference of two profiles: {}\n  \
@@ -170,7 +170,7 @@ impl Negative {
         negative
     }
 
-    fn said(self, what: &str) -> String {
+    fn remark(self, what: &str) -> String {
         let [samples, all, bytes] = [self.samples, self.all, self.bytes].map(super::super::count);
         format!("in {samples} of {all} samples less than nothing was {what} ({bytes} bytes less)")
     }

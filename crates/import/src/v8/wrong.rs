@@ -2,7 +2,7 @@
 
 use struson::reader::{JsonReaderPosition, JsonSyntaxError, ReaderError, SyntaxErrorKind};
 
-use super::super::fault::{Fault, Place};
+use super::super::fault::{Fault, Position};
 
 /// What is wrong.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl Wrong {
     /// The fault, as other importers tell one; `now` is how far it was read.
     pub fn fault(self, now: &JsonReaderPosition) -> Fault {
         match self {
-            Self::Here(problem) => Fault::new(place(now), problem),
+            Self::Here(problem) => Fault::new(position_of(now), problem),
             Self::Json(error) => of_json(error, now),
         }
     }
@@ -27,23 +27,25 @@ fn of_json(error: ReaderError, now: &JsonReaderPosition) -> Fault {
         ReaderError::SyntaxError(JsonSyntaxError {
             kind: SyntaxErrorKind::IncompleteDocument,
             location,
-        }) => Fault::new(place(&location), "the file is cut here"),
+        }) => Fault::new(position_of(&location), "the file is cut here"),
         ReaderError::SyntaxError(JsonSyntaxError { kind, location }) => {
-            Fault::new(place(&location), format!("expected JSON: {kind}"))
+            Fault::new(position_of(&location), format!("expected JSON: {kind}"))
         }
         ReaderError::UnexpectedValueType { expected, actual, location } => {
             let problem = format!("expected {expected}, found {actual}");
-            Fault::new(place(&location), problem.to_lowercase())
+            Fault::new(position_of(&location), problem.to_lowercase())
         }
-        ReaderError::IoError { error, location } => Fault::of_reading(place(&location), &error),
-        other => Fault::new(place(now), other.to_string()),
+        ReaderError::IoError { error, location } => {
+            Fault::of_reading(position_of(&location), &error)
+        }
+        other => Fault::new(position_of(now), other.to_string()),
     }
 }
 
 /// Lines are counted from 1.
-fn place(position: &JsonReaderPosition) -> Place {
+fn position_of(position: &JsonReaderPosition) -> Position {
     let line = position.line_pos.as_ref().map(|it| it.line + 1);
-    Place { line, byte: position.data_pos.unwrap_or(0) }
+    Position { line, byte: position.data_pos.unwrap_or(0) }
 }
 
 impl From<ReaderError> for Wrong {

@@ -10,14 +10,14 @@ use lifetrace_agent::guard::Entered;
 use lifetrace_transport::message::{FrameKind, FrameName, MemoryKind};
 
 use crate::hooks::aside;
-use crate::said::Told;
+use crate::name_once::NameOnce;
 
 #[derive(Debug)]
 struct Kind {
     name: &'static str,
     /// In brackets.
     label: String,
-    told: Told,
+    sent: NameOnce,
 }
 
 type Kinds = Vec<Arc<Kind>>;
@@ -28,8 +28,8 @@ static KINDS: ArcSwapOption<Kinds> = ArcSwapOption::const_empty();
 /// The last kind stands for all that there is no room for.
 const OTHER: &str = "other";
 
-/// The number of the kind with that name, which the session knows then; `None` if it can't be told.
-pub(crate) fn tell(at: &mut Entered, name: &'static str) -> Option<MemoryKind> {
+/// The number of the kind with that name, which the session knows then; `None` if it cannot be sent.
+pub(crate) fn send_name(at: &mut Entered, name: &'static str) -> Option<MemoryKind> {
     aside(|| {
         let (number, kind) = of_name(name);
         let number = MemoryKind::new(number)?;
@@ -44,7 +44,7 @@ pub(crate) fn tell(at: &mut Entered, name: &'static str) -> Option<MemoryKind> {
             function: kind.label.as_bytes(),
             file: b"",
         };
-        kind.told.tell(at, name);
+        kind.sent.send(at, name);
         Some(number)
     })
 }
@@ -66,7 +66,7 @@ fn of_name(name: &'static str) -> (u16, Arc<Kind>) {
         let mut kinds = kinds.as_deref().cloned().unwrap_or_default();
         if find(&kinds, name).is_none() {
             let name = if kinds.len() + 1 < usize::from(MemoryKind::MOST) { name } else { OTHER };
-            kinds.push(Arc::new(Kind { name, label: format!("[{name}]"), told: Told::new() }));
+            kinds.push(Arc::new(Kind { name, label: format!("[{name}]"), sent: NameOnce::new() }));
         }
         Some(Arc::new(kinds))
     });

@@ -10,7 +10,7 @@ use lifetrace_native::sample;
 use lifetrace_transport::message::SampleId;
 
 use crate::hooks;
-use crate::listening::Heard;
+use crate::listening::CallListener;
 use crate::sampled::is_hit;
 
 /// Stands for memory that no allocator sees, as long as it is there: see [`external`](fn@external).
@@ -49,7 +49,7 @@ impl Token {
     /// generational collector's young heap: the trace has a promotion of it.
     pub fn promote(&self) {
         if self.0 != NO_SAMPLE {
-            sample::promoted(&Heard::new(), SampleId(self.0));
+            sample::external_promoted(&CallListener::new(), SampleId(self.0));
         }
     }
 }
@@ -66,16 +66,17 @@ impl Drop for Token {
 #[cold]
 #[inline(never)]
 fn given_back(sample: SampleId) {
-    sample::given_back(&Heard::new(), sample);
+    sample::external_freed(&CallListener::new(), sample);
 }
 
 #[cold]
 #[inline(never)]
 fn sampled(kind: &'static str, bytes: usize) -> u64 {
-    let heard = Heard::new();
+    let listener = CallListener::new();
     if !is_hit(words(bytes)) {
         return NO_SAMPLE;
     }
-    let sample = sample::said(&heard, bytes, |entered| kinds::tell(entered, kind));
+    let sample =
+        sample::external_allocated(&listener, bytes, |entered| kinds::send_name(entered, kind));
     sample.map_or(NO_SAMPLE, |sample| sample.0)
 }

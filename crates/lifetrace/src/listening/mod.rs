@@ -1,10 +1,10 @@
-//! What a session's tracker hears, and when.
+//! What is reported to a session's tracker, and when.
 //!
 //! ```text
-//! a call of the allocator                                  at its end
-//! in the agent: a sample is born, dies ──▶ Heard (events) ──┬─ inline: the tracker, on this thread
-//!                                                          ├─ this thread is in the tracker: postponed until it has returned
-//!                                                          └─ deferred: a queue ──▶ the tracker's thread
+//! a call of the allocator                                         at its end
+//! in the agent: a sample is born, dies ──▶ CallListener (events) ──┬─ inline: the tracker, on this thread
+//!                                                                  ├─ this thread is in the tracker: postponed until it has returned
+//!                                                                  └─ deferred: a queue ──▶ the tracker's thread
 //! ```
 //!
 //! In the agent nothing of the program's runs: there, events are only noted. They are delivered when the
@@ -15,9 +15,9 @@
 //! The listener of the session is behind a pointer that is never waited for: a fork may happen at any
 //! time, and the child, which is not recorded, leaves what it finds there untouched.
 
+mod call;
 mod deferred;
 mod follower;
-mod heard;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -35,11 +35,11 @@ use lifetrace_transport::segment::LostReason;
 
 use crate::hooks::aside;
 use crate::tracker::Allocation;
+pub(crate) use call::CallListener;
 use deferred::Deferred;
 pub(crate) use follower::{Follower, follow};
-pub(crate) use heard::Heard;
 
-/// What a tracker is told of.
+/// What is reported to a tracker.
 #[derive(Debug)]
 pub(crate) enum Event {
     Born(SampleId, Box<Allocation>),
@@ -47,12 +47,12 @@ pub(crate) enum Event {
     Died(SampleId, Instant),
 }
 
-/// Who is to hear of a session's samples, and how.
+/// Who observes a session's samples, and how.
 #[derive(Clone)]
 pub(crate) struct Audience {
     pub(crate) follower: Arc<dyn Follower>,
     pub(crate) is_deferred: bool,
-    /// Whether the recorder hears of samples as well.
+    /// Whether samples are sent to the recorder as well.
     pub(crate) is_recorded: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Listener {
     panics: AtomicU64,
 }
 
-/// What a tracker was not told, or has not taken.
+/// What was not reported to a tracker, or what it has not taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shortfall {
     pub(crate) missed: u64,
@@ -82,7 +82,7 @@ thread_local! {
     static IN_TRACKER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on `audience` hears. There is no other.
+/// From now on samples are reported to `audience`. There is no other.
 ///
 /// # Errors
 /// When its thread can't be started.
@@ -102,7 +102,7 @@ pub(crate) fn begin(audience: Audience) -> std::io::Result<()> {
     Ok(())
 }
 
-/// From now on nobody hears, and what has been heard is delivered. At a process's `exit` a deferred tracker
+/// From now on nothing is reported, and what has been observed is delivered. At a process's `exit` a deferred tracker
 /// may be stuck in what other threads do no more: it is not waited for long.
 pub(crate) fn end(at_exit: bool) -> Shortfall {
     IS_LISTENING.store(false, Ordering::Release);

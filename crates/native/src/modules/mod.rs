@@ -210,7 +210,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn rules_do_what_framehop_does() {
-        use crate::unwind::frame::Frame;
+        use crate::unwind::frame_registers::FrameRegisters;
         use crate::unwind::map::Rules;
         use crate::unwind::readable::Readable;
         use crate::unwind::rule::{Caller, Rule};
@@ -225,7 +225,7 @@ mod tests {
         for address in modules.iter().flat_map(|module| module.text.clone().step_by(13)) {
             let Some(code) = FrameAddress::from_return_address(address) else { continue };
             let sp = start + 8 * (words / 4 + random.word() % 1000);
-            let frame = Frame { sp, bp: sp + 8 * (random.word() % (words / 2)) };
+            let frame = FrameRegisters { sp, bp: sp + 8 * (random.word() % (words / 2)) };
             let mut registers = crate::unwind::registers::of(address, frame);
             let mut stack = Readable::new(&mut known, sp);
             let Some(rule) = Rule::infer(&map.engine, &mut rules, code) else {
@@ -238,7 +238,7 @@ mod tests {
             let theirs = match theirs {
                 Ok(Some(caller)) => {
                     counts[1] += 1;
-                    Caller::At(caller, Frame { sp: registers.sp(), bp: registers.bp() })
+                    Caller::At(caller, FrameRegisters { sp: registers.sp(), bp: registers.bp() })
                 }
                 Ok(None) => Caller::None,
                 Err(_) => Caller::Unreadable,

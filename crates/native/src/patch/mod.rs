@@ -60,14 +60,14 @@ pub fn apply(session: &Session) -> Outcome {
 
 /// What we count ourselves, as the program calls malloc by that name, goes on past the hooks.
 fn go_past(list: &[Patch], copies: &[usize]) {
-    let mut past = |function| unheard(function, list, copies);
+    let mut past = |function| uncounted(function, list, copies);
     next::NEXT.replace(&mut past);
     jemalloc::replace(&mut past);
     boot::replace(&mut past);
 }
 
 /// A function that does the same as this one, of which nothing is counted.
-fn unheard(function: *mut c_void, list: &[Patch], copies: &[usize]) -> *mut c_void {
+fn uncounted(function: *mut c_void, list: &[Patch], copies: &[usize]) -> *mut c_void {
     let distance = |it: &Patch| it.address.wrapping_sub(function as u64);
     let patched = list.iter().zip(copies).find(|(it, _)| matches!(distance(it), 0 | MARK));
     if let Some((patch, &copy)) = patched {

@@ -6,7 +6,7 @@
 //! near the code that was met (made code lies together), and it ends at code of a known module. Whether
 //! that leads on is for the walker to see. It is followed twice, once for the proof and once to take it.
 
-use super::frame::Frame;
+use super::frame_registers::FrameRegisters;
 use super::map::Map;
 use super::readable::Readable;
 
@@ -24,7 +24,7 @@ pub fn steps_to_known(
     map: &Map,
     stack: &mut Readable<'_>,
     address: u64,
-    mut frame: Frame,
+    mut frame: FrameRegisters,
 ) -> Option<usize> {
     for steps in 1..=MOST {
         let (caller, above) = step(stack, frame)?;
@@ -40,14 +40,14 @@ pub fn steps_to_known(
 }
 
 /// The frame above one that has a frame pointer, and its return address.
-pub fn step(stack: &mut Readable<'_>, frame: Frame) -> Option<(u64, Frame)> {
+pub fn step(stack: &mut Readable<'_>, frame: FrameRegisters) -> Option<(u64, FrameRegisters)> {
     let is_sound = frame.bp.is_multiple_of(8) && frame.bp.wrapping_sub(frame.sp) <= LARGEST;
     if !is_sound {
         return None;
     }
     let bp = stack.word(frame.bp)?;
     let address = stack.word(frame.bp.wrapping_add(8))?;
-    Some((address, Frame { sp: frame.bp.wrapping_add(16), bp }))
+    Some((address, FrameRegisters { sp: frame.bp.wrapping_add(16), bp }))
 }
 
 /// Whether two addresses can both be of made code.
@@ -79,7 +79,7 @@ mod tests {
             words[place + 1] = address;
             place = above;
         }
-        let frame = Frame { sp: start, bp: start + 16 };
+        let frame = FrameRegisters { sp: start, bp: start + 16 };
         let mut known = 0..0;
         let mut stack = Readable::new(&mut known, start);
         // The words are read as they are now.
@@ -105,10 +105,10 @@ mod tests {
         for bp in [0, sp - 8, sp + 4, sp + LARGEST + 8, u64::MAX - 7] {
             let mut known = 0..0;
             let mut stack = Readable::new(&mut known, sp);
-            assert!(step(&mut stack, Frame { sp, bp }).is_none(), "{bp:x}");
+            assert!(step(&mut stack, FrameRegisters { sp, bp }).is_none(), "{bp:x}");
         }
         let mut known = 0..0;
-        let found = step(&mut Readable::new(&mut known, sp), Frame { sp, bp: sp });
+        let found = step(&mut Readable::new(&mut known, sp), FrameRegisters { sp, bp: sp });
         assert!(found.is_some_and(|(address, above)| (address, above.bp) == (MADE, 7)));
     }
 }

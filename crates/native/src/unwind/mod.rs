@@ -13,7 +13,7 @@
 
 pub mod cache;
 pub mod engine;
-pub mod frame;
+pub mod frame_registers;
 pub mod made_code;
 pub mod map;
 pub mod readable;

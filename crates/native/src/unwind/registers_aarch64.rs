@@ -2,7 +2,7 @@
 
 use framehop::aarch64::UnwindRegsAarch64;
 
-use super::frame::Frame;
+use super::frame_registers::FrameRegisters;
 
 /// framehop's registers.
 pub type Registers = UnwindRegsAarch64;
@@ -31,7 +31,7 @@ pub fn here() -> (u64, Registers) {
 
 /// framehop's registers of a frame that is known by our two. The link register counts only in the
 /// first frame, which is ours and has saved it.
-pub fn of(ip: u64, frame: Frame) -> Registers {
+pub fn of(ip: u64, frame: FrameRegisters) -> Registers {
     Registers::new(ip, frame.sp, frame.bp)
 }
 

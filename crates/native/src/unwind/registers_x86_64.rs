@@ -2,7 +2,7 @@
 
 use framehop::x86_64::UnwindRegsX86_64;
 
-use super::frame::Frame;
+use super::frame_registers::FrameRegisters;
 
 /// framehop's registers.
 pub type Registers = UnwindRegsX86_64;
@@ -27,7 +27,7 @@ pub fn here() -> (u64, Registers) {
 }
 
 /// framehop's registers of a frame that is known by our two.
-pub fn of(ip: u64, frame: Frame) -> Registers {
+pub fn of(ip: u64, frame: FrameRegisters) -> Registers {
     Registers::new(ip, frame.sp, frame.bp)
 }
 

@@ -19,7 +19,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::frame::Frame;
+use super::frame_registers::FrameRegisters;
 use super::map::{Engine, Rules};
 use super::readable::{Climb, Readable};
 use framehop::FrameAddress;
@@ -52,7 +52,7 @@ const OUTERMOST: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// Goes on at this return address, with this frame.
-    At(u64, Frame),
+    At(u64, FrameRegisters),
     /// There is none.
     None,
     /// The stack can't be read there, or leads backwards.
@@ -91,7 +91,7 @@ impl Rule {
     }
 
     /// The frame above `frame`.
-    pub fn caller(self, frame: Frame, stack: &mut Readable<'_>) -> Caller {
+    pub fn caller(self, frame: FrameRegisters, stack: &mut Readable<'_>) -> Caller {
         if self.0 & OUTERMOST != 0 || self.0 & FROM_BP != 0 && frame.bp == 0 {
             return Caller::None;
         }
@@ -106,7 +106,7 @@ impl Rule {
         };
         match (stack.word(cfa - 8), bp) {
             (Some(0), _) => Caller::None,
-            (Some(address), Some(bp)) => Caller::At(address, Frame { sp: cfa, bp }),
+            (Some(address), Some(bp)) => Caller::At(address, FrameRegisters { sp: cfa, bp }),
             _ => Caller::Unreadable,
         }
     }
@@ -116,14 +116,14 @@ impl Rule {
     /// caller.
     #[inline(always)]
     pub fn climb(self, stack: &mut Climb<'_>, bp: u64) -> Option<(u64, u64)> {
-        let cfa = self.cfa(Frame { sp: stack.sp(), bp });
+        let cfa = self.cfa(FrameRegisters { sp: stack.sp(), bp });
         let (address, saved) = stack.go(cfa, self.down())?;
         let bp = select_unpredictable(self.0 & SAVED != 0, saved, bp);
         Some((address, bp))
     }
 
     #[inline(always)]
-    fn cfa(self, frame: Frame) -> u64 {
+    fn cfa(self, frame: FrameRegisters) -> u64 {
         let base = select_unpredictable(self.0 & FROM_BP != 0, frame.bp, frame.sp);
         base.wrapping_add_signed(self.0.cast_signed() >> 32)
     }
@@ -190,9 +190,9 @@ mod tests {
         let sp = words.as_ptr() as u64;
         let rule = |base, cfa, saved| Rule::new(base, cfa, saved).unwrap();
         let lead = |rule: Rule, bp: u64| {
-            rule.caller(Frame { sp, bp }, &mut Readable::new(&mut (0..0), sp))
+            rule.caller(FrameRegisters { sp, bp }, &mut Readable::new(&mut (0..0), sp))
         };
-        let at = |address, cfa: u64, bp| Caller::At(address, Frame { sp: sp + cfa, bp });
+        let at = |address, cfa: u64, bp| Caller::At(address, FrameRegisters { sp: sp + cfa, bp });
         assert_eq!(lead(rule(Base::Sp, 24, None), 7), at(33, 24, 7));
         assert_eq!(lead(rule(Base::Sp, 24, Some(-24)), 7), at(33, 24, 11));
         assert_eq!(lead(rule(Base::Bp, 16, Some(-16)), sp + 24), at(55, 40, 44));
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(Rule::new(Base::Sp, 16, Some(bp)), None);
         }
         let widest = Rule::new(Base::Bp, -1 << 30, Some(-1 << 30)).unwrap();
-        assert_eq!(widest.cfa(Frame { sp: 0, bp: 2 << 30 }), 1 << 30);
+        assert_eq!(widest.cfa(FrameRegisters { sp: 0, bp: 2 << 30 }), 1 << 30);
         assert_eq!(widest.down(), (1 << 30) - 8);
         assert_eq!(Rule::new(Base::Sp, 16, Some(-8)).map(Rule::down), Some(0));
     }
@@ -230,14 +230,14 @@ mod tests {
             let base = [Base::Sp, Base::Bp][below(2) as usize];
             let saved = (below(2) == 0).then(|| -8 * (1 + below(10) as i32));
             let rule = Rule::new(base, 8 * (below(16) as i32 - 2), saved).unwrap();
-            let (mut known, frame) = (0..0, Frame { sp, bp });
+            let (mut known, frame) = (0..0, FrameRegisters { sp, bp });
             let mut stack = Readable::new(&mut known, start);
             assert_eq!(stack.word(start + 8 * 127), Some(words[127]));
             let mut climb = stack.climb(sp).unwrap();
             if let Some((address, bp)) = rule.climb(&mut climb, bp) {
                 let caller = match address {
                     0 => Caller::None,
-                    _ => Caller::At(address, Frame { sp: climb.sp(), bp }),
+                    _ => Caller::At(address, FrameRegisters { sp: climb.sp(), bp }),
                 };
                 assert_eq!(rule.caller(frame, &mut stack), caller, "{rule:?} of {frame:x?}");
                 climbed += 1;

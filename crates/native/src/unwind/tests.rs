@@ -37,7 +37,7 @@ impl Check {
         // may make two.
         let outer = |frames: &[u64]| frames[..frames.len() - 2].to_vec();
         assert_eq!(outer(&self.told), outer(&whole));
-        self.remembering.tell();
+        self.remembering.mark_sent();
         self.walks += 1;
         self.frames += whole.len();
     }

@@ -11,7 +11,7 @@ use lifetrace_agent::backtrace::{Backtraces, Climber, Note};
 use lifetrace_agent::sys;
 
 use super::cache::{Places, RuleCache};
-use super::frame::Frame;
+use super::frame_registers::FrameRegisters;
 use super::map::{Map, Rules};
 use super::readable::{Climb, Readable};
 use super::registers::{self, Registers, frame_pointer};
@@ -67,7 +67,7 @@ impl Walker<'_, '_> {
     /// From here to the first frame outside this library and above `own_stack`; `None` if the walk ends
     /// before that.
     pub fn leave_own(&mut self, ip: u64, registers: Registers, own_stack: u64) -> Option<Caller> {
-        let frame = Frame { sp: registers.sp(), bp: frame_pointer(&registers) };
+        let frame = FrameRegisters { sp: registers.sp(), bp: frame_pointer(&registers) };
         // The code here has set up its frame, so its address will do for a return address.
         let (mut distance, mut caller) = self.leave_known_own(ip, frame);
         while let Caller::At(address, frame) = caller
@@ -86,7 +86,7 @@ impl Walker<'_, '_> {
     /// The way of earlier walks, as far as it is the same and the stack is known; how many frames that
     /// are.
     #[inline]
-    fn leave_known_own(&self, mut address: u64, frame: Frame) -> (usize, Caller) {
+    fn leave_known_own(&self, mut address: u64, frame: FrameRegisters) -> (usize, Caller) {
         let Some(mut stack) = self.stack.climb(frame.sp) else {
             return (0, Caller::At(address, frame));
         };
@@ -99,7 +99,7 @@ impl Walker<'_, '_> {
             (address, bp) = next;
             distance += 1;
         }
-        (distance, Caller::At(address, Frame { sp: stack.sp(), bp }))
+        (distance, Caller::At(address, FrameRegisters { sp: stack.sp(), bp }))
     }
 
     #[inline]
@@ -166,7 +166,7 @@ impl Walker<'_, '_> {
     /// returned; `None` if nothing proves that they are frames.
     #[cold]
     #[inline(never)]
-    fn past_made_code(&mut self, address: u64, mut frame: Frame) -> Option<Caller> {
+    fn past_made_code(&mut self, address: u64, mut frame: FrameRegisters) -> Option<Caller> {
         if !sys::is_readable(address) {
             return None;
         }
@@ -188,7 +188,7 @@ impl Walker<'_, '_> {
 
     /// Whether a frame of a module, reached from made code near `address`, has a caller or is the
     /// outermost.
-    fn leads_on(&mut self, address: u64, known: u64, frame: Frame) -> bool {
+    fn leads_on(&mut self, address: u64, known: u64, frame: FrameRegisters) -> bool {
         let caller = match self.way(known) {
             Way::Rule(rule) => rule.caller(frame, self.stack),
             Way::Framehop => self.framehop(known, frame),
@@ -204,18 +204,22 @@ impl Walker<'_, '_> {
     /// Pushes new frames, of which this may be the first, until one is met or has to be looked at closer.
     /// That one, and its place if it was met.
     #[inline(never)]
-    fn climb(&mut self, address: u64, frame: Frame) -> (Option<usize>, u64, Frame) {
+    fn climb(
+        &mut self,
+        address: u64,
+        frame: FrameRegisters,
+    ) -> (Option<usize>, u64, FrameRegisters) {
         let Some(stack) = self.stack.climb(frame.sp) else { return (None, address, frame) };
         let rules = self.tools.cache.places();
         let mut climber = ByRules { rules, stack, address, bp: frame.bp };
         let met = self.backtraces.push_until_met(&mut climber);
-        (met, climber.address, Frame { sp: climber.stack.sp(), bp: climber.bp })
+        (met, climber.address, FrameRegisters { sp: climber.stack.sp(), bp: climber.bp })
     }
 
     /// Follows the last backtrace from a frame that was met again, as far as it is as it was. Each
     /// step is taken anew on the stack as it is now; only the search for its rule is saved.
     #[inline(never)]
-    fn follow(&mut self, met: usize, frame: Frame) -> Followed {
+    fn follow(&mut self, met: usize, frame: FrameRegisters) -> Followed {
         let (addresses, notes) = self.backtraces.last(met);
         let Some(mut stack) = self.stack.climb(frame.sp) else { return Followed::Nowhere };
         let (mut bp, mut steps) = (frame.bp, 0);
@@ -223,13 +227,13 @@ impl Walker<'_, '_> {
             let Some(next) = Rule::noted(note.rule).climb(&mut stack, bp) else { break };
             bp = next.1;
             if next.0 != *known || stack.sp() != outer.sp {
-                let frame = Frame { sp: stack.sp(), bp };
+                let frame = FrameRegisters { sp: stack.sp(), bp };
                 return Followed::ToFrame(met - steps, Caller::At(next.0, frame));
             }
             steps += 1;
         }
         let (address, rule) = (addresses[steps], Rule::noted(notes[steps].rule));
-        let frame = Frame { sp: stack.sp(), bp };
+        let frame = FrameRegisters { sp: stack.sp(), bp };
         if rule != Rule::NONE {
             return match rule.caller(frame, self.stack) {
                 Caller::None if steps == met => Followed::ToTheEnd,
@@ -270,21 +274,21 @@ impl Walker<'_, '_> {
 
     #[cold]
     #[inline(never)]
-    fn framehop(&mut self, address: u64, frame: Frame) -> Caller {
+    fn framehop(&mut self, address: u64, frame: FrameRegisters) -> Caller {
         match FrameAddress::from_return_address(address) {
             Some(code) => self.slow_caller(code, frame),
             None => Caller::None,
         }
     }
 
-    fn slow_caller(&mut self, code: FrameAddress, frame: Frame) -> Caller {
+    fn slow_caller(&mut self, code: FrameAddress, frame: FrameRegisters) -> Caller {
         let mut registers = registers::of(code.address(), frame);
         let mut read = |address| self.stack.word(address).ok_or(());
         let rules = &mut self.tools.rules;
         match self.map.engine.unwind_frame(code, &mut registers, rules, &mut read) {
             Ok(Some(address)) => {
                 let bp = frame_pointer(&registers);
-                Caller::At(address, Frame { sp: registers.sp(), bp })
+                Caller::At(address, FrameRegisters { sp: registers.sp(), bp })
             }
             Ok(None) => Caller::None,
             Err(_) => Caller::Unreadable,

@@ -6,11 +6,11 @@ use core::ffi::{c_int, c_void};
 
 use lifetrace_agent::guard::{self, Entered};
 use lifetrace_agent::tracker::{Allocation, Tracker, Word};
-use lifetrace_transport::message::{Manner, SourceKind};
+use lifetrace_transport::message::{AllocationKind, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use super::descent::Descent;
-use super::heap::{WORD, words_of};
+use super::minor_heap::{WORD, words_of};
 use super::sites::Lengths;
 use super::{Memprof, is_in_place, watch};
 use crate::entry::{self, TRACKER};
@@ -50,7 +50,7 @@ struct Birth {
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn sample_here() {
     let Some(this) = this() else { return };
-    match guard::enter_at_ease().filter(|entered| !entered.session().header.paused()) {
+    match guard::try_enter_fast().filter(|entered| !entered.session().header.paused()) {
         Some(mut entered) => {
             sample_entered(&mut entered, this, this.1.lengths());
         }
@@ -122,8 +122,8 @@ pub(crate) unsafe extern "C" fn track_major(block: u64) {
     if samples > 0
         && let Some(this) = this()
     {
-        let (source, manner) = (SourceKind::Major, Manner::Plain);
-        let allocation = Allocation { size: (words - 1) * WORD, samples, source, manner };
+        let (source, kind) = (SourceKind::Major, AllocationKind::Plain);
+        let allocation = Allocation { size: (words - 1) * WORD, samples, source, kind };
         found(this, Birth { place: block, allocation, index: None, is_young: false });
     }
 }
@@ -141,8 +141,8 @@ pub(crate) unsafe extern "C" fn track_custom(block: u64, bytes: u64) {
     if samples > 0
         && let Some(this) = this()
     {
-        let (source, manner) = (SourceKind::External, Manner::Plain);
-        let allocation = Allocation { size: words * WORD, samples, source, manner };
+        let (source, kind) = (SourceKind::External, AllocationKind::Plain);
+        let allocation = Allocation { size: words * WORD, samples, source, kind };
         let is_young = this.1.heap.has(block);
         found(this, Birth { place: block, allocation, index: None, is_young });
     }
@@ -166,7 +166,8 @@ pub(crate) unsafe extern "C" fn track_interned(start: u64, end: u64) {
         let samples = watch().draws.take(words);
         if samples > 0 {
             let size = (words - 1) * WORD;
-            let allocation = Allocation { size, samples, source, manner: Manner::Deserialised };
+            let allocation =
+                Allocation { size, samples, source, kind: AllocationKind::Deserialised };
             found(this, Birth { place: block, allocation, index: None, is_young });
         }
         block += words * WORD;
@@ -304,8 +305,8 @@ impl Birth {
     /// In the minor heap.
     #[inline(always)]
     fn young(place: u64, words: u64, samples: u64, index: Option<u32>) -> Birth {
-        let (source, manner) = (SourceKind::Minor, Manner::Plain);
-        let allocation = Allocation { size: (words - 1) * WORD, samples, source, manner };
+        let (source, kind) = (SourceKind::Minor, AllocationKind::Plain);
+        let allocation = Allocation { size: (words - 1) * WORD, samples, source, kind };
         Birth { place, allocation, index, is_young: true }
     }
 }

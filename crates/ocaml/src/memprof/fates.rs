@@ -3,8 +3,8 @@
 use lifetrace_agent::guard::{self, Entered};
 use lifetrace_agent::tracker::{Tracker, Word};
 
-use super::heap::{is_unmarked, promoted};
 use super::lives::Fate;
+use super::minor_heap::{is_unmarked, promoted};
 use super::watch;
 use crate::entry::{self, TRACKER};
 use crate::runtime;
@@ -12,7 +12,7 @@ use crate::runtime;
 /// Enters the agent to tell of what has come to light all at once.
 fn enter() -> Option<Entered> {
     let mut entered = entry::enter();
-    entered.iter_mut().for_each(Entered::say_at_once);
+    entered.iter_mut().for_each(Entered::send_at_once);
     entered
 }
 
@@ -23,7 +23,7 @@ fn enter() -> Option<Entered> {
 pub(crate) unsafe extern "C" fn minor_collected() {
     // First, as a forked child that begins its own session now forgets its parent's blocks.
     let mut entered = enter();
-    let tell = |metadata, fate| {
+    let report = |metadata, fate| {
         let Some(entered) = &mut entered else {
             guard::count_lost_release(metadata);
             // It is to be followed as long as it may be told of later.
@@ -38,7 +38,7 @@ pub(crate) unsafe extern "C" fn minor_collected() {
         }
     };
     // SAFETY: blocks that were in the minor heap, whose places are used again only after this call.
-    watch().lives.minor_collected(|block| unsafe { promoted(block) }, tell);
+    watch().lives.minor_collected(|block| unsafe { promoted(block) }, report);
 }
 
 /// `caml_memprof_update_clean_phase`: all that is reachable in the major heap has been marked.
@@ -47,12 +47,12 @@ pub(crate) unsafe extern "C" fn minor_collected() {
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn marked() {
     let mut entered = enter();
-    let tell = |metadata| match &mut entered {
+    let report = |metadata| match &mut entered {
         Some(entered) => TRACKER.freed(entered, Word::from_word(metadata)),
         None => guard::count_lost_release(metadata),
     };
     // SAFETY: blocks of the major heap, which were not swept yet.
-    watch().lives.marked(|block| unsafe { is_unmarked(block) }, tell);
+    watch().lives.marked(|block| unsafe { is_unmarked(block) }, report);
 }
 
 /// `caml_memprof_invert_tracked`: blocks are about to be moved together. Until that is done nobody may read or

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use super::heap::Heap;
+use super::minor_heap::MinorHeap;
 use crate::descriptors::Descriptors;
 use crate::symbols::{Absent, Symbols, typed};
 use crate::version::Version;
@@ -15,7 +15,7 @@ pub(crate) const PLACES: usize = 9;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Memprof {
-    pub(crate) heap: Heap,
+    pub(crate) heap: MinorHeap,
     pub(crate) descriptors: Descriptors,
     /// What `caml_garbage_collection` goes on with: an allocation, or, without one, what waits to be done.
     pub(super) allocate: *const c_void,
@@ -38,7 +38,7 @@ impl Memprof {
         // SAFETY: of these types in OCaml 4.11 to 4.14.
         unsafe {
             Ok(Memprof {
-                heap: Heap {
+                heap: MinorHeap {
                     state: typed(symbol, c"Caml_state")?,
                     next_sample: typed(symbol, c"caml_memprof_young_trigger")?,
                     is_pending: typed(symbol, c"caml_something_to_do")?,

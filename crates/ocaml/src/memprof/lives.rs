@@ -46,12 +46,12 @@ impl Lives {
         table.push([place, metadata]);
     }
 
-    /// The minor heap was collected: `moved` says where a block of it is now, unless it is dead. `tell` is told
+    /// The minor heap was collected: `moved` says where a block of it is now, unless it is dead. `report` is told
     /// of each, and says whether a promoted one is of interest any more.
     pub(super) fn minor_collected(
         &mut self,
         moved: impl Fn(u64) -> Option<u64>,
-        mut tell: impl FnMut(u64, Fate) -> bool,
+        mut report: impl FnMut(u64, Fate) -> bool,
     ) {
         const DEAD: u64 = 0;
         // Their places are looked at first, all at once, as the processor then waits for memory only once.
@@ -61,21 +61,21 @@ impl Lives {
         let Lives { young, old } = self;
         for &[place, metadata] in young.pairs() {
             let fate = if place == DEAD { Fate::Dead } else { Fate::Promoted };
-            if tell(metadata, fate) && fate == Fate::Promoted {
+            if report(metadata, fate) && fate == Fate::Promoted {
                 old.push([place, metadata]);
             }
         }
         young.length = 0;
     }
 
-    /// The major heap was marked: `is_dead` says it of a block there, of which `tell` is told.
-    pub(super) fn marked(&mut self, is_dead: impl Fn(u64) -> bool, mut tell: impl FnMut(u64)) {
+    /// The major heap was marked: `is_dead` says it of a block there, of which `report` is told.
+    pub(super) fn marked(&mut self, is_dead: impl Fn(u64) -> bool, mut report: impl FnMut(u64)) {
         let mut kept = 0;
         let pairs = self.old.pairs_mut();
         for index in 0..pairs.len() {
             let [place, metadata] = pairs[index];
             if is_dead(place) {
-                tell(metadata);
+                report(metadata);
             } else {
                 pairs[kept] = pairs[index];
                 kept += 1;

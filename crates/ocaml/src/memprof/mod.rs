@@ -53,8 +53,8 @@ pub(crate) mod births;
 mod descent;
 pub(crate) mod fates;
 mod functions;
-pub(crate) mod heap;
 mod lives;
+pub(crate) mod minor_heap;
 mod sites;
 
 /// What is shared by all who hold the runtime's lock.

@@ -84,7 +84,7 @@ macro_rules! thunk_onward {
                 "ret",
                 "3:",
                 "br x16",
-                marks = sym crate::memprof::heap::MARKS,
+                marks = sym crate::memprof::minor_heap::MARKS,
                 top = sym crate::stack::TOP,
                 sample = sym $sample,
                 function = sym $function,

@@ -103,7 +103,7 @@ macro_rules! thunk_onward {
                 "ret",
                 "2:",
                 "jmp rax",
-                marks = sym crate::memprof::heap::MARKS,
+                marks = sym crate::memprof::minor_heap::MARKS,
                 top = sym crate::stack::TOP,
                 sample = sym $sample,
                 function = sym $function,

@@ -8,7 +8,7 @@ use std::vec::Vec;
 use lifetrace_agent::chain::{Chain, State};
 use lifetrace_transport::message::Run;
 
-use super::stack::{Frame, Frames};
+use super::stack::{Frames, OCamlFrame};
 use super::{Fresh, Layouts, Walk};
 
 /// A stack of frames, outermost last. The code of a frame says how large it is; every seventh begins a
@@ -79,16 +79,17 @@ pub(crate) fn numbers_of(runs: &[u32]) -> Vec<u32> {
 }
 
 impl Frames for Fake {
-    fn frame(&self, state: &mut State) -> Option<Frame> {
+    fn frame(&self, state: &mut State) -> Option<OCamlFrame> {
         self.looked_up.set(self.looked_up.get() + 1);
         if state.code == 0 {
             // Beyond what was passed over.
             *state = *self.frames.iter().find(|it| it.stack > state.stack)?;
         }
-        self.index(*state).map(|_| Frame { slot: state.code + 1, size: size(state.code) as u32 })
+        self.index(*state)
+            .map(|_| OCamlFrame { slot: state.code + 1, size: size(state.code) as u32 })
     }
 
-    fn tell(&mut self, slot: u64, number: Option<u32>) -> bool {
+    fn send_name(&mut self, slot: u64, number: Option<u32>) -> bool {
         let number = number.unwrap();
         if !self.is_deaf {
             assert!(self.told.values().all(|&other| other != number));

@@ -18,7 +18,7 @@ use lifetrace_transport::message::Run;
 const FIRST_BUCKETS: usize = 1024;
 
 /// The number of a layout; 0 is that of none, from which the first one of each walk comes next.
-pub(crate) type Place = u32;
+pub(crate) type LayoutIndex = u32;
 
 /// What is known of frames whose code is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct Table<'a> {
 type Entry = [u64; 2];
 
 const NO_KEY: u64 = u64::MAX;
-const NO_PLACE: Place = Place::MAX;
+const NO_INDEX: LayoutIndex = LayoutIndex::MAX;
 
 /// Bytes of which frames are a multiple.
 const WORD: u32 = 8;
@@ -71,9 +71,9 @@ struct Index {
     count: usize,
 }
 
-const PLACE_BITS: u32 = 20;
-const LAST_PLACE: u32 = (1 << PLACE_BITS) - 1;
-const _: () = assert!(LAST_PLACE <= Run::LAST_NUMBER);
+const INDEX_BITS: u32 = 20;
+const LAST_INDEX: u32 = (1 << INDEX_BITS) - 1;
+const _: () = assert!(LAST_INDEX <= Run::LAST_NUMBER);
 
 impl Layouts {
     /// An empty one, without memory.
@@ -87,20 +87,20 @@ impl Layouts {
         self.index.find(self.entries(), key).known()
     }
 
-    /// The layout of a key; if there is none, it is of this size from now on. `tell` is given its new number, or
+    /// The layout of a key; if there is none, it is of this size from now on. `send_name` is given its new number, or
     /// `None` if there is no memory or too many are known, and says whether it can be used. `None` if it can't.
     pub fn get_or_insert(
         &mut self,
         key: u64,
         size: u32,
-        tell: impl FnOnce(Option<u32>) -> bool,
+        send_name: impl FnOnce(Option<u32>) -> bool,
     ) -> Option<Layout> {
         if let Some(known) = self.get(key) {
             return Some(known);
         }
         let room = self.reserve();
-        let is_told = tell(room);
-        let number = room.filter(|_| is_told)?;
+        let is_known = send_name(room);
+        let number = room.filter(|_| is_known)?;
         self.entries_mut()[number as usize] = [key, Link::new(size).0];
         self.index.put(key, number);
         self.count += 1;
@@ -139,7 +139,7 @@ impl Layouts {
     /// Makes room for one more, whose number it says.
     fn reserve(&mut self) -> Option<u32> {
         let number = self.count.max(1);
-        let has_room = number <= LAST_PLACE as usize
+        let has_room = number <= LAST_INDEX as usize
             && self.entries.reserve(2 * (number + 1))
             && (2 * (number + 1) <= self.index.count || self.grow_index());
         if has_room && self.count == 0 {
@@ -169,13 +169,13 @@ impl Layouts {
 impl Table<'_> {
     /// What is known of the layout at a place.
     #[inline]
-    pub(crate) fn link(&self, place: Place) -> Link {
+    pub(crate) fn link(&self, place: LayoutIndex) -> Link {
         self.entries.get(place as usize).map_or(Link::NONE, link)
     }
 
     /// The layout of frames with that code, if it is what came next after the one whose link is given, and its own link.
     #[inline]
-    pub(crate) fn next(&self, callee: Link, code: u64) -> Option<(Place, Link)> {
+    pub(crate) fn next(&self, callee: Link, code: u64) -> Option<(LayoutIndex, Link)> {
         let next = callee.next().of(code)?;
         let entry = self.entries.get(next as usize).filter(|entry| entry[0] == code)?;
         Some((next, link(entry)))
@@ -183,7 +183,7 @@ impl Table<'_> {
 
     /// The place of the layout of frames with that code, when it is not what came next after `callee`: it will be.
     #[inline(always)]
-    pub(crate) fn find_other(&mut self, callee: Place, code: u64) -> Option<Place> {
+    pub(crate) fn find_other(&mut self, callee: LayoutIndex, code: u64) -> Option<LayoutIndex> {
         match find_other(self.entries, self.index, callee, code) {
             0 => None,
             place => Some(place),
@@ -193,9 +193,9 @@ impl Table<'_> {
 
 /// See [`Table::find_other`]; 0 is none.
 #[inline(always)]
-fn find_other(entries: &mut [Entry], index: &Index, callee: Place, code: u64) -> Place {
+fn find_other(entries: &mut [Entry], index: &Index, callee: LayoutIndex, code: u64) -> LayoutIndex {
     let Some(link) = entries.get(callee as usize).map(link) else { return 0 };
-    let other = link.other().of(code).unwrap_or(NO_PLACE);
+    let other = link.other().of(code).unwrap_or(NO_INDEX);
     let found = match entries.get(other as usize) {
         Some(entry) if entry[0] == code => other,
         _ => index.find_here(entries, code).number,
@@ -257,16 +257,16 @@ impl Link {
 
 impl Follower {
     const CODE_BITS: u32 = 5;
-    const BITS: u32 = PLACE_BITS + Self::CODE_BITS;
+    const BITS: u32 = INDEX_BITS + Self::CODE_BITS;
 
     #[inline]
-    fn new(place: Place, code: u64) -> Follower {
+    fn new(place: LayoutIndex, code: u64) -> Follower {
         Follower(place << Self::CODE_BITS | code as u32 & ((1 << Self::CODE_BITS) - 1))
     }
 
     /// Its place, if it may be of that code.
     #[inline]
-    fn of(self, code: u64) -> Option<Place> {
+    fn of(self, code: u64) -> Option<LayoutIndex> {
         let is_likely = (self.0 ^ code as u32) & ((1 << Self::CODE_BITS) - 1) == 0;
         is_likely.then_some(self.0 >> Self::CODE_BITS)
     }
@@ -287,7 +287,7 @@ impl Index {
         {
             // Of the right fingerprint it is the place.
             let place = bucket ^ fingerprint;
-            if place <= LAST_PLACE
+            if place <= LAST_INDEX
                 && let Some(entry) = entries.get(place as usize)
                 && entry[0] == key
             {
@@ -299,7 +299,7 @@ impl Index {
     }
 
     /// Puts a place, not 0, for which there is room.
-    fn put(&mut self, key: u64, place: Place) {
+    fn put(&mut self, key: u64, place: LayoutIndex) {
         let (mut at, fingerprint) = self.first(key);
         while self.buckets.words()[at] != 0 {
             at = (at + 1) & (self.count - 1);
@@ -314,8 +314,8 @@ impl Index {
         const LINE: u64 = 16;
         let line = (key >> 9).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let hash = (key as u32).wrapping_mul(0x9e37_79b1);
-        let at = line * LINE + u64::from(hash >> (PLACE_BITS - 4)) % LINE;
-        (at as usize & self.count.wrapping_sub(1), hash & !LAST_PLACE)
+        let at = line * LINE + u64::from(hash >> (INDEX_BITS - 4)) % LINE;
+        (at as usize & self.count.wrapping_sub(1), hash & !LAST_INDEX)
     }
 }
 
@@ -325,7 +325,7 @@ fn link(&[_, link]: &Entry) -> Link {
 }
 
 #[inline]
-fn layout(place: Place, entry: &Entry) -> Layout {
+fn layout(place: LayoutIndex, entry: &Entry) -> Layout {
     Layout { number: place, size: link(entry).size() }
 }
 
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn there_are_so_many_and_no_more() {
         let mut layouts = Layouts::new();
-        for number in 1..=LAST_PLACE {
+        for number in 1..=LAST_INDEX {
             let layout =
                 layouts.get_or_insert(u64::from(number) << 4, 8, |room| room == Some(number));
             assert!(layout.is_some());

@@ -39,7 +39,7 @@ pub(crate) use layouts::Layouts;
 pub(crate) use search::Fresh;
 use search::{Found, Search, is_over, look_up};
 use stack::caller;
-pub(crate) use stack::{Frame, Frames};
+pub(crate) use stack::{Frames, OCamlFrame};
 
 /// How a walk has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

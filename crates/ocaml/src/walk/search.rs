@@ -8,8 +8,8 @@ use lifetrace_transport::message::Run;
 
 use super::ahead::Ahead;
 use super::last::{IS_APART, IS_RUN, outermost};
-use super::layouts::{Layout, Layouts, Place};
-use super::stack::{Frame, Frames, caller};
+use super::layouts::{Layout, LayoutIndex, Layouts};
+use super::stack::{Frames, OCamlFrame, caller};
 
 /// What a walk has found so far and does not leave where it is, in the same terms.
 #[derive(Debug, Default)]
@@ -47,13 +47,13 @@ pub(crate) struct Search<'a, F> {
     ahead: Ahead<'a>,
     layouts: &'a mut Layouts,
     /// Of the layout of the frame before.
-    place: Place,
+    place: LayoutIndex,
 }
 
 impl<'a, F: Frames> Search<'a, F> {
     /// In a stack of which the last walk is `ahead`.
     pub(crate) fn new(stack: &'a mut F, ahead: Ahead<'a>, layouts: &'a mut Layouts) -> Self {
-        Search { stack, ahead, layouts, place: Place::default() }
+        Search { stack, ahead, layouts, place: LayoutIndex::default() }
     }
 
     /// Puts frames where there is room for them, and says how it ended if not with that.
@@ -131,7 +131,11 @@ impl<'a, F: Frames> Search<'a, F> {
     }
 
     /// The frame of a state, and the number of its layout, which is known to come next after `callee` from now on.
-    fn look_up_after(&mut self, callee: Place, at: State) -> Result<(State, Place), Found> {
+    fn look_up_after(
+        &mut self,
+        callee: LayoutIndex,
+        at: State,
+    ) -> Result<(State, LayoutIndex), Found> {
         let (state, layout) = look_up(self.stack, self.layouts, at)?;
         let mut table = self.layouts.table();
         if table.next(table.link(callee), state.code).is_none() {
@@ -160,8 +164,8 @@ pub(crate) fn look_up(
         return Ok((arrived, known));
     }
     let mut state = arrived;
-    let Frame { slot, size } = stack.frame(&mut state).ok_or(Found::End)?;
-    let layout = layouts.get_or_insert(state.code, size, |number| stack.tell(slot, number));
+    let OCamlFrame { slot, size } = stack.frame(&mut state).ok_or(Found::End)?;
+    let layout = layouts.get_or_insert(state.code, size, |number| stack.send_name(slot, number));
     Ok((state, layout.ok_or(Found::Lost)?))
 }
 

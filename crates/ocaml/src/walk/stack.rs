@@ -4,7 +4,7 @@ use lifetrace_agent::chain::State;
 
 /// What the runtime's tables say of a frame. It depends on the frame's code alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct OCamlFrame {
     /// What the runtime calls it.
     pub slot: u64,
     /// In bytes, from its stack pointer to its caller's.
@@ -15,11 +15,11 @@ pub struct Frame {
 pub trait Frames {
     /// The frame of a state. Frames that the runtime passes over are passed over, and `state` becomes that
     /// of the frame. `None`: there are no more frames.
-    fn frame(&self, state: &mut State) -> Option<Frame>;
+    fn frame(&self, state: &mut State) -> Option<OCamlFrame>;
 
-    /// Tells the recorder what frames with this slot are, which it is to know by a number; false if it
-    /// could not be told, or there is no number left. Both are counted as losses.
-    fn tell(&mut self, slot: u64, number: Option<u32>) -> bool;
+    /// Sends the recorder what frames with this slot are, which it is to know by a number; false if that
+    /// could not be sent, or there is no number left. Both are counted as losses.
+    fn send_name(&mut self, slot: u64, number: Option<u32>) -> bool;
 
     /// The address to which a frame returns whose caller's stack pointer is `stack`.
     fn return_address(&self, stack: u64) -> u64;

@@ -31,7 +31,7 @@ impl Recorder {
 
 fn is_told(managed: &mut Managed, recorder: &mut Recorder) -> Vec<u32> {
     let heard = recorder.hear(&managed.delta());
-    managed.told();
+    managed.mark_sent();
     heard
 }
 
@@ -70,7 +70,7 @@ fn the_recorder_hears_what_was_walked_whatever_was_lost() {
             if random.word().is_multiple_of(8) {
                 continue;
             }
-            assert!(managed.tell_walk(limit, false));
+            assert!(managed.take_walk(limit, false));
             if round % 13 == 0 {
                 managed.forget();
                 recorder.has_one = false;

@@ -118,7 +118,7 @@ fn its_name_its_totals_and_its_notices_are_told() {
     for code in [&b"fake-sleepy"[..], b"no-such-notice"] {
         scene.say(1, Body::Notice { code });
     }
-    scene.assembler.tell_collector().unwrap();
+    scene.assembler.write_collector().unwrap();
     let facts = seen(scene).facts;
     let figures = |count| {
         let heap_words = Some(100);

@@ -38,12 +38,12 @@ impl Scene {
         shared: u32,
         fresh: &[u64],
     ) {
-        self.born_by(Manner::Plain, thread, id, source, shared, fresh);
+        self.born_by(AllocationKind::Plain, thread, id, source, shared, fresh);
     }
 
     pub(super) fn born_by(
         &mut self,
-        manner: Manner,
+        kind: AllocationKind,
         thread: u32,
         id: u64,
         source: SourceKind,
@@ -52,7 +52,7 @@ impl Scene {
     ) {
         let backtrace = BacktraceDelta { shared, fresh: Frames::Words(fresh), truncated: false };
         let (id, size) = (SampleId(id), 24);
-        self.say(thread, Body::Allocation { id, size, samples: 1, source, manner, backtrace });
+        self.say(thread, Body::Allocation { id, size, samples: 1, source, kind, backtrace });
     }
 
     /// Names a frame for a function, and for others that are inlined there.
@@ -179,8 +179,8 @@ fn what_was_deserialised_has_one_more_frame_and_leaves_the_next_backtrace_alone(
     scene.named(1, &["Marshal.from_channel"]);
     let minor = SourceKind::Minor;
     scene.born(1, 0, minor, 0, &[frame(1)]);
-    scene.born_by(Manner::Deserialised, 1, 1, minor, 1, &[]);
-    scene.born_by(Manner::Deserialised, 1, 2, minor, 1, &[]);
+    scene.born_by(AllocationKind::Deserialised, 1, 1, minor, 1, &[]);
+    scene.born_by(AllocationKind::Deserialised, 1, 2, minor, 1, &[]);
     scene.born(1, 3, minor, 1, &[]);
     let (plain, marked) = ("Marshal.from_channel", "Marshal.from_channel [deserialised]");
     assert_eq!(scene.names_seen(), [plain, marked, marked, plain]);

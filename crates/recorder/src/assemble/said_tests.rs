@@ -27,8 +27,8 @@ fn a_kind_is_the_innermost_frame_and_a_sampler() {
     let mut scene = scene(NATIVE);
     scene.named(kind(7).frame(), &["[gpu]"]);
     scene.born(1, 0, MALLOC, 0, &[0x12, 0x11]);
-    scene.born_by(Manner::Outside(kind(7)), 1, 1, MALLOC, 2, &[]);
-    scene.born_by(Manner::Outside(kind(8)), 1, 2, MALLOC, 2, &[]);
+    scene.born_by(AllocationKind::Outside(kind(7)), 1, 1, MALLOC, 2, &[]);
+    scene.born_by(AllocationKind::Outside(kind(8)), 1, 2, MALLOC, 2, &[]);
     scene.born(1, 3, MALLOC, 2, &[]);
     let seen = scene.seen();
     let seen: Vec<_> = seen.iter().map(|seen| (&*seen.names, seen.sampler)).collect();
@@ -51,7 +51,7 @@ fn what_a_thread_is_at_is_outside_of_all_frames_but_the_mark_of_what_is_cut() {
     // Not other threads', nor a managed runtime's.
     scene.born(2, 3, MALLOC, 0, &[0x11]);
     scene.born(1, 4, SourceKind::Minor, 0, &[frame(1)]);
-    scene.born_by(Manner::Growth, 1, 5, MALLOC, 1, &[]);
+    scene.born_by(AllocationKind::Growth, 1, 5, MALLOC, 1, &[]);
     scene.at(1, &[5]);
     scene.born(1, 6, MALLOC, 1, &[]);
     scene.at(1, &[]);

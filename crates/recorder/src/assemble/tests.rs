@@ -7,7 +7,7 @@ use lifetrace_trace::event::{Event, TraceInfo, growth_location};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
-use lifetrace_transport::message::{Frames, Manner, Module, ThreadId};
+use lifetrace_transport::message::{AllocationKind, Frames, Module, ThreadId};
 use lifetrace_transport::sources::Sources;
 
 use super::*;
@@ -83,7 +83,14 @@ impl Scene {
         let (id, size) = (SampleId(id), 10);
         self.say(
             thread,
-            Body::Allocation { id, size, samples: 1, source, manner: Manner::Plain, backtrace },
+            Body::Allocation {
+                id,
+                size,
+                samples: 1,
+                source,
+                kind: AllocationKind::Plain,
+                backtrace,
+            },
         );
     }
 
@@ -228,7 +235,14 @@ fn bytes_become_whole_words() {
         let (id, source) = (SampleId(id as u64), SourceKind::Malloc);
         scene.say(
             1,
-            Body::Allocation { id, size, samples: 1, source, manner: Manner::Plain, backtrace },
+            Body::Allocation {
+                id,
+                size,
+                samples: 1,
+                source,
+                kind: AllocationKind::Plain,
+                backtrace,
+            },
         );
     }
     let lengths: Vec<u64> = scene.allocations().into_iter().map(|(length, _)| length).collect();
@@ -352,7 +366,14 @@ fn a_growth_has_one_more_frame_and_leaves_the_next_backtrace_alone() {
     let (id, source) = (SampleId(2), SourceKind::Malloc);
     scene.say(
         1,
-        Body::Allocation { id, size: 8, samples: 1, source, manner: Manner::Growth, backtrace },
+        Body::Allocation {
+            id,
+            size: 8,
+            samples: 1,
+            source,
+            kind: AllocationKind::Growth,
+            backtrace,
+        },
     );
     scene.allocate(1, 3, 2, &[], false);
 

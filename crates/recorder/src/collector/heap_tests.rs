@@ -6,7 +6,7 @@ use std::path::Path;
 use lifetrace_trace::event::{Event, Source};
 use lifetrace_trace::lt::{Item, Reader};
 use lifetrace_transport::message::{
-    BacktraceDelta, Body, Frames, Manner, SampleId, SourceKind, ThreadId,
+    AllocationKind, BacktraceDelta, Body, Frames, SampleId, SourceKind, ThreadId,
 };
 use lifetrace_transport::segment::LostReason;
 use rustc_hash::FxHashMap;
@@ -72,7 +72,11 @@ impl Program<'_> {
             size,
             samples: 1,
             source: if managed { SourceKind::Minor } else { SourceKind::Malloc },
-            manner: if !managed && self.below(4) == 0 { Manner::Growth } else { Manner::Plain },
+            kind: if !managed && self.below(4) == 0 {
+                AllocationKind::Growth
+            } else {
+                AllocationKind::Plain
+            },
             backtrace: BacktraceDelta {
                 shared: 0,
                 fresh: Frames::Words(&frames),

@@ -16,7 +16,7 @@ use crate::notice::Notice;
 use crate::outcome::{SessionEnd, SessionReport};
 use crate::rate::{Rate, Rates};
 
-struct Told {
+struct TraceContents {
     facts: Vec<Fact>,
     /// Of births: sizes and threads.
     births: Vec<(u64, ThreadId)>,
@@ -30,9 +30,9 @@ fn scene(change: impl FnOnce(&mut CollectorOptions)) -> Scene {
     })
 }
 
-fn read(session: &SessionReport) -> Told {
+fn read(session: &SessionReport) -> TraceContents {
     let mut reader = Reader::open(std::fs::File::open(&session.path).unwrap()).unwrap();
-    let mut told = Told { facts: Vec::new(), births: Vec::new(), is_complete: false };
+    let mut told = TraceContents { facts: Vec::new(), births: Vec::new(), is_complete: false };
     while let Some((_, item)) = reader.next().unwrap() {
         match item {
             Item::Fact(fact) => told.facts.push(fact),
@@ -178,7 +178,7 @@ fn an_agent_of_ocaml_is_told_what_is_wanted_and_its_trace_says_so() {
     let agent = scene.agent();
     let settings = *agent.segment.header().settings();
     let source = settings.sources.of(OCAML).unwrap();
-    assert!(!settings.sources.hear_malloc() && !settings.exact());
+    assert!(!settings.sources.has_malloc() && !settings.exact());
     assert_eq!((source.unit, source.rate, settings.stack_limit), (Unit::WORD, 0.5, 77));
     agent.say(0, Body::Runtime { name: OCAML, version: b"4.14" });
     agent.say(0, managed(0, 24, &[0x10]));

@@ -127,7 +127,7 @@ mod tests {
         let mut processes: Vec<Child> =
             (0..3).map(|_| cat(Command::new("cat").env_clear())).collect();
         let traced = Pid::from_child(&processes[0]);
-        let _seat = progress.enter(traced, 1, Called::default(), Path::new("t"));
+        let _slot = progress.enter(traced, 1, Called::default(), Path::new("t"));
         for _ in 0..8 {
             children.due = Instant::now();
             children.look(&progress);

@@ -53,7 +53,7 @@ pub(crate) struct Patches {
     /// With the addresses of the process.
     pub(crate) list: Vec<Patch>,
     /// It has one that cannot be heard.
-    pub(crate) is_unheard: bool,
+    pub(crate) is_unhooked: bool,
 }
 
 /// A file of which a process has code.
@@ -69,12 +69,12 @@ impl Allocators {
         let is_here = cfg!(target_arch = "x86_64") && place::has_one_thread(process.pid);
         let program = self.of_program(process);
         let libraries = self.of_libraries(process);
-        let is_unheard = program.is_unheard || libraries.is_unheard;
+        let is_unhooked = program.is_unhooked || libraries.is_unhooked;
         let list = [program.list, libraries.list].concat();
         if list.is_empty() || is_here && found::has_room(&list) {
-            return Patches { list, is_unheard };
+            return Patches { list, is_unhooked };
         }
-        Patches { list: Vec::new(), is_unheard: true }
+        Patches { list: Vec::new(), is_unhooked: true }
     }
 
     fn of_program(&self, process: &ProcessImage) -> Patches {
@@ -82,7 +82,7 @@ impl Allocators {
         let known = self.known(program);
         let found = known.found(program);
         if found.is_stuck() || found.patches.is_empty() {
-            return Patches { list: Vec::new(), is_unheard: found.is_told() };
+            return Patches { list: Vec::new(), is_unhooked: found.is_told() };
         }
         found.at(place::program_bias(process.pid, found.entry))
     }
@@ -94,12 +94,12 @@ impl Allocators {
         let imports = || libraries.iter().map(Library::imports);
         let wanted: Names = imports().flat_map(|it| &it.wanted).cloned().collect();
         let wants_own_heap = imports().any(|it| it.wants_own_heap);
-        let mut patches = Patches { list: Vec::new(), is_unheard: wants_own_heap };
+        let mut patches = Patches { list: Vec::new(), is_unhooked: wants_own_heap };
         for library in libraries.iter().filter(|it| identity(&it.file) != program) {
             if !library.imports().offered.is_disjoint(&wanted) {
                 let heard = library.patches(&wanted);
                 patches.list.extend(heard.list);
-                patches.is_unheard |= heard.is_unheard;
+                patches.is_unhooked |= heard.is_unhooked;
             }
         }
         patches
@@ -152,7 +152,7 @@ impl Library {
     fn patches(&self, wanted: &Names) -> Patches {
         let found = self.known.found(&self.file);
         if found.patches.is_empty() || !found.stuck.is_disjoint(wanted) {
-            return Patches { list: Vec::new(), is_unheard: true };
+            return Patches { list: Vec::new(), is_unhooked: true };
         }
         found.at(place::library_bias(&found.code, &self.mapped))
     }
@@ -167,7 +167,7 @@ impl Found {
     /// In a process that has the file there, if it is known where.
     fn at(&self, bias: Option<u64>) -> Patches {
         let list = bias.map(|bias| self.patches.iter().map(|it| shifted(it, bias)).collect());
-        Patches { is_unheard: list.is_none(), list: list.unwrap_or_default() }
+        Patches { is_unhooked: list.is_none(), list: list.unwrap_or_default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use lifetrace_transport::sources::{Source, SourceName, Sources};
 
 use super::programs::Heaps;
-use super::{Heap, RUNTIMES, Runtime, by_name};
+use super::{ManagedHeap, RUNTIMES, Runtime, by_name};
 use crate::notice::Notice;
 use crate::rate::Rates;
 
@@ -68,24 +68,24 @@ fn source(runtime: &dyn Runtime, rates: &Rates) -> Source {
     Source { name, unit: runtime.unit(), rate: rates.of(name).per_unit() }
 }
 
-fn notice_of_only((runtime, heap): (&dyn Runtime, &Heap)) -> Option<Notice> {
+fn notice_of_only((runtime, heap): (&dyn Runtime, &ManagedHeap)) -> Option<Notice> {
     match heap {
-        Heap::Sampled => None,
-        Heap::Unsampled(notice) => Some(Notice::OfRuntime(notice)),
-        Heap::None => Some(Notice::OfRuntime(runtime.absence())),
+        ManagedHeap::Sampled => None,
+        ManagedHeap::Unsampled(notice) => Some(Notice::OfRuntime(notice)),
+        ManagedHeap::None => Some(Notice::OfRuntime(runtime.absence())),
     }
 }
 
 /// The first runtime whose heap can be sampled; if there is none, why that of the first one cannot.
 fn first_of<'a>(
-    found: impl Iterator<Item = (&'static dyn Runtime, &'a Heap)>,
+    found: impl Iterator<Item = (&'static dyn Runtime, &'a ManagedHeap)>,
 ) -> (Option<&'static dyn Runtime>, Option<Notice>) {
     let mut why = None;
     for (runtime, heap) in found {
         match heap {
-            Heap::Sampled => return (Some(runtime), None),
-            Heap::Unsampled(notice) => why = why.or(Some(Notice::OfRuntime(notice))),
-            Heap::None => {}
+            ManagedHeap::Sampled => return (Some(runtime), None),
+            ManagedHeap::Unsampled(notice) => why = why.or(Some(Notice::OfRuntime(notice))),
+            ManagedHeap::None => {}
         }
     }
     (None, why)
@@ -98,8 +98,8 @@ mod tests {
     use crate::runtimes::fake::Fake;
     use crate::runtimes::ocaml::OCaml;
 
-    const UNSAMPLED: Heap = Heap::Unsampled(&WHY);
-    static WHY: crate::notice::RuntimeNotice = crate::notice::RuntimeNotice::unheard("why");
+    const UNSAMPLED: ManagedHeap = ManagedHeap::Unsampled(&WHY);
+    static WHY: crate::notice::RuntimeNotice = crate::notice::RuntimeNotice::unsampled("why");
 
     fn rates() -> Rates {
         let rate = |rate| Rate::from_probability_per_word(rate).unwrap();
@@ -114,9 +114,9 @@ mod tests {
     }
 
     fn check(choice: SourceChoice, expected: [(&[&str], Option<&str>); 3]) {
-        let heaps = [Heap::None, Heap::Sampled, UNSAMPLED];
+        let heaps = [ManagedHeap::None, ManagedHeap::Sampled, UNSAMPLED];
         for (heap, (names, notice)) in heaps.into_iter().zip(expected) {
-            let (found, told) = settled(choice, [heap, Heap::None]);
+            let (found, told) = settled(choice, [heap, ManagedHeap::None]);
             assert_eq!(
                 (found, told.as_deref()),
                 (names.iter().map(|it| (*it).to_owned()).collect(), notice),
@@ -141,19 +141,23 @@ mod tests {
     fn of_several_runtimes_the_first_that_can_be_sampled_is() {
         let auto = |heaps| settled(SourceChoice::Auto, heaps);
         let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-        assert_eq!(auto([Heap::Sampled, Heap::Sampled]), (names(&["ocaml"]), None));
+        assert_eq!(auto([ManagedHeap::Sampled, ManagedHeap::Sampled]), (names(&["ocaml"]), None));
         // This one has malloc beside.
         let both = names(&["malloc", "fake"]);
-        assert_eq!(auto([Heap::None, Heap::Sampled]), (both.clone(), None));
-        assert_eq!(auto([UNSAMPLED, Heap::Sampled]), (both, None));
+        assert_eq!(auto([ManagedHeap::None, ManagedHeap::Sampled]), (both.clone(), None));
+        assert_eq!(auto([UNSAMPLED, ManagedHeap::Sampled]), (both, None));
         let only = SourceChoice::Only(Fake.name());
-        assert_eq!(settled(only, [Heap::Sampled, Heap::Sampled]), (names(&["fake"]), None));
+        assert_eq!(
+            settled(only, [ManagedHeap::Sampled, ManagedHeap::Sampled]),
+            (names(&["fake"]), None)
+        );
         assert!(only.wants(&Fake) && !only.wants(&OCaml));
     }
 
     #[test]
     fn each_source_has_its_rate_and_its_unit() {
-        let (sources, _) = SourceChoice::All.settle(&[Heap::None, Heap::Sampled], &rates());
+        let (sources, _) =
+            SourceChoice::All.settle(&[ManagedHeap::None, ManagedHeap::Sampled], &rates());
         assert_eq!(sources.malloc().map(|it| it.rate), Some(0.5));
         let managed = sources.managed().unwrap();
         assert_eq!((managed.unit, managed.rate), (Fake.unit(), 0.125));

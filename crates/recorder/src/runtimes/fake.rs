@@ -3,14 +3,14 @@
 use lifetrace_trace::frame::FrameKind;
 use lifetrace_transport::sources::{SourceName, Unit};
 
-use super::{Heap, Runtime};
+use super::{ManagedHeap, Runtime};
 use crate::notice::RuntimeNotice;
 
 #[derive(Debug)]
 pub(crate) struct Fake;
 
 const ABSENT: RuntimeNotice = RuntimeNotice::absence("no-fake");
-const HIDDEN: RuntimeNotice = RuntimeNotice::unheard("fake-hidden");
+const HIDDEN: RuntimeNotice = RuntimeNotice::unsampled("fake-hidden");
 const SLEEPY: RuntimeNotice = RuntimeNotice::plain("fake-sleepy");
 
 static NOTICES: [RuntimeNotice; 3] = [ABSENT, HIDDEN, SLEEPY];
@@ -36,8 +36,12 @@ impl Runtime for Fake {
         &["fake_runtime_of_lifetraces_tests"]
     }
 
-    fn heap(&self, exports: &dyn Fn(&str) -> bool) -> Heap {
-        if self.symbols().iter().all(|name| exports(name)) { Heap::Sampled } else { Heap::None }
+    fn heap(&self, exports: &dyn Fn(&str) -> bool) -> ManagedHeap {
+        if self.symbols().iter().all(|name| exports(name)) {
+            ManagedHeap::Sampled
+        } else {
+            ManagedHeap::None
+        }
     }
 
     fn mark(&self) -> &'static [u8] {

@@ -35,7 +35,7 @@ pub(crate) const RUNTIMES: &[&dyn Runtime] = &[
 
 /// The heap of a runtime in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heap {
+pub(crate) enum ManagedHeap {
     /// There is none that the program tells of.
     None,
     /// It can be sampled.
@@ -63,7 +63,7 @@ pub(crate) trait Runtime: Debug + Sync {
     fn symbols(&self) -> &'static [&'static str];
 
     /// The heap of a program that exports these of them, together with its libraries.
-    fn heap(&self, exports: &dyn Fn(&str) -> bool) -> Heap;
+    fn heap(&self, exports: &dyn Fn(&str) -> bool) -> ManagedHeap;
 
     /// A string that is in each program that has it, exported or not.
     fn mark(&self) -> &'static [u8];

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use lifetrace_trace::frame::FrameKind;
 use lifetrace_transport::sources::{SourceName, Unit};
 
-use super::{Heap, Runtime};
+use super::{ManagedHeap, Runtime};
 use crate::exports::Elf;
 use crate::notice::RuntimeNotice;
 
@@ -39,15 +39,15 @@ const MEMTRACE_RATE_VARIABLE: &str = "MEMTRACE_RATE";
 const SYMBOLS: [&str; 5] = [NATIVE, SAMPLER, ANY, FROM_5_0, FROM_5_3];
 
 /// Of a version without a sampler: 4.10 and older, 5.0 to 5.2. Or it is not known.
-const WITHOUT_SAMPLER: RuntimeNotice = RuntimeNotice::unheard("ocaml-without-sampler");
+const WITHOUT_SAMPLER: RuntimeNotice = RuntimeNotice::unsampled("ocaml-without-sampler");
 /// An interpreter of bytecode: only its mallocs are in the trace.
-const BYTECODE: RuntimeNotice = RuntimeNotice::unheard("ocaml-bytecode");
-const HIDDEN: RuntimeNotice = RuntimeNotice::unheard("ocaml-hidden");
+const BYTECODE: RuntimeNotice = RuntimeNotice::unsampled("ocaml-bytecode");
+const HIDDEN: RuntimeNotice = RuntimeNotice::unsampled("ocaml-hidden");
 const ABSENT: RuntimeNotice = RuntimeNotice::absence("no-ocaml");
 /// The heap is left to the Memtrace that the program has linked in.
-const MEMTRACE_LINKED: RuntimeNotice = RuntimeNotice::unheard("ocaml-memtrace");
+const MEMTRACE_LINKED: RuntimeNotice = RuntimeNotice::unsampled("ocaml-memtrace");
 /// The program has used `Gc.Memprof` itself, which ended our use of it.
-const OWN_MEMPROF: RuntimeNotice = RuntimeNotice::unheard("ocaml-own-memprof");
+const OWN_MEMPROF: RuntimeNotice = RuntimeNotice::unsampled("ocaml-own-memprof");
 /// A program that starts `Gc.Memprof` itself gets an exception.
 const MEMPROF_UNGUARDED: RuntimeNotice = RuntimeNotice::plain("ocaml-memprof-unguarded");
 /// Lifetimes are too short: several domains, and a runtime that mistakes them.
@@ -85,13 +85,13 @@ impl Runtime for OCaml {
         &SYMBOLS
     }
 
-    fn heap(&self, exports: &dyn Fn(&str) -> bool) -> Heap {
+    fn heap(&self, exports: &dyn Fn(&str) -> bool) -> ManagedHeap {
         let [native, sampler, any, from_5_0, from_5_3] = SYMBOLS.map(exports);
         match (native, sampler) {
-            (false, false) if !any => Heap::None,
-            (false, _) => Heap::Unsampled(&BYTECODE),
-            (true, true) if !from_5_0 || from_5_3 => Heap::Sampled,
-            (true, _) => Heap::Unsampled(&WITHOUT_SAMPLER),
+            (false, false) if !any => ManagedHeap::None,
+            (false, _) => ManagedHeap::Unsampled(&BYTECODE),
+            (true, true) if !from_5_0 || from_5_3 => ManagedHeap::Sampled,
+            (true, _) => ManagedHeap::Unsampled(&WITHOUT_SAMPLER),
         }
     }
 
@@ -135,19 +135,19 @@ mod tests {
     use super::*;
     use crate::runtimes::programs::tests::program;
 
-    fn check(exported: &[&str], expected: Heap) {
+    fn check(exported: &[&str], expected: ManagedHeap) {
         assert_eq!(OCaml.heap(&|name| exported.contains(&name)), expected, "{exported:?}");
     }
 
     #[test]
     fn a_program_is_known_by_what_it_exports() {
-        check(&[], Heap::None);
-        check(&[NATIVE, SAMPLER, ANY], Heap::Sampled);
-        check(&[NATIVE, ANY], Heap::Unsampled(&WITHOUT_SAMPLER));
-        check(&[SAMPLER, ANY], Heap::Unsampled(&BYTECODE));
-        check(&[ANY], Heap::Unsampled(&BYTECODE));
-        check(&[NATIVE, SAMPLER, FROM_5_0], Heap::Unsampled(&WITHOUT_SAMPLER));
-        check(&[NATIVE, SAMPLER, FROM_5_0, FROM_5_3], Heap::Sampled);
+        check(&[], ManagedHeap::None);
+        check(&[NATIVE, SAMPLER, ANY], ManagedHeap::Sampled);
+        check(&[NATIVE, ANY], ManagedHeap::Unsampled(&WITHOUT_SAMPLER));
+        check(&[SAMPLER, ANY], ManagedHeap::Unsampled(&BYTECODE));
+        check(&[ANY], ManagedHeap::Unsampled(&BYTECODE));
+        check(&[NATIVE, SAMPLER, FROM_5_0], ManagedHeap::Unsampled(&WITHOUT_SAMPLER));
+        check(&[NATIVE, SAMPLER, FROM_5_0, FROM_5_3], ManagedHeap::Sampled);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::{Heap, RUNTIMES, Runtime};
+use super::{ManagedHeap, RUNTIMES, Runtime};
 use crate::exports::Elf;
 use crate::program_file::{Identity, identity, mentions};
 
@@ -35,14 +35,14 @@ struct OfRuntime {
 struct Exported(u32);
 
 /// The heaps of a program, in the order of the [`RUNTIMES`].
-pub(crate) type Heaps = [Heap; RUNTIMES.len()];
+pub(crate) type Heaps = [ManagedHeap; RUNTIMES.len()];
 
 impl Programs {
     /// What `program` tells of its heaps, together with the `libraries` that are loaded with it.
     pub(crate) fn heaps(&self, program: &File, libraries: impl FnOnce() -> Vec<File>) -> Heaps {
         let mut exported = self.known(program).map(|known| known.exported);
         let own = heaps(&exported);
-        if own.contains(&Heap::Sampled) {
+        if own.contains(&ManagedHeap::Sampled) {
             return own;
         }
         for library in libraries() {
@@ -67,7 +67,7 @@ impl Programs {
 
     fn hides(&self, program: &File, (at, runtime): (usize, &dyn Runtime)) -> bool {
         let mut known = self.known(program);
-        if known[at].exported.heap(runtime) != Heap::None {
+        if known[at].exported.heap(runtime) != ManagedHeap::None {
             return false;
         }
         known[at].is_hidden.unwrap_or_else(|| {
@@ -123,7 +123,7 @@ impl Exported {
         Exported(self.0 | other.0)
     }
 
-    fn heap(self, runtime: &dyn Runtime) -> Heap {
+    fn heap(self, runtime: &dyn Runtime) -> ManagedHeap {
         runtime.heap(&|name| {
             let mut symbols = runtime.symbols().iter().zip(0..u32::BITS);
             symbols.any(|(symbol, bit)| *symbol == name && self.0 >> bit & 1 != 0)
@@ -160,28 +160,28 @@ pub(crate) mod tests {
     }
 
     /// A program with libraries, each of which has these names.
-    fn check(names: &[&str], libraries: &[&[&str]], is_expected: impl Fn(Heap) -> bool) {
+    fn check(names: &[&str], libraries: &[&[&str]], is_expected: impl Fn(ManagedHeap) -> bool) {
         let exporting = |names: &&[&str]| program(names, &["-rdynamic"]);
         let (program, libraries) =
             (exporting(&names), || libraries.iter().map(exporting).collect());
         let [heap, rest @ ..] = Programs::default().heaps(&program, libraries);
         assert!(is_expected(heap), "{names:?}: {heap:?}");
-        assert!(rest.iter().all(|heap| *heap == Heap::None));
+        assert!(rest.iter().all(|heap| *heap == ManagedHeap::None));
     }
 
     #[test]
     fn a_runtime_is_found_in_the_libraries_too() {
-        let is = |expected| move |heap: Heap| heap == expected;
-        let is_unsampled = |heap| matches!(heap, Heap::Unsampled(_));
+        let is = |expected| move |heap: ManagedHeap| heap == expected;
+        let is_unsampled = |heap| matches!(heap, ManagedHeap::Unsampled(_));
         let [native, sampler, any] = SYMBOLS;
-        check(&[], &[&[], &[native, sampler, any]], is(Heap::Sampled));
+        check(&[], &[&[], &[native, sampler, any]], is(ManagedHeap::Sampled));
         check(&[], &[&[sampler, any]], is_unsampled);
         // The runtime alone is shared.
-        check(&[native], &[&[sampler, any]], is(Heap::Sampled));
-        check(&[], &[&[], &[]], is(Heap::None));
+        check(&[native], &[&[sampler, any]], is(ManagedHeap::Sampled));
+        check(&[], &[&[], &[]], is(ManagedHeap::None));
         let whole = program(&[native, sampler], &["-rdynamic"]);
         let unread = || panic!("the program has settled it");
-        assert_eq!(Programs::default().heaps(&whole, unread)[0], Heap::Sampled);
+        assert_eq!(Programs::default().heaps(&whole, unread)[0], ManagedHeap::Sampled);
     }
 
     #[test]
@@ -191,7 +191,7 @@ pub(crate) mod tests {
         let hidden = program(&[native, sampler], &["-s"]);
         let found = |program: &File| programs.hidden(program, |_| true).map(Runtime::name);
         for _ in 0..2 {
-            assert_eq!(programs.heaps(&hidden, Vec::new)[0], Heap::None);
+            assert_eq!(programs.heaps(&hidden, Vec::new)[0], ManagedHeap::None);
             assert_eq!(found(&hidden), Some(OCaml.name()));
             assert!(programs.hidden(&hidden, |runtime| runtime.name() != OCaml.name()).is_none());
         }

@@ -1,7 +1,7 @@
 //! The callsites that have most: how much, where, and by which way.
 
 use lifetrace_analysis::{
-    Callsite, Callsites, Estimate, Frame, Metric, Place, Sampling, Shaped, Sites,
+    Callsite, Callsites, Estimate, Metric, NamedFrame, Place, Sampling, Shaped, Sites,
 };
 use lifetrace_human as human;
 use lifetrace_import::Lack;
@@ -225,7 +225,7 @@ pub fn backtrace_line(page: &mut Page, line: &backtrace::Line<'_>) {
     page.prose(DEEPER, FAINT, &note);
 }
 
-pub fn frame_line(page: &mut Page, frame: &Frame<'_>) {
+pub fn frame_line(page: &mut Page, frame: &NamedFrame<'_>) {
     let inlined = if frame.inlined { " (inlined)" } else { "" };
     let room = page.room(DEEPER.len() + inlined.len());
     let source = brief_source(&frame.place).unwrap_or_default();

@@ -21,7 +21,7 @@ use super::kept::Kept;
 use super::mixer::Mixer;
 use super::opinions::Opinions;
 use super::probability::Probability;
-use super::runs::{Place, Runs};
+use super::runs::{HistoryIndex, Runs};
 
 /// Deepest backtrace; what is deeper is cut at its inner end.
 pub(super) const MAX_DEPTH: usize = 1 << 19;
@@ -67,7 +67,7 @@ struct Models {
 #[derive(Clone, Copy, Debug, Default)]
 struct Foresight {
     /// Its place.
-    place: Option<Place>,
+    place: Option<HistoryIndex>,
     /// How often it was so, one after the other.
     streak: usize,
 }
@@ -170,7 +170,7 @@ impl Backtraces {
         &mut self,
         models: &mut Models,
         coder: &mut C,
-        from: Place,
+        from: HistoryIndex,
         frames: &[u32],
         limit: usize,
     ) -> Result<Option<usize>, Fault> {
@@ -213,7 +213,7 @@ impl Backtraces {
     ) -> Result<Symbol, Fault> {
         let orders = contexts::orders(last_three(&self.stack), size);
         let circumstance = usize::from(excluded != NONE) * ORDERS * KEPT;
-        let first = models.candidates.newest(Candidates::place(orders[0]));
+        let first = models.candidates.newest(Candidates::key(orders[0]));
         if first != NONE
             && first != excluded
             && models.code_candidate(coder, &orders, circumstance, first, wanted)
@@ -254,7 +254,7 @@ impl Backtraces {
 }
 
 impl Foresight {
-    fn trusted(self) -> Option<Place> {
+    fn trusted(self) -> Option<HistoryIndex> {
         self.place.filter(|_| self.streak == TRUST)
     }
 }
@@ -280,7 +280,7 @@ impl Models {
         for frame in frames.iter().take(FETCHED) {
             let (orders, symbol) = (contexts::orders(last, size), frame + 1);
             for order in orders {
-                fetched ^= self.candidates.newest(Candidates::place(order));
+                fetched ^= self.candidates.newest(Candidates::key(order));
             }
             for context in contexts::of_candidate(&orders, symbol) {
                 fetched ^= u32::from(self.opinions.value(context));
@@ -302,7 +302,7 @@ impl Models {
         };
     }
 
-    fn foreseen(&self, place: Place) -> Symbol {
+    fn foreseen(&self, place: HistoryIndex) -> Symbol {
         self.runs.as_ref().map_or(NONE, |runs| runs.at(place))
     }
 
@@ -344,7 +344,7 @@ impl Models {
         wanted: Symbol,
     ) -> Option<Symbol> {
         for order in 0..ORDERS {
-            let candidates = self.candidates.get(Candidates::place(orders[order]));
+            let candidates = self.candidates.get(Candidates::key(orders[order]));
             for (rank, candidate) in candidates.into_iter().enumerate() {
                 if candidate == NONE {
                     break;
@@ -378,7 +378,7 @@ impl Models {
     #[inline]
     fn note(&mut self, contexts: &[u32], symbol: Symbol) {
         for &context in contexts {
-            self.candidates.add(Candidates::place(context), symbol);
+            self.candidates.add(Candidates::key(context), symbol);
         }
     }
 }

@@ -24,9 +24,9 @@ struct Slot {
     symbols: [u32; KEPT],
 }
 
-/// The context as the table knows it.
+/// A context as the table knows it: its slot, and what tells it from others there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ContextKey {
     slot: u16,
     tag: u16,
 }
@@ -40,30 +40,30 @@ impl Candidates {
 
     /// Where a context's candidates are.
     #[inline]
-    pub(super) fn place(hash: u32) -> Place {
-        Place { slot: (hash >> (32 - SLOT_BITS)) as u16, tag: hash as u16 }
+    pub(super) fn key(hash: u32) -> ContextKey {
+        ContextKey { slot: (hash >> (32 - SLOT_BITS)) as u16, tag: hash as u16 }
     }
 
     /// What followed, newest first; [`NONE`] where there are fewer.
     #[inline]
-    pub(super) fn get(&self, place: Place) -> [u32; KEPT] {
-        let slot = &self.slots[usize::from(place.slot)];
-        if slot.tag == place.tag { slot.symbols } else { [NONE; KEPT] }
+    pub(super) fn get(&self, key: ContextKey) -> [u32; KEPT] {
+        let slot = &self.slots[usize::from(key.slot)];
+        if slot.tag == key.tag { slot.symbols } else { [NONE; KEPT] }
     }
 
     /// What followed last; [`NONE`] if nothing is known.
     #[inline]
-    pub(super) fn newest(&self, place: Place) -> u32 {
-        let slot = &self.slots[usize::from(place.slot)];
-        if slot.tag == place.tag { slot.symbols[0] } else { NONE }
+    pub(super) fn newest(&self, key: ContextKey) -> u32 {
+        let slot = &self.slots[usize::from(key.slot)];
+        if slot.tag == key.tag { slot.symbols[0] } else { NONE }
     }
 
     /// Makes `symbol` the newest.
     #[inline]
-    pub(super) fn add(&mut self, place: Place, symbol: u32) {
-        let slot = &mut self.slots[usize::from(place.slot)];
-        if slot.tag != place.tag {
-            *slot = Slot { tag: place.tag, symbols: [NONE; KEPT] };
+    pub(super) fn add(&mut self, key: ContextKey, symbol: u32) {
+        let slot = &mut self.slots[usize::from(key.slot)];
+        if slot.tag != key.tag {
+            *slot = Slot { tag: key.tag, symbols: [NONE; KEPT] };
         }
         let [first, second, _] = slot.symbols;
         if symbol == first {
@@ -89,9 +89,9 @@ mod tests {
 
     fn after(symbols: &[u32]) -> [u32; KEPT] {
         let mut candidates = Candidates::new();
-        let place = Candidates::place(0x1234_5678);
-        symbols.iter().for_each(|&symbol| candidates.add(place, symbol));
-        candidates.get(place)
+        let key = Candidates::key(0x1234_5678);
+        symbols.iter().for_each(|&symbol| candidates.add(key, symbol));
+        candidates.get(key)
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn another_context_takes_the_slot() {
         let mut candidates = Candidates::new();
-        let (one, other) = (Candidates::place(0x1234_0001), Candidates::place(0x1234_0002));
+        let (one, other) = (Candidates::key(0x1234_0001), Candidates::key(0x1234_0002));
         candidates.add(one, 7);
         assert_eq!(candidates.get(other), [NONE; KEPT]);
         candidates.add(other, 8);

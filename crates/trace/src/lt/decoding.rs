@@ -9,7 +9,7 @@ use super::current::Current;
 use super::data::Layout;
 use super::error::Fault;
 use super::events::{Actor, Class, Step};
-use super::piece::{Birth, Pending, Piece, Told, What};
+use super::piece::{Birth, PackedKind, PackedRecord, Pending, Piece};
 use super::segment::Segment;
 use crate::event::GROWTH;
 use crate::ids::{AllocationId, LocationCode, Timestamp};
@@ -88,7 +88,7 @@ impl Decoding {
         };
         Piece {
             frames: piece.frames,
-            told: piece.told,
+            records: piece.records,
             facts: piece.facts.into_iter(),
             codes: piece.codes,
             end: self.end,
@@ -118,14 +118,14 @@ impl Decoding {
     #[inline]
     fn step(&mut self, current: &mut Current, piece: &mut Pending) -> Result<(), Fault> {
         piece.steps += 1;
-        let what = match current.step(&mut self.segment)? {
+        let kind = match current.step(&mut self.segment)? {
             Step::Birth { wait, class, size, samples } => {
                 self.wait(wait);
-                What::Birth(self.birth(current, piece, class, size, samples)?)
+                PackedKind::Birth(self.birth(current, piece, class, size, samples)?)
             }
             Step::Change { wait, id, is_promotion } => {
                 self.wait(wait);
-                What::Change { id, is_promotion }
+                PackedKind::Change { id, is_promotion }
             }
             Step::Fact => {
                 let (wait, fact) = current.fact(&mut self.segment)?;
@@ -133,7 +133,7 @@ impl Decoding {
                 self.end = self.end.max(self.now);
                 let Some(fact) = fact else { return Ok(()) };
                 piece.facts.push(fact);
-                What::Fact
+                PackedKind::Fact
             }
             Step::Actor(actor) => {
                 self.switch(actor);
@@ -146,7 +146,7 @@ impl Decoding {
             Step::NextId(_) => return Ok(()),
         };
         self.end = self.end.max(self.now);
-        piece.told.push(Told { time: self.now, actor: self.actor, what });
+        piece.records.push(PackedRecord { time: self.now, actor: self.actor, kind });
         Ok(())
     }
 

@@ -30,9 +30,9 @@ pub struct Summary {
     pub packets: u64,
 }
 
-/// Where decoding can begin.
+/// A checkpoint's position: where decoding can begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CheckpointPosition {
     /// Of the checkpoint, in bytes from the start of the file.
     pub offset: u64,
     /// Time of the last event before it.
@@ -45,7 +45,7 @@ pub struct Index {
     /// Counts.
     pub summary: Summary,
     /// In the order of the file.
-    pub checkpoints: Vec<Place>,
+    pub checkpoints: Vec<CheckpointPosition>,
     /// `None` before version 2.1, and where there is too much of it: then it must be read.
     pub closing: Option<Closing>,
 }
@@ -124,7 +124,7 @@ impl Index {
             let further = offset.checked_add(plain.varint()?);
             offset = further.ok_or(Fault::Unexpected("the place of a checkpoint"))?;
             time = time.wrapping_add(plain.signed()? as u64);
-            index.checkpoints.push(Place { offset, time: Timestamp(time) });
+            index.checkpoints.push(CheckpointPosition { offset, time: Timestamp(time) });
         }
         if !plain.0.is_empty() {
             index.closing = Some(Closing::decode(&mut plain)?);

@@ -70,7 +70,7 @@ mod writer;
 
 pub use closing::Closing;
 pub use error::{Cause, Damage, Error};
-pub use index::{Index, Place, Summary};
+pub use index::{CheckpointPosition, Index, Summary};
 pub use listing::{ColumnSizes, Listing, PacketFacts, PacketKind};
 pub use new_birth::NewBirth;
 pub use reader::{BirthDetails, Item, Passed, Reader};

@@ -1,4 +1,4 @@
-//! What is told by a part of a data packet, when its columns have been decoded.
+//! The records of a part of a data packet, when its columns have been decoded.
 //!
 //! A packet is decoded in pieces of bounded size, so that whoever decodes ahead of the reader holds no
 //! more than a few of them, whatever the packet says.
@@ -19,10 +19,10 @@ const MAX_CODES: usize = 1 << 15;
 /// A part of a data packet.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// Frames that the packet tells; all of them are in its first piece.
+    /// Frames that the packet names; all of them are in its first piece.
     pub(super) frames: Vec<(LocationCode, Frame)>,
     /// What happened, in its order.
-    pub(super) told: Vec<Told>,
+    pub(super) records: Vec<PackedRecord>,
     /// The facts among that.
     pub(super) facts: std::vec::IntoIter<Fact>,
     /// The frames of backtraces that are not those of the backtrace before, one after the other.
@@ -35,16 +35,16 @@ pub(super) struct Piece {
     pub(super) outcome: Option<Result<(), Fault>>,
 }
 
-/// Something that happened.
+/// A record as a piece has it: what is large is beside it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct PackedRecord {
     pub(super) time: Timestamp,
     pub(super) actor: Actor,
-    pub(super) what: What,
+    pub(super) kind: PackedKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum PackedKind {
     Birth(Birth),
     Change {
         id: AllocationId,
@@ -71,7 +71,7 @@ impl Piece {
     pub(super) fn empty(end: Timestamp, next_id: AllocationId) -> Self {
         Self {
             frames: Vec::new(),
-            told: Vec::new(),
+            records: Vec::new(),
             facts: Vec::new().into_iter(),
             codes: Vec::new(),
             end,
@@ -85,7 +85,7 @@ impl Piece {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) frames: Vec<(LocationCode, Frame)>,
-    pub(super) told: Vec<Told>,
+    pub(super) records: Vec<PackedRecord>,
     pub(super) facts: Vec<Fact>,
     pub(super) codes: Vec<LocationCode>,
     /// Directives included.

@@ -8,10 +8,10 @@ use super::damages::Damages;
 use super::error::{Cause, Damage, Error, Fault};
 use super::events::Actor;
 use super::header;
-use super::index::{Index, Place, Summary};
+use super::index::{CheckpointPosition, Index, Summary};
 use super::names::Names;
 use super::packets::{Content, Data, Packet, Packets, Source, Start};
-use super::piece::{Birth, Piece, What};
+use super::piece::{Birth, PackedKind, Piece};
 use crate::event::{Allocation, Event, Location, TraceInfo};
 use crate::fact::Fact;
 use crate::frame::Frame;
@@ -72,10 +72,10 @@ pub struct Reader<R> {
     names: Names,
     /// None where the state that the next packet builds on was lost.
     segment: Option<Source>,
-    /// The part of a data packet that is being told.
+    /// The part of a data packet that is being read.
     piece: Piece,
-    /// How much of it, and of its backtraces, has been told.
-    told: usize,
+    /// How many of its records, and of its backtraces' frames, have been read.
+    records: usize,
     codes: usize,
     /// Where the current packet begins and how long it is.
     place: (u64, u64),
@@ -97,7 +97,7 @@ pub struct Reader<R> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Checkpoints that could be read, in the order of the file.
-    pub checkpoints: Vec<Place>,
+    pub checkpoints: Vec<CheckpointPosition>,
     /// Checkpoints and data packets, whether they could be read or not.
     pub packets: u64,
     /// Frames in the data packets that could be read.
@@ -140,7 +140,7 @@ impl<R: Read> Reader<R> {
             names: Names::new(),
             segment: None,
             piece: Piece::empty(start, AllocationId(0)),
-            told: 0,
+            records: 0,
             codes: 0,
             place,
             sequence: 0,
@@ -190,21 +190,23 @@ impl<R: Read> Reader<R> {
     #[inline]
     pub fn next(&mut self) -> Result<Option<(Timestamp, Item<'_>)>, Error> {
         loop {
-            let Some(told) = self.piece.told.get(self.told) else {
+            let Some(record) = self.piece.records.get(self.records) else {
                 if self.go_on()? {
                     continue;
                 }
                 return Ok(None);
             };
-            let (time, what) = (told.time, told.what);
-            self.told += 1;
-            self.actor = told.actor;
+            let (time, kind) = (record.time, record.kind);
+            self.records += 1;
+            self.actor = record.actor;
             self.end = self.end.max(time);
-            let item = match what {
-                What::Change { id, is_promotion: true } => Item::Event(Event::Promotion(id)),
-                What::Change { id, is_promotion: false } => Item::Event(Event::Collection(id)),
-                What::Birth(birth) => Item::Event(Event::Allocation(self.birth_of(birth))),
-                What::Fact => match self.piece.facts.next() {
+            let item = match kind {
+                PackedKind::Change { id, is_promotion: true } => Item::Event(Event::Promotion(id)),
+                PackedKind::Change { id, is_promotion: false } => {
+                    Item::Event(Event::Collection(id))
+                }
+                PackedKind::Birth(birth) => Item::Event(Event::Allocation(self.birth_of(birth))),
+                PackedKind::Fact => match self.piece.facts.next() {
                     Some(fact) => Item::Fact(fact),
                     None => continue,
                 },
@@ -334,9 +336,9 @@ impl<R: Read> Reader<R> {
         let due = self.piece.next_id;
         self.damages.close(start.next_id.0.checked_sub(due.0));
         self.segment = Some(start.segment);
-        self.passed.checkpoints.push(Place { offset: self.place.0, time: start.time });
+        self.passed.checkpoints.push(CheckpointPosition { offset: self.place.0, time: start.time });
         self.piece = Piece::empty(self.end, start.next_id);
-        self.told = 0;
+        self.records = 0;
         self.sequence = start.sequence.wrapping_add(1);
         self.actor = start.actor;
     }
@@ -356,7 +358,7 @@ impl<R: Read> Reader<R> {
     fn take_piece(&mut self) {
         let Some(segment) = &mut self.segment else { return };
         self.piece = segment.piece();
-        (self.told, self.codes) = (0, 0);
+        (self.records, self.codes) = (0, 0);
         for (code, frame) in self.piece.frames.drain(..) {
             self.names.add(code, frame);
         }

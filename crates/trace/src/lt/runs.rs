@@ -26,12 +26,12 @@ const CONTEXT_BITS: u32 = 16;
 /// Symbols that are compared at once.
 const AT_ONCE: usize = 8;
 
-/// The number of a context's place.
+/// The number of a context.
 type Context = u16;
 
 /// A symbol's number in the history, from 1 on, in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct HistoryIndex(u32);
 
 /// The history.
 pub(super) struct Runs {
@@ -39,16 +39,16 @@ pub(super) struct Runs {
     /// The context that each symbol came in, the next one included.
     contexts: Box<[Context; LENGTH]>,
     /// The next symbol's.
-    next: Place,
+    next: HistoryIndex,
     /// What came after each context, or 0.
     places: Box<[u32; 1 << CONTEXT_BITS]>,
     lengths: Number,
 }
 
-impl Place {
+impl HistoryIndex {
     #[inline]
-    pub(super) fn after(self, symbols: usize) -> Place {
-        Place(self.0.wrapping_add(symbols as u32))
+    pub(super) fn after(self, symbols: usize) -> HistoryIndex {
+        HistoryIndex(self.0.wrapping_add(symbols as u32))
     }
 
     #[inline]
@@ -62,7 +62,7 @@ impl Runs {
         Self {
             symbols: zeros(),
             contexts: zeros(),
-            next: Place(1),
+            next: HistoryIndex(1),
             places: zeros(),
             lengths: Number::new(4),
         }
@@ -70,11 +70,11 @@ impl Runs {
 
     /// The place of what is foreseen after the symbols with this hash, and the next symbol's from here on.
     #[inline]
-    pub(super) fn look(&mut self, context: u32) -> Option<Place> {
+    pub(super) fn look(&mut self, context: u32) -> Option<HistoryIndex> {
         let context = context_of(context);
         self.contexts[self.next.index()] = context;
         let place = &mut self.places[usize::from(context)];
-        let found = Place(std::mem::replace(place, self.next.0));
+        let found = HistoryIndex(std::mem::replace(place, self.next.0));
         (found.0 != 0 && self.distance(found) < LENGTH).then_some(found)
     }
 
@@ -86,7 +86,7 @@ impl Runs {
 
     /// A symbol of the history.
     #[inline]
-    pub(super) fn at(&self, place: Place) -> Symbol {
+    pub(super) fn at(&self, place: HistoryIndex) -> Symbol {
         self.symbols[place.index()]
     }
 
@@ -100,7 +100,12 @@ impl Runs {
     /// Copies symbols from that place on to the end of the history and of `stack`, `count` of them or those before the
     /// next [`END`]; how many is returned. What [`add`](Self::add) and [`look`](Self::look) would do one by one,
     /// if the symbols before that place are those at the end of `stack`, as many as a context holds.
-    pub(super) fn copy(&mut self, mut from: Place, count: usize, stack: &mut Vec<Symbol>) -> usize {
+    pub(super) fn copy(
+        &mut self,
+        mut from: HistoryIndex,
+        count: usize,
+        stack: &mut Vec<Symbol>,
+    ) -> usize {
         let mut copied = 0;
         while copied < count {
             let distance = self.distance(from);
@@ -120,14 +125,14 @@ impl Runs {
 
     /// How many of `most` symbols can be copied from there at once: what is there already, up to the end of either's room
     /// or a backtrace's.
-    fn piece(&self, from: Place, most: usize) -> usize {
+    fn piece(&self, from: HistoryIndex, most: usize) -> usize {
         let room = LENGTH - from.index().max(self.next.index());
         let most = most.min(room).min(self.distance(from));
         before_end(&self.symbols[from.index()..][..most])
     }
 
     /// Of a symbol or more.
-    fn copy_piece(&mut self, from: Place, count: usize, stack: &mut Vec<Symbol>) {
+    fn copy_piece(&mut self, from: HistoryIndex, count: usize, stack: &mut Vec<Symbol>) {
         let (source, target) = (from.index(), self.next.index());
         stack.extend_from_slice(&self.symbols[source..source + count]);
         self.symbols.copy_within(source..source + count, target);
@@ -144,13 +149,18 @@ impl Runs {
 
     /// Codes how many of the symbols from that place on come next: all of `frames` and the end at most.
     #[inline]
-    pub(super) fn code<C: Coder>(&mut self, coder: &mut C, from: Place, frames: &[u32]) -> usize {
+    pub(super) fn code<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        from: HistoryIndex,
+        frames: &[u32],
+    ) -> usize {
         let count = self.count(from, frames);
         self.lengths.code(coder, count as u64) as usize
     }
 
     /// What is further than the history's end will be what was written by then.
-    fn count(&self, from: Place, frames: &[u32]) -> usize {
+    fn count(&self, from: HistoryIndex, frames: &[u32]) -> usize {
         let distance = self.distance(from);
         let (asked, repeated) = frames.split_at(distance.min(frames.len()));
         let count = self.agreeing(from, asked);
@@ -164,7 +174,7 @@ impl Runs {
     }
 
     /// How many of `frames` are the symbols from that place on.
-    fn agreeing(&self, from: Place, frames: &[u32]) -> usize {
+    fn agreeing(&self, from: HistoryIndex, frames: &[u32]) -> usize {
         let start = from.index();
         let (here, around) = frames.split_at(frames.len().min(LENGTH - start));
         let count = agreeing(&self.symbols[start..], here, 1);
@@ -173,7 +183,7 @@ impl Runs {
 
     /// How far back that is.
     #[inline]
-    fn distance(&self, place: Place) -> usize {
+    fn distance(&self, place: HistoryIndex) -> usize {
         self.next.0.wrapping_sub(place.0) as usize
     }
 }
@@ -223,23 +233,23 @@ mod tests {
     #[test]
     fn a_run_ends_where_it_is_wrong_or_with_the_backtrace() {
         let runs = history(&[5, 6, 7, END, 9]);
-        let count = |frames: &[u32]| runs.count(Place(1), frames);
+        let count = |frames: &[u32]| runs.count(HistoryIndex(1), frames);
         assert_eq!(count(&[4, 5, 8]), 2);
         assert_eq!(count(&[4, 5]), 2);
         assert_eq!(count(&[4, 5, 6]), 4);
         assert_eq!(count(&[4, 5, 6, 1]), 3);
         assert_eq!(count(&[]), 0);
-        assert_eq!(runs.count(Place(4), &[]), 1);
+        assert_eq!(runs.count(HistoryIndex(4), &[]), 1);
     }
 
     #[test]
     fn a_recursion_follows_itself() {
         let runs = history(&[1, 5, 6]);
-        assert_eq!(runs.count(Place(2), &[4, 5, 4, 5, 4, 4]), 5);
+        assert_eq!(runs.count(HistoryIndex(2), &[4, 5, 4, 5, 4, 4]), 5);
     }
 
     /// One symbol after the other, as the copy will be made.
-    fn naive_count(runs: &Runs, from: Place, frames: &[u32]) -> usize {
+    fn naive_count(runs: &Runs, from: HistoryIndex, frames: &[u32]) -> usize {
         let distance = runs.distance(from);
         let wanted = |at: usize| frames.get(at).map_or(END, |frame| frame + 1);
         let foreseen = |at: usize| match at.checked_sub(distance) {
@@ -261,7 +271,7 @@ mod tests {
         ) {
             let mut runs = history(&vec![7; more]);
             symbols.iter().for_each(|&symbol| runs.add(symbol));
-            let from = Place(runs.next.0 - back.min(symbols.len()) as u32);
+            let from = HistoryIndex(runs.next.0 - back.min(symbols.len()) as u32);
             let foreseen = symbols.iter().skip(symbols.len().saturating_sub(back)).cycle();
             let mut frames: Vec<u32> = foreseen.take(follows).map_while(|it| it.checked_sub(1)).collect();
             frames.extend(others);
@@ -280,7 +290,12 @@ mod tests {
         runs.look(contexts::third(last_three(stack)));
     }
 
-    fn naive_copy(runs: &mut Runs, from: Place, count: usize, stack: &mut Vec<Symbol>) -> usize {
+    fn naive_copy(
+        runs: &mut Runs,
+        from: HistoryIndex,
+        count: usize,
+        stack: &mut Vec<Symbol>,
+    ) -> usize {
         let foreseen = |runs: &Runs, at| runs.at(from.after(at));
         let symbols = (0..count).take_while(|&at| {
             let symbol = foreseen(runs, at);
@@ -317,14 +332,14 @@ mod tests {
             let (mut adding, mut added) = pushed(more, &symbols);
             let kept = copying.next.0.min(LENGTH as u32 - 1) as usize;
             let is_like_here = |back: &usize| {
-                let from = Place(copying.next.0 - *back as u32);
+                let from = HistoryIndex(copying.next.0 - *back as u32);
                 let before: Vec<Symbol> =
-                    (1..=3).rev().map(|back| copying.at(Place(from.0 - back))).collect();
+                    (1..=3).rev().map(|back| copying.at(HistoryIndex(from.0 - back))).collect();
                 last.ends_with(&before)
             };
             let places: Vec<usize> = (1..kept - 3).filter(is_like_here).collect();
             prop_assume!(!places.is_empty());
-            let from = Place(copying.next.0 - *nth.get(&places) as u32);
+            let from = HistoryIndex(copying.next.0 - *nth.get(&places) as u32);
             let copied = copying.copy(from, count, &mut copies);
             prop_assert_eq!(copied, naive_copy(&mut adding, from, count, &mut added));
             prop_assert_eq!(&copies, &added);
@@ -340,12 +355,12 @@ mod tests {
         let mut runs = history(&[5]);
         assert_eq!(runs.look(77 << 16), None);
         runs.add(6);
-        assert_eq!(runs.look(77 << 16), Some(Place(2)));
-        assert_eq!(runs.at(Place(2)), 6);
+        assert_eq!(runs.look(77 << 16), Some(HistoryIndex(2)));
+        assert_eq!(runs.at(HistoryIndex(2)), 6);
         for _ in 0..LENGTH - 1 {
             runs.add(7);
         }
-        assert_eq!(runs.look(77 << 16), Some(Place(3)));
+        assert_eq!(runs.look(77 << 16), Some(HistoryIndex(3)));
         for _ in 0..LENGTH {
             runs.add(8);
         }
@@ -356,11 +371,11 @@ mod tests {
     fn lengths_come_back() {
         let mut encoder = Encoder::new();
         let mut runs = history(&[5, 6, END]);
-        assert_eq!(runs.code(&mut encoder, Place(1), &[4, 5]), 3);
-        assert_eq!(runs.code(&mut encoder, Place(1), &[4, 8]), 1);
+        assert_eq!(runs.code(&mut encoder, HistoryIndex(1), &[4, 5]), 3);
+        assert_eq!(runs.code(&mut encoder, HistoryIndex(1), &[4, 8]), 1);
         let stream = encoder.finish();
         let (mut decoder, mut runs) = (Paused::start(&stream).resume(&stream), Runs::new());
-        assert_eq!(runs.code(&mut decoder, Place(1), &[]), 3);
-        assert_eq!(runs.code(&mut decoder, Place(1), &[]), 1);
+        assert_eq!(runs.code(&mut decoder, HistoryIndex(1), &[]), 3);
+        assert_eq!(runs.code(&mut decoder, HistoryIndex(1), &[]), 1);
     }
 }

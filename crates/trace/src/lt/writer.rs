@@ -11,7 +11,7 @@ use super::dictionary::{Dictionary, fitted};
 use super::draft::Draft;
 use super::events::{Actor, Events, Step};
 use super::header;
-use super::index::{Index, Place, end_payload};
+use super::index::{CheckpointPosition, Index, end_payload};
 use super::new_birth::NewBirth;
 use super::output::Output;
 use super::packet::{self, Kind};
@@ -113,7 +113,7 @@ pub struct Writer<W> {
     end: Timestamp,
     /// Number of the next checkpoint or data packet.
     sequence: u64,
-    segment_start: Place,
+    segment_start: CheckpointPosition,
     index: Index,
     closing: closing::Draft,
 }
@@ -150,7 +150,7 @@ impl<W: Write> Writer<W> {
             now: start,
             end: start,
             sequence: 0,
-            segment_start: Place { offset: 0, time: start },
+            segment_start: CheckpointPosition { offset: 0, time: start },
             index: Index::default(),
             closing: closing::Draft::new(),
         };
@@ -414,7 +414,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn is_segment_due(&self, time: Timestamp) -> bool {
-        let Place { offset, time: begun } = self.segment_start;
+        let CheckpointPosition { offset, time: begun } = self.segment_start;
         let full = (offset / PARTS).clamp(FULL_SEGMENT, LARGEST_SEGMENT);
         let old = (begun.0.saturating_sub(self.start.0) / PARTS).max(OLD_SEGMENT);
         let bytes = self.output.written - offset;
@@ -437,7 +437,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn write_checkpoint(&mut self, checkpoint: &Checkpoint) -> io::Result<()> {
-        self.segment_start = Place { offset: self.output.written, time: self.now };
+        self.segment_start = CheckpointPosition { offset: self.output.written, time: self.now };
         let places = &mut self.index.checkpoints;
         if places.len() == MAX_PLACES {
             let mut number = 0;

@@ -1,7 +1,7 @@
 //! From one trace to another, whatever the formats: as it is, or changed on the way.
 //!
 //! ```text
-//! AnyReader -> Told (a birth's backtrace stays with the reader) -> copy | slice | strip | repair -> AnyWriter
+//! AnyReader -> Record (a birth's backtrace stays with the reader) -> copy | slice | strip | repair -> AnyWriter
 //! ```
 //!
 //! All of them stream: memory is what reader and writer need, and at most something for each block
@@ -16,7 +16,7 @@ mod writer;
 
 use std::io::{self, Read, Write};
 
-use crate::told::{Told, What};
+use crate::record::{Record, RecordKind};
 use crate::{AnyReader, ReadError};
 
 pub use repair::{DAMAGED, Salvage, repair};
@@ -51,13 +51,13 @@ pub fn copy<R: Read, W: Write>(
 pub fn copy_if<R: Read, W: Write>(
     reader: &mut AnyReader<R>,
     writer: &mut AnyWriter<W>,
-    mut keeps: impl FnMut(&AnyReader<R>, &mut Told) -> bool,
+    mut keeps: impl FnMut(&AnyReader<R>, &mut Record) -> bool,
 ) -> io::Result<Option<ReadError>> {
     let mut gaps = Gaps::default();
-    let stopped = for_each(reader, |reader, mut told| {
-        let is_kept = keeps(reader, &mut told);
-        gaps.close(&mut told, is_kept);
-        if is_kept { pass_on(reader, writer, &told) } else { Ok(()) }
+    let stopped = for_each(reader, |reader, mut record| {
+        let is_kept = keeps(reader, &mut record);
+        gaps.close(&mut record, is_kept);
+        if is_kept { pass_on(reader, writer, &record) } else { Ok(()) }
     })?;
     writer.extend(reader.end_time())?;
     Ok(stopped)
@@ -76,8 +76,8 @@ impl Default for Gaps {
 
 impl Gaps {
     /// To be called with all that is told.
-    fn close(&mut self, told: &mut Told, is_kept: bool) {
-        let What::Birth(birth) = &mut told.what else { return };
+    fn close(&mut self, record: &mut Record, is_kept: bool) {
+        let RecordKind::Birth(birth) = &mut record.kind else { return };
         birth.common_prefix = birth.common_prefix.min(self.shared);
         self.shared = if is_kept { usize::MAX } else { birth.common_prefix };
     }
@@ -86,11 +86,11 @@ impl Gaps {
 /// Does something with all that is left, and returns what kept it from being read to its end.
 fn for_each<R: Read>(
     reader: &mut AnyReader<R>,
-    mut work: impl FnMut(&AnyReader<R>, Told) -> io::Result<()>,
+    mut work: impl FnMut(&AnyReader<R>, Record) -> io::Result<()>,
 ) -> io::Result<Option<ReadError>> {
     loop {
         match reader.next() {
-            Ok(Some(told)) => work(reader, told)?,
+            Ok(Some(record)) => work(reader, record)?,
             Ok(None) => return Ok(None),
             Err(error) => return Ok(Some(error)),
         }
@@ -101,7 +101,7 @@ fn for_each<R: Read>(
 fn pass_on<R: Read, W: Write>(
     reader: &AnyReader<R>,
     writer: &mut AnyWriter<W>,
-    told: &Told,
+    record: &Record,
 ) -> io::Result<()> {
-    writer.put(told, reader.backtrace(), &mut |code| reader.frame(code))
+    writer.put(record, reader.backtrace(), &mut |code| reader.frame(code))
 }

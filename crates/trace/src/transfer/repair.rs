@@ -13,7 +13,7 @@ use super::{for_each, pass_on};
 use crate::fact::{Fact, Lost};
 use crate::frame::Frame;
 use crate::ids::{AllocationId, DomainId, ThreadId, Timestamp};
-use crate::told::{Told, What};
+use crate::record::{Record, RecordKind};
 use crate::{AnyReader, ReadError};
 
 /// The reason of a [`Lost`] that tells of damage in a trace. Its count is of births, and 0 where
@@ -43,7 +43,7 @@ pub fn repair<R: Read, W: Write>(
     writer: &mut AnyWriter<W>,
 ) -> io::Result<Salvage> {
     let mut saving = Saving::default();
-    let stopped = for_each(reader, |reader, told| saving.save(reader, writer, &told))?;
+    let stopped = for_each(reader, |reader, record| saving.save(reader, writer, &record))?;
     saving.salvage.stopped = stopped;
     saving.finish(reader, writer)
 }
@@ -61,17 +61,17 @@ impl Saving {
         &mut self,
         reader: &AnyReader<R>,
         writer: &mut AnyWriter<W>,
-        told: &Told,
+        record: &Record,
     ) -> io::Result<()> {
         if let Some(missing) = self.new_damage(reader) {
             self.salvage.missing = self.salvage.missing.saturating_add(missing);
-            tell_lost(writer, told.time, missing)?;
+            tell_lost(writer, record.time, missing)?;
         }
-        if self.is_orphan(&told.what) {
+        if self.is_orphan(&record.kind) {
             self.salvage.orphans += 1;
             return Ok(());
         }
-        pass_on(reader, writer, told)
+        pass_on(reader, writer, record)
     }
 
     /// Births that are missing in the stretches that were met since this was last asked.
@@ -86,16 +86,16 @@ impl Saving {
     }
 
     /// Before any damage, blocks may be told of whose births are in a parent's trace.
-    fn is_orphan(&mut self, what: &What) -> bool {
-        let is_known = match what {
-            What::Fact(_) => true,
-            What::Birth(birth) => {
+    fn is_orphan(&mut self, kind: &RecordKind) -> bool {
+        let is_known = match kind {
+            RecordKind::Fact(_) => true,
+            RecordKind::Birth(birth) => {
                 self.salvage.births += 1;
                 self.living.insert(birth.id);
                 true
             }
-            What::Promotion(id) => self.living.contains(id),
-            What::Collection(id) => self.living.remove(id),
+            RecordKind::Promotion(id) => self.living.contains(id),
+            RecordKind::Collection(id) => self.living.remove(id),
         };
         !is_known && self.damages > 0
     }
@@ -127,7 +127,7 @@ fn tell_lost<W: Write>(writer: &mut AnyWriter<W>, time: Timestamp, count: u64) -
     if !writer.has_facts() {
         return Ok(());
     }
-    let what = What::from(Fact::Lost(Lost { reason: DAMAGED.into(), count }));
-    let told = Told { time, thread: ThreadId(0), domain: DomainId(0), what };
-    writer.put(&told, &[], &mut |_| Frame::default())
+    let kind = RecordKind::from(Fact::Lost(Lost { reason: DAMAGED.into(), count }));
+    let record = Record { time, thread: ThreadId(0), domain: DomainId(0), kind };
+    writer.put(&record, &[], &mut |_| Frame::default())
 }

@@ -14,7 +14,7 @@ use super::{Gaps, for_each, pass_on};
 use crate::event::TraceInfo;
 use crate::fact::Fact;
 use crate::ids::{AllocationId, Timestamp};
-use crate::told::{Told, What};
+use crate::record::{Record, RecordKind};
 use crate::{AnyReader, ReadError};
 
 /// A span of a trace's time, in microseconds since its start.
@@ -58,8 +58,8 @@ impl Plan {
             match reader.next() {
                 Err(error) => break Some(error),
                 Ok(None) => break None,
-                Ok(Some(told)) if from.is_some_and(|from| told.time < from) => {
-                    past.take(place, &told.what);
+                Ok(Some(record)) if from.is_some_and(|from| record.time < from) => {
+                    past.take(place, &record.kind);
                 }
                 Ok(Some(_)) => {}
             }
@@ -88,11 +88,11 @@ impl Plan {
     }
 
     /// When to tell it, if at all.
-    fn time(&self, place: u64, told: &Told) -> Option<Timestamp> {
-        if self.from.is_some_and(|from| told.time < from) {
+    fn time(&self, place: u64, record: &Record) -> Option<Timestamp> {
+        if self.from.is_some_and(|from| record.time < from) {
             return self.kept.contains(&place).then_some(self.start);
         }
-        self.to.is_none_or(|to| told.time < to).then_some(told.time)
+        self.to.is_none_or(|to| record.time < to).then_some(record.time)
     }
 }
 
@@ -105,21 +105,21 @@ struct Past {
 }
 
 impl Past {
-    fn take(&mut self, place: u64, what: &What) {
-        match what {
-            What::Birth(birth) => {
+    fn take(&mut self, place: u64, kind: &RecordKind) {
+        match kind {
+            RecordKind::Birth(birth) => {
                 let block = Living { birth: place, promotion: None, resize: None };
                 self.living.insert(birth.id, block);
             }
-            What::Promotion(id) => {
+            RecordKind::Promotion(id) => {
                 if let Some(block) = self.living.get_mut(id) {
                     block.promotion = Some(place);
                 }
             }
-            What::Collection(id) => {
+            RecordKind::Collection(id) => {
                 self.living.remove(id);
             }
-            What::Fact(fact) => self.take_fact(place, fact),
+            RecordKind::Fact(fact) => self.take_fact(place, fact),
         }
     }
 
@@ -188,23 +188,23 @@ pub fn slice_if<R: Read, W: Write>(
     reader: &mut AnyReader<R>,
     writer: &mut AnyWriter<W>,
     plan: &Plan,
-    mut keeps: impl FnMut(&AnyReader<R>, &mut Told) -> bool,
+    mut keeps: impl FnMut(&AnyReader<R>, &mut Record) -> bool,
 ) -> io::Result<Option<ReadError>> {
     let mut place = 0;
     let mut gaps = Gaps::default();
-    let stopped = for_each(reader, |reader, mut told| {
-        let is_kept = keeps(reader, &mut told);
-        let time = plan.time(place, &told).filter(|_| is_kept);
+    let stopped = for_each(reader, |reader, mut record| {
+        let is_kept = keeps(reader, &mut record);
+        let time = plan.time(place, &record).filter(|_| is_kept);
         place += 1;
-        gaps.close(&mut told, time.is_some());
+        gaps.close(&mut record, time.is_some());
         let Some(time) = time else { return Ok(()) };
-        if let What::Fact(fact) = &mut told.what
+        if let RecordKind::Fact(fact) = &mut record.kind
             && let Fact::WallClock(shown) = &mut **fact
         {
-            shown.0 = shown.0.saturating_add(time.0 - told.time.0);
+            shown.0 = shown.0.saturating_add(time.0 - record.time.0);
         }
-        told.time = time;
-        pass_on(reader, writer, &told)
+        record.time = time;
+        pass_on(reader, writer, &record)
     })?;
     writer.extend(plan.end)?;
     Ok(stopped)

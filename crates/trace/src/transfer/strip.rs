@@ -18,7 +18,7 @@ use crate::event::{
 use crate::fact::{Fact, Label, Module, Parent, Process, Sampler, ThreadName};
 use crate::frame::Frame;
 use crate::ids::LocationCode;
-use crate::told::What;
+use crate::record::RecordKind;
 use crate::{AnyReader, ReadError};
 
 /// Names of samplers and runtimes that are nobody's own.
@@ -243,17 +243,17 @@ pub fn strip<R: Read, W: Write>(
     strip: &mut Strip,
 ) -> io::Result<Option<ReadError>> {
     let mut backtrace = Vec::new();
-    let stopped = for_each(reader, |reader, mut told| {
-        match &mut told.what {
-            What::Birth(birth) => {
+    let stopped = for_each(reader, |reader, mut record| {
+        match &mut record.kind {
+            RecordKind::Birth(birth) => {
                 backtrace.truncate(birth.common_prefix);
                 let new = &reader.backtrace()[backtrace.len()..];
                 backtrace.extend(new.iter().map(|code| strip.code(*code)));
             }
-            What::Fact(fact) => **fact = strip.fact((**fact).clone()),
-            What::Promotion(_) | What::Collection(_) => {}
+            RecordKind::Fact(fact) => **fact = strip.fact((**fact).clone()),
+            RecordKind::Promotion(_) | RecordKind::Collection(_) => {}
         }
-        writer.put(&told, &backtrace, &mut |code| {
+        writer.put(&record, &backtrace, &mut |code| {
             let original = strip.original(code);
             strip.frame(reader.frame(original))
         })

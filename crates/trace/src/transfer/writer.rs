@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::event::TraceInfo;
 use crate::frame::Frame;
 use crate::ids::{DomainId, LocationCode, Size, ThreadId, Timestamp};
-use crate::told::{Birth, Told, What};
+use crate::record::{Birth, Record, RecordKind};
 use crate::{lt, memtrace};
 
 /// Which format is written.
@@ -71,13 +71,13 @@ impl<W: Write> AnyWriter<W> {
     /// The output's, and when a block's id doesn't fit the format.
     pub fn put(
         &mut self,
-        told: &Told,
+        record: &Record,
         backtrace: &[LocationCode],
         locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<()> {
         match &mut self.0 {
-            Inner::Lt(writer) => put_lt(writer, told, backtrace, locate),
-            Inner::Memtrace(writer) => writer.put(told, backtrace, locate),
+            Inner::Lt(writer) => put_lt(writer, record, backtrace, locate),
+            Inner::Memtrace(writer) => writer.put(record, backtrace, locate),
         }
     }
 
@@ -129,16 +129,16 @@ impl<W: Write> AnyWriter<W> {
 
 fn put_lt<W: Write>(
     writer: &mut lt::Writer<W>,
-    told: &Told,
+    record: &Record,
     backtrace: &[LocationCode],
     locate: &mut dyn FnMut(LocationCode) -> Frame,
 ) -> io::Result<()> {
-    writer.switch(told.thread, told.domain);
-    match &told.what {
-        What::Fact(fact) => writer.fact(told.time, fact),
-        What::Promotion(id) => writer.promotion(told.time, *id),
-        What::Collection(id) => writer.collection(told.time, *id),
-        What::Birth(birth) => {
+    writer.switch(record.thread, record.domain);
+    match &record.kind {
+        RecordKind::Fact(fact) => writer.fact(record.time, fact),
+        RecordKind::Promotion(id) => writer.promotion(record.time, *id),
+        RecordKind::Collection(id) => writer.collection(record.time, *id),
+        RecordKind::Birth(birth) => {
             let birth = lt::NewBirth {
                 size: birth.size,
                 samples: birth.samples,
@@ -149,7 +149,7 @@ fn put_lt<W: Write>(
                 common_prefix: birth.common_prefix,
                 id: Some(birth.id),
             };
-            writer.birth(told.time, &birth, locate).map(drop)
+            writer.birth(record.time, &birth, locate).map(drop)
         }
     }
 }
@@ -157,24 +157,24 @@ fn put_lt<W: Write>(
 impl<W: Write> ToMemtrace<W> {
     fn put(
         &mut self,
-        told: &Told,
+        record: &Record,
         backtrace: &[LocationCode],
         locate: &mut dyn FnMut(LocationCode) -> Frame,
     ) -> io::Result<()> {
-        if matches!(told.what, What::Fact(_)) {
+        if matches!(record.kind, RecordKind::Fact(_)) {
             self.omitted.facts += 1;
             return Ok(());
         }
-        self.omitted.threads += u64::from(told.thread != ThreadId(0));
-        self.writer.switch_domain(told.domain);
-        match &told.what {
-            What::Fact(_) => Ok(()),
-            What::Promotion(id) => self.writer.promotion(told.time, *id),
-            What::Collection(id) => self.writer.collection(told.time, *id),
-            What::Birth(birth) => {
-                let allocation = self.allocation(told.domain, birth, backtrace);
+        self.omitted.threads += u64::from(record.thread != ThreadId(0));
+        self.writer.switch_domain(record.domain);
+        match &record.kind {
+            RecordKind::Fact(_) => Ok(()),
+            RecordKind::Promotion(id) => self.writer.promotion(record.time, *id),
+            RecordKind::Collection(id) => self.writer.collection(record.time, *id),
+            RecordKind::Birth(birth) => {
+                let allocation = self.allocation(record.domain, birth, backtrace);
                 let locate = &mut |code| locate(code).locations;
-                self.writer.allocation(told.time, &allocation, locate).map(drop)
+                self.writer.allocation(record.time, &allocation, locate).map(drop)
             }
         }
     }

@@ -10,18 +10,18 @@ use lifetrace_trace::lt::{Cause, Damage, Error, Index, Item, Listing, Passed, Re
 use proptest::prelude::*;
 
 use crate::sample;
-use crate::support::{Told, What, fixtures, fixtures_with, read_from};
+use crate::support::{Record, RecordKind, fixtures, fixtures_with, read_from};
 
 const THREADS: NonZero<usize> = NonZero::new(3).unwrap();
 
 /// All that a reader says, to its end.
-type Said = (Vec<Told>, Frames, (Vec<Damage>, u64), (Passed, Option<Index>), (bool, u64, u64));
+type Said = (Vec<Record>, Frames, (Vec<Damage>, u64), (Passed, Option<Index>), (bool, u64, u64));
 type Frames = BTreeMap<LocationCode, Option<Frame>>;
 
 fn said(mut reader: Reader<&[u8]>) -> Said {
     let told = read_from(&mut reader);
-    let births = told.iter().filter_map(|told| match &told.what {
-        What::Birth(birth) => Some(&birth.backtrace),
+    let births = told.iter().filter_map(|told| match &told.kind {
+        RecordKind::Birth(birth) => Some(&birth.backtrace),
         _ => None,
     });
     let frames = births.flatten().map(|&code| (code, reader.frame(code).cloned())).collect();

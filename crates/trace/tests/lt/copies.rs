@@ -13,7 +13,9 @@ use lifetrace_trace::memtrace::{self, Version};
 use lifetrace_trace::transfer::{AnyWriter, Format, Omitted, copy};
 
 use crate::sample;
-use crate::support::{Birth, START, Told, What, fixtures, fixtures_with, info, read, written};
+use crate::support::{
+    Birth, Record, RecordKind, START, fixtures, fixtures_with, info, read, written,
+};
 
 pub fn open(trace: &[u8]) -> AnyReader<&[u8]> {
     match Reader::open(trace) {
@@ -76,8 +78,8 @@ fn what_memtrace_has_no_room_for_is_counted() {
     let trace = sample::trace();
     let (copy, omitted) = converted(&trace, Format::Memtrace(Version::V3));
     let told = read(&trace);
-    let facts = told.iter().filter(|it| matches!(it.what, What::Fact(_))).count() as u64;
-    let of_threads = |it: &&Told| it.thread != 0 && !matches!(it.what, What::Fact(_));
+    let facts = told.iter().filter(|it| matches!(it.kind, RecordKind::Fact(_))).count() as u64;
+    let of_threads = |it: &&Record| it.thread != 0 && !matches!(it.kind, RecordKind::Fact(_));
     assert_eq!(omitted.facts, facts);
     assert_eq!(omitted.threads, told.iter().filter(of_threads).count() as u64);
     assert!(omitted.rounded_sizes > 0);
@@ -94,7 +96,7 @@ fn births(trace: &[u8]) -> BTreeMap<u64, (u16, Vec<LocationCode>)> {
     let mut reader = open(trace);
     let mut all = BTreeMap::new();
     while let Some(told) = reader.next().unwrap() {
-        if let lifetrace_trace::told::What::Birth(birth) = told.what {
+        if let lifetrace_trace::record::RecordKind::Birth(birth) = told.kind {
             all.insert(birth.id.0, (told.domain.0, reader.backtrace().to_vec()));
         }
     }
@@ -106,11 +108,11 @@ fn births(trace: &[u8]) -> BTreeMap<u64, (u16, Vec<LocationCode>)> {
 #[test]
 fn backtraces_of_domains_that_take_turns_survive() {
     let domains = [(0, [1, 2]), (1, [7, 8]), (0, [7, 9]), (1, [1, 2]), (1, [1, 3]), (0, [1, 3])];
-    let told = domains.iter().enumerate().map(|(id, (domain, backtrace))| Told {
+    let told = domains.iter().enumerate().map(|(id, (domain, backtrace))| Record {
         time: START.0,
         thread: 0,
         domain: *domain,
-        what: What::Birth(Birth {
+        kind: RecordKind::Birth(Birth {
             id: id as u64,
             size: Size::Words(Words(1)),
             samples: 1,
@@ -160,13 +162,13 @@ fn the_last_facts_have_a_segment_of_their_own() {
     let end = reader.end_time();
     let facts = sample::facts_of_an_end(end.0);
     for fact in &facts {
-        let What::Fact(fact) = fact.what.clone() else { panic!("{fact:?}") };
+        let RecordKind::Fact(fact) = fact.kind.clone() else { panic!("{fact:?}") };
         let (thread, domain) = (ThreadId(0), DomainId(0));
-        let told = lifetrace_trace::told::Told {
+        let told = lifetrace_trace::record::Record {
             time: end,
             thread,
             domain,
-            what: lifetrace_trace::told::What::from(fact),
+            kind: lifetrace_trace::record::RecordKind::from(fact),
         };
         writer.put(&told, &[], &mut |_| Frame::default()).unwrap();
     }

@@ -3,17 +3,17 @@
 use lifetrace_trace::lt::{Error, Listing, PacketKind, Reader, Writer};
 
 use crate::sample;
-use crate::support::{Told, fixtures, info, read_from};
+use crate::support::{Record, fixtures, info, read_from};
 
 /// What is read of a damaged trace must be what was told, part for part, with one stretch missing.
-fn check(bytes: &[u8], parts: &[Vec<Told>], least: usize, what: &str) {
+fn check(bytes: &[u8], parts: &[Vec<Record>], least: usize, what: &str) {
     let mut reader = match Reader::open(bytes) {
         Ok(reader) => reader,
         Err(error) => panic!("{what}: {error}"),
     };
     assert_eq!(*reader.info(), info(), "{what}");
     let told = read_from(&mut reader);
-    let all: Vec<&Told> = parts.iter().flatten().collect();
+    let all: Vec<&Record> = parts.iter().flatten().collect();
     let common = told.iter().zip(&all).take_while(|(read, written)| *read == **written).count();
     let rest = &told[common..];
     let end = all.len() - rest.len().min(all.len());

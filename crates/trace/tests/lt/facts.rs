@@ -5,7 +5,7 @@ use lifetrace_trace::ids::LocationCode;
 use lifetrace_trace::lt::{Closing, Index, Reader};
 
 use crate::sample;
-use crate::support::{What, frame, info, read_from, written};
+use crate::support::{RecordKind, frame, info, read_from, written};
 
 #[test]
 fn one_of_everything_is_read() {
@@ -25,7 +25,7 @@ fn frames_are_told() {
     let trace = sample::trace();
     let mut reader = Reader::open(&trace[..]).unwrap();
     for told in read_from(&mut reader) {
-        let What::Birth(birth) = told.what else { continue };
+        let RecordKind::Birth(birth) = told.kind else { continue };
         for code in birth.backtrace {
             let expected =
                 if code == GROWTH { vec![growth_location()].into() } else { frame(code) };
@@ -43,12 +43,13 @@ fn the_index_counts_what_is_there() {
     let mut reader = Reader::open(&trace[..]).unwrap();
     let told = read_from(&mut reader);
     assert_eq!(reader.index(), Some(&index));
-    let count = |is_it: fn(&What) -> bool| told.iter().filter(|it| is_it(&it.what)).count() as u64;
+    let count =
+        |is_it: fn(&RecordKind) -> bool| told.iter().filter(|it| is_it(&it.kind)).count() as u64;
     let summary = index.summary;
-    assert_eq!(summary.allocations, count(|it| matches!(it, What::Birth(_))));
-    assert_eq!(summary.promotions, count(|it| matches!(it, What::Promotion(_))));
-    assert_eq!(summary.collections, count(|it| matches!(it, What::Collection(_))));
-    assert_eq!(summary.facts, count(|it| matches!(it, What::Fact(_))));
+    assert_eq!(summary.allocations, count(|it| matches!(it, RecordKind::Birth(_))));
+    assert_eq!(summary.promotions, count(|it| matches!(it, RecordKind::Promotion(_))));
+    assert_eq!(summary.collections, count(|it| matches!(it, RecordKind::Collection(_))));
+    assert_eq!(summary.facts, count(|it| matches!(it, RecordKind::Fact(_))));
     assert_eq!(summary.duration, told[told.len() - 1].time - info().start_time.0);
     assert_eq!(index.checkpoints.len(), 3);
 }
@@ -60,9 +61,9 @@ fn the_index_says_what_is_so_of_all() {
     let index = Index::read(&mut std::io::Cursor::new(&trace)).unwrap().unwrap();
     let mut closing = Closing::default();
     for told in read_from(&mut Reader::open(&trace[..]).unwrap()) {
-        match told.what {
-            What::Birth(birth) => closing.take_birth(birth.is_truncated),
-            What::Fact(fact) => closing.take_fact(&fact),
+        match told.kind {
+            RecordKind::Birth(birth) => closing.take_birth(birth.is_truncated),
+            RecordKind::Fact(fact) => closing.take_fact(&fact),
             _ => {}
         }
     }
@@ -77,7 +78,7 @@ fn without_backtraces_the_rest_is_the_same() {
     let mut whole = read_from(&mut Reader::open(&trace[..]).unwrap());
     let quick = read_from(&mut Reader::open(&trace[..]).unwrap().without_backtraces());
     for told in &mut whole {
-        if let What::Birth(birth) = &mut told.what {
+        if let RecordKind::Birth(birth) = &mut told.kind {
             birth.backtrace.clear();
         }
     }

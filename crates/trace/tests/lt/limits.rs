@@ -5,7 +5,7 @@ use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{Bytes, LocationCode, SamplerId, Size, Timestamp};
 use lifetrace_trace::lt::{Listing, NewBirth, PacketKind, Reader, Writer};
 
-use crate::support::{Birth, START, Told, What, info, read, read_from, written};
+use crate::support::{Birth, Record, RecordKind, START, info, read, read_from, written};
 
 fn birth(backtrace: &[LocationCode]) -> NewBirth<'_> {
     NewBirth {
@@ -66,7 +66,7 @@ fn frames_without_end_are_numbered_anew() {
     }
     let trace = writer.finish().unwrap();
     for (number, told) in read(&trace).into_iter().enumerate() {
-        let What::Birth(birth) = told.what else { panic!() };
+        let RecordKind::Birth(birth) = told.kind else { panic!() };
         assert_eq!(birth.backtrace, frames(number as u64));
     }
 }
@@ -78,8 +78,8 @@ fn a_backtrace_that_is_too_deep_loses_its_inner_end() {
     writer.birth(START, &birth(&deep), &mut |_| Frame::default()).unwrap();
     writer.birth(START, &birth(&deep[..10]), &mut |_| Frame::default()).unwrap();
     let told = read(&writer.finish().unwrap());
-    let depth = |at: usize| match &told[at].what {
-        What::Birth(birth) => birth.backtrace.len(),
+    let depth = |at: usize| match &told[at].kind {
+        RecordKind::Birth(birth) => birth.backtrace.len(),
         _ => 0,
     };
     assert_eq!((depth(0), depth(1)), (1 << 19, 10));
@@ -110,11 +110,11 @@ fn names_that_are_too_long_are_cut() {
 #[test]
 fn what_costs_nothing_is_padded() {
     // Each of these events is certain: without padding they would take a few bytes.
-    let told = |number: u64| Told {
+    let told = |number: u64| Record {
         time: START.0,
         thread: 0,
         domain: 0,
-        what: What::Birth(Birth {
+        kind: RecordKind::Birth(Birth {
             id: number,
             size: Size::Bytes(Bytes(8)),
             samples: 1,
@@ -124,7 +124,7 @@ fn what_costs_nothing_is_padded() {
             backtrace: vec![LocationCode(1); 3],
         }),
     };
-    let all: Vec<Told> = (0..50_000).map(told).collect();
+    let all: Vec<Record> = (0..50_000).map(told).collect();
     let trace = written(&all);
     assert!(trace.len() >= 50_000 / 64);
     assert!(read(&trace) == all);

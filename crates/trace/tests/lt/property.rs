@@ -9,7 +9,7 @@ use lifetrace_trace::ids::{Bytes, LocationCode, Size, Timestamp, Words};
 use lifetrace_trace::lt::{Reader, Writer};
 use proptest::prelude::*;
 
-use crate::support::{Birth, START, Told, What, info, read_from, write_to};
+use crate::support::{Birth, Record, RecordKind, START, info, read_from, write_to};
 
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![0..4u64, 0..300u64, any::<u64>()]
@@ -74,7 +74,7 @@ fn of_all(facts: impl Iterator<Item = Fact>) -> BTreeMap<String, Fact> {
 }
 
 /// Ids mostly follow each other, deaths are mostly of blocks that live.
-fn what() -> impl Strategy<Value = What> {
+fn kind() -> impl Strategy<Value = RecordKind> {
     let id = prop_oneof![9 => 0..40u64, 1 => any::<u64>()];
     let birth = (
         (id.clone(), size(), prop_oneof![4 => Just(1), 1 => number()]),
@@ -82,25 +82,25 @@ fn what() -> impl Strategy<Value = What> {
     );
     let birth =
         birth.prop_map(|((id, size, samples), (source, sampler, is_truncated, backtrace))| {
-            What::Birth(Birth { id, size, samples, source, sampler, is_truncated, backtrace })
+            RecordKind::Birth(Birth { id, size, samples, source, sampler, is_truncated, backtrace })
         });
     prop_oneof![
         4 => birth,
-        1 => id.clone().prop_map(What::Promotion),
-        3 => id.prop_map(What::Collection),
-        1 => fact().prop_map(What::Fact),
+        1 => id.clone().prop_map(RecordKind::Promotion),
+        3 => id.prop_map(RecordKind::Collection),
+        1 => fact().prop_map(RecordKind::Fact),
     ]
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn told() -> impl Strategy<Value = Record> {
     let thread = prop_oneof![5 => Just(0u32), 2 => 0..100u32, 1 => any::<u32>()];
     let domain = prop_oneof![5 => Just(0u16), 1 => any::<u16>()];
     let time = prop_oneof![3 => 0..100u64, 1 => 0..1u64 << 40];
-    (time, thread, domain, what()).prop_map(|(time, thread, domain, what)| Told {
+    (time, thread, domain, kind()).prop_map(|(time, thread, domain, kind)| Record {
         time: START.0 + time,
         thread,
         domain,
-        what,
+        kind,
     })
 }
 
@@ -135,8 +135,8 @@ proptest! {
         prop_assert!(reader.is_complete());
         prop_assert_eq!(reader.damages(), &[]);
         prop_assert_eq!(read.len(), all.len());
-        let facts = all.iter().filter_map(|(told, _)| match &told.what {
-            What::Fact(fact) => Some(fact.clone()),
+        let facts = all.iter().filter_map(|(told, _)| match &told.kind {
+            RecordKind::Fact(fact) => Some(fact.clone()),
             _ => None,
         });
         let closing = reader.index().unwrap().closing.clone().unwrap();
@@ -150,24 +150,24 @@ proptest! {
 }
 
 /// A program whose blocks are born once and die at most once, in time.
-pub fn lives() -> impl Strategy<Value = Vec<Told>> {
-    let step = (0..200u64, 0..3u32, what(), any::<prop::sample::Index>());
+pub fn lives() -> impl Strategy<Value = Vec<Record>> {
+    let step = (0..200u64, 0..3u32, kind(), any::<prop::sample::Index>());
     prop::collection::vec(step, 0..300).prop_map(|steps| {
         let (mut all, mut living, mut time, mut next) = (Vec::new(), Vec::new(), START.0, 0);
-        for (wait, thread, mut what, which) in steps {
+        for (wait, thread, mut kind, which) in steps {
             time += wait;
-            match &mut what {
-                What::Fact(_) => {}
-                What::Birth(birth) => {
+            match &mut kind {
+                RecordKind::Fact(_) => {}
+                RecordKind::Birth(birth) => {
                     birth.id = next;
                     living.push(next);
                     next += 1;
                 }
                 _ if living.is_empty() => continue,
-                What::Promotion(id) => *id = living[which.index(living.len())],
-                What::Collection(id) => *id = living.remove(which.index(living.len())),
+                RecordKind::Promotion(id) => *id = living[which.index(living.len())],
+                RecordKind::Collection(id) => *id = living.remove(which.index(living.len())),
             }
-            all.push(Told { time, thread, domain: thread as u16 % 2, what });
+            all.push(Record { time, thread, domain: thread as u16 % 2, kind });
         }
         all
     })

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::copies::{converted, open};
 use crate::property::lives;
 use crate::sample;
-use crate::support::{Told, What, fixtures, fixtures_with, read, written};
+use crate::support::{Record, RecordKind, fixtures, fixtures_with, read, written};
 
 fn repaired(trace: &[u8], format: Format) -> (Vec<u8>, Salvage) {
     let mut reader = open(trace);
@@ -27,14 +27,14 @@ fn check_whole(trace: &[u8]) {
     assert_eq!(reader.damages(), []);
 }
 
-fn is_damage(told: &Told) -> bool {
-    matches!(&told.what, What::Fact(Fact::Lost(Lost { reason, .. })) if &**reason == DAMAGED)
+fn is_damage(told: &Record) -> bool {
+    matches!(&told.kind, RecordKind::Fact(Fact::Lost(Lost { reason, .. })) if &**reason == DAMAGED)
 }
 
 /// What a repaired trace says is missing.
-fn lost(told: &[Told]) -> u64 {
-    let counts = told.iter().map(|it| match &it.what {
-        What::Fact(Fact::Lost(lost)) if is_damage(it) => lost.count,
+fn lost(told: &[Record]) -> u64 {
+    let counts = told.iter().map(|it| match &it.kind {
+        RecordKind::Fact(Fact::Lost(lost)) if is_damage(it) => lost.count,
         _ => 0,
     });
     counts.sum()
@@ -60,14 +60,14 @@ fn check(damaged: &[u8], what: &str) -> Salvage {
     let told = read(&saved);
     let mut born = BTreeSet::new();
     for it in &told {
-        match &it.what {
-            What::Birth(birth) => {
+        match &it.kind {
+            RecordKind::Birth(birth) => {
                 born.insert(birth.id);
             }
-            What::Promotion(id) | What::Collection(id) => {
+            RecordKind::Promotion(id) | RecordKind::Collection(id) => {
                 assert!(born.contains(id), "{what}: {id} was never born");
             }
-            What::Fact(_) => {}
+            RecordKind::Fact(_) => {}
         }
     }
     let mut kept = told.iter().filter(|it| !is_damage(it)).peekable();
@@ -76,8 +76,10 @@ fn check(damaged: &[u8], what: &str) -> Salvage {
     for it in &read_anyway {
         match kept.next_if_eq(&it) {
             Some(_) => {}
-            None => match it.what {
-                What::Promotion(id) | What::Collection(id) if !born.contains(&id) => dropped += 1,
+            None => match it.kind {
+                RecordKind::Promotion(id) | RecordKind::Collection(id) if !born.contains(&id) => {
+                    dropped += 1
+                }
                 _ => panic!("{what}: {it:?} is gone"),
             },
         }
@@ -113,8 +115,9 @@ fn missing_births_are_told_where_they_were() {
     let packets: Vec<_> = Listing::new(&trace[..]).map(Result::unwrap).collect();
     let is_events = |kind: &PacketKind| matches!(kind, PacketKind::Data(_));
     let parts = sample::parts();
-    let births =
-        |told: &[Told]| told.iter().filter(|it| matches!(it.what, What::Birth(_))).count() as u64;
+    let births = |told: &[Record]| {
+        told.iter().filter(|it| matches!(it.kind, RecordKind::Birth(_))).count() as u64
+    };
     // The first packet of the last part, and with it the whole part.
     let checkpoint = packets.iter().rfind(|it| it.kind == PacketKind::Checkpoint).unwrap();
     let first = packets.iter().find(|it| it.offset > checkpoint.offset && is_events(&it.kind));

@@ -10,10 +10,10 @@ use lifetrace_trace::ids::{
 };
 use lifetrace_trace::lt::Writer;
 
-use crate::support::{Birth, START, Told, What, info, write_to};
+use crate::support::{Birth, Record, RecordKind, START, info, write_to};
 
 /// What the trace tells: three parts, before each of which there is a checkpoint.
-pub fn parts() -> [Vec<Told>; 3] {
+pub fn parts() -> [Vec<Record>; 3] {
     let mut program = Program { time: START.0, seed: 12_345, next_id: 0, living: Vec::new() };
     let mut first = facts_of_a_start(START.0);
     first.extend(program.run(150));
@@ -47,7 +47,7 @@ struct Program {
 }
 
 impl Program {
-    fn run(&mut self, steps: usize) -> Vec<Told> {
+    fn run(&mut self, steps: usize) -> Vec<Record> {
         (0..steps).map(|_| self.step()).collect()
     }
 
@@ -56,23 +56,23 @@ impl Program {
         (self.seed >> 33) % below
     }
 
-    fn step(&mut self) -> Told {
+    fn step(&mut self) -> Record {
         self.time += self.random(200);
         let thread = (self.random(8) / 6) as u32;
-        let what = match self.random(20) {
-            0 => What::Fact(Fact::Marker(format!("step {}", self.next_id).into())),
-            1 => What::Fact(Fact::Counters(self.counters())),
+        let kind = match self.random(20) {
+            0 => RecordKind::Fact(Fact::Marker(format!("step {}", self.next_id).into())),
+            1 => RecordKind::Fact(Fact::Counters(self.counters())),
             2..=8 if !self.living.is_empty() => {
                 let at = self.random(self.living.len() as u64) as usize;
-                What::Collection(self.living.remove(at))
+                RecordKind::Collection(self.living.remove(at))
             }
-            9 if !self.living.is_empty() => What::Promotion(self.living[0]),
+            9 if !self.living.is_empty() => RecordKind::Promotion(self.living[0]),
             _ => self.birth(),
         };
-        Told { time: self.time, thread, domain: (thread % 2) as u16, what }
+        Record { time: self.time, thread, domain: (thread % 2) as u16, kind }
     }
 
-    fn birth(&mut self) -> What {
+    fn birth(&mut self) -> RecordKind {
         self.next_id += if self.random(40) == 0 { 1000 } else { 1 };
         self.living.push(self.next_id);
         let depth = self.random(12);
@@ -83,7 +83,7 @@ impl Program {
         let sources = [Source::Minor, Source::Minor, Source::Major, Source::External];
         let source = sources[self.random(4) as usize];
         let length = self.random(9) * self.random(40);
-        What::Birth(Birth {
+        RecordKind::Birth(Birth {
             id: self.next_id,
             size: match source {
                 Source::External => Size::Bytes(Bytes(length)),
@@ -110,11 +110,11 @@ impl Program {
     }
 }
 
-fn at(time: u64, fact: Fact) -> Told {
-    Told { time, thread: 0, domain: 0, what: What::Fact(fact) }
+fn at(time: u64, fact: Fact) -> Record {
+    Record { time, thread: 0, domain: 0, kind: RecordKind::Fact(fact) }
 }
 
-pub fn facts_of_a_start(time: u64) -> Vec<Told> {
+pub fn facts_of_a_start(time: u64) -> Vec<Record> {
     let sampler = |id, name: &str, unit, rate| {
         Fact::Sampler(Sampler { id: SamplerId(id), name: name.into(), unit, rate })
     };
@@ -153,7 +153,7 @@ pub fn facts_of_a_start(time: u64) -> Vec<Told> {
     .collect()
 }
 
-pub fn facts_of_an_end(time: u64) -> Vec<Told> {
+pub fn facts_of_an_end(time: u64) -> Vec<Record> {
     let cycle = |generation, begins| Fact::Cycle(Cycle { generation, number: 12, begins });
     [
         cycle(Generation::Minor, true),

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::copies::{converted, open};
 use crate::property::lives;
 use crate::sample;
-use crate::support::{Birth, START, Told, What, fixtures_with, read, written};
+use crate::support::{Birth, Record, RecordKind, START, fixtures_with, read, written};
 
 pub fn sliced(trace: &[u8], span: Span, format: Format) -> Vec<u8> {
     let (plan, stopped) = Plan::new(&mut open(trace).without_backtraces(), span);
@@ -28,8 +28,8 @@ fn span(from: u64, to: u64) -> Span {
     Span { from: Some(from), to: Some(to) }
 }
 
-fn birth(id: u64) -> What {
-    What::Birth(Birth {
+fn birth(id: u64) -> RecordKind {
+    RecordKind::Birth(Birth {
         id,
         size: Size::Words(Words(id)),
         samples: 1,
@@ -40,21 +40,24 @@ fn birth(id: u64) -> What {
     })
 }
 
-fn at(time: u64, what: What) -> Told {
-    Told { time: START.0 + time, thread: 0, domain: 0, what }
+fn at(time: u64, kind: RecordKind) -> Record {
+    Record { time: START.0 + time, thread: 0, domain: 0, kind }
 }
 
 #[test]
 fn what_lives_at_the_start_was_born_there() {
     let resize = |id, bytes| {
-        What::Fact(Fact::Resize(Resize { id: AllocationId(id), size: Size::Bytes(Bytes(bytes)) }))
+        RecordKind::Fact(Fact::Resize(Resize {
+            id: AllocationId(id),
+            size: Size::Bytes(Bytes(bytes)),
+        }))
     };
     let sampler = |rate| {
         let (id, unit) = (SamplerId(0), SampledUnit::Byte);
-        What::Fact(Fact::Sampler(Sampler { id, unit, rate, name: "malloc".into() }))
+        RecordKind::Fact(Fact::Sampler(Sampler { id, unit, rate, name: "malloc".into() }))
     };
-    let clock = |time| What::Fact(Fact::WallClock(Timestamp(time)));
-    let marker = |text: &str| What::Fact(Fact::Marker(text.into()));
+    let clock = |time| RecordKind::Fact(Fact::WallClock(Timestamp(time)));
+    let marker = |text: &str| RecordKind::Fact(Fact::Marker(text.into()));
     let all = [
         at(0, sampler(0.5)),
         at(1, clock(1000)),
@@ -66,13 +69,13 @@ fn what_lives_at_the_start_was_born_there() {
         at(6, clock(2000)),
         at(7, sampler(0.25)),
         at(8, birth(2)),
-        at(8, What::Promotion(2)),
-        at(9, What::Collection(0)),
+        at(8, RecordKind::Promotion(2)),
+        at(9, RecordKind::Collection(0)),
         at(10, marker("at the start")),
-        at(11, What::Collection(1)),
+        at(11, RecordKind::Collection(1)),
         at(19, birth(3)),
         at(20, marker("at the end")),
-        at(21, What::Collection(2)),
+        at(21, RecordKind::Collection(2)),
     ];
     let slice = sliced(&written(&all), span(10, 20), Format::Lt);
     let expected = [
@@ -82,9 +85,9 @@ fn what_lives_at_the_start_was_born_there() {
         at(10, clock(2004)),
         at(10, sampler(0.25)),
         at(10, birth(2)),
-        at(10, What::Promotion(2)),
+        at(10, RecordKind::Promotion(2)),
         at(10, marker("at the start")),
-        at(11, What::Collection(1)),
+        at(11, RecordKind::Collection(1)),
         at(19, birth(3)),
     ];
     assert_eq!(read(&slice), expected);
@@ -121,19 +124,19 @@ impl Counts {
         let mut counts = Self::default();
         let mut reader = open(trace);
         while let Some(told) = reader.next().unwrap() {
-            use lifetrace_trace::told::What;
-            match told.what {
-                What::Birth(birth) => {
+            use lifetrace_trace::record::RecordKind;
+            match told.kind {
+                RecordKind::Birth(birth) => {
                     counts.births += 1;
                     counts.living.insert(birth.id.0);
                     let backtrace = reader.backtrace().iter().map(|code| code.0).collect();
                     counts.backtraces.insert(birth.id.0, backtrace);
                 }
-                What::Collection(id) => {
+                RecordKind::Collection(id) => {
                     counts.deaths += 1;
                     assert!(counts.living.remove(&id.0), "{} was never born", id.0);
                 }
-                What::Promotion(_) | What::Fact(_) => {}
+                RecordKind::Promotion(_) | RecordKind::Fact(_) => {}
             }
         }
         counts
@@ -172,22 +175,22 @@ fn neighbouring_slices_of_real_traces_are_the_whole() {
 }
 
 /// What is told of blocks whose ids are no multiples of three.
-fn is_kept(what: &What) -> bool {
-    match what {
-        What::Birth(birth) => birth.id % 3 != 0,
-        What::Promotion(id) | What::Collection(id) => id % 3 != 0,
-        What::Fact(_) => true,
+fn is_kept(kind: &RecordKind) -> bool {
+    match kind {
+        RecordKind::Birth(birth) => birth.id % 3 != 0,
+        RecordKind::Promotion(id) | RecordKind::Collection(id) => id % 3 != 0,
+        RecordKind::Fact(_) => true,
     }
 }
 
 /// A slice of some blocks, or a copy.
 fn some_of(trace: &[u8], span: Option<Span>) -> Vec<u8> {
-    let keeps = |told: &lifetrace_trace::told::Told| {
-        use lifetrace_trace::told::What;
-        match &told.what {
-            What::Birth(birth) => birth.id.0 % 3 != 0,
-            What::Promotion(id) | What::Collection(id) => id.0 % 3 != 0,
-            What::Fact(_) => true,
+    let keeps = |told: &lifetrace_trace::record::Record| {
+        use lifetrace_trace::record::RecordKind;
+        match &told.kind {
+            RecordKind::Birth(birth) => birth.id.0 % 3 != 0,
+            RecordKind::Promotion(id) | RecordKind::Collection(id) => id.0 % 3 != 0,
+            RecordKind::Fact(_) => true,
         }
     };
     let plan = Plan::new(&mut open(trace).without_backtraces(), span.unwrap_or_default()).0;
@@ -226,7 +229,7 @@ proptest! {
     fn some_blocks_only(all in lives(), start in 0..5_000u64, length in 0..5_000u64) {
         let trace = written(&all);
         let some = |trace: &[u8]| -> Vec<_> {
-            read(trace).into_iter().filter(|told| is_kept(&told.what)).collect()
+            read(trace).into_iter().filter(|told| is_kept(&told.kind)).collect()
         };
         prop_assert_eq!(read(&some_of(&trace, None)), some(&trace));
         let span = span(start, start + length);

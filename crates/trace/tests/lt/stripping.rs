@@ -7,7 +7,7 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_trace::memtrace::Version;
-use lifetrace_trace::told::{Told, What};
+use lifetrace_trace::record::{Record, RecordKind};
 use lifetrace_trace::transfer::{AnyWriter, Format, Strip, strip};
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn stripped(trace: &[u8], format: Format, without_lines: bool) -> Vec<u8> {
 /// A trace, taken apart.
 struct Parts {
     info: TraceInfo,
-    told: Vec<Told>,
+    told: Vec<Record>,
     backtraces: Vec<Vec<LocationCode>>,
     frames: BTreeMap<LocationCode, Frame>,
 }
@@ -43,7 +43,7 @@ impl Parts {
             frames: BTreeMap::new(),
         };
         while let Some(mut told) = reader.next().unwrap() {
-            if let What::Birth(birth) = &mut told.what {
+            if let RecordKind::Birth(birth) = &mut told.kind {
                 birth.common_prefix = 0;
                 parts.backtraces.push(reader.backtrace().to_vec());
                 for code in reader.backtrace() {
@@ -67,7 +67,7 @@ impl Parts {
             add(&location.defname);
         }
         for told in &self.told {
-            let What::Fact(fact) = &told.what else { continue };
+            let RecordKind::Fact(fact) = &told.kind else { continue };
             match &**fact {
                 Fact::Process(process) => {
                     process.arguments.iter().for_each(|it| add(it));
@@ -133,8 +133,8 @@ fn check_shapes(before: &Parts, after: &Parts) {
     }
     let distinct: BTreeSet<_> = names.iter().map(|((is_file, _), new)| (is_file, new)).collect();
     assert_eq!(distinct.len(), names.len(), "two names have become one");
-    let events = |parts: &Parts| -> Vec<Told> {
-        parts.told.iter().filter(|it| !matches!(it.what, What::Fact(_))).cloned().collect()
+    let events = |parts: &Parts| -> Vec<Record> {
+        parts.told.iter().filter(|it| !matches!(it.kind, RecordKind::Fact(_))).cloned().collect()
     };
     assert_eq!(events(before), events(after));
 }
@@ -154,8 +154,8 @@ fn facts_keep_what_is_no_name() {
     let facts: Vec<String> = parts
         .told
         .iter()
-        .filter_map(|it| match &it.what {
-            What::Fact(fact) => Some(format!("{fact:?}")),
+        .filter_map(|it| match &it.kind {
+            RecordKind::Fact(fact) => Some(format!("{fact:?}")),
             _ => None,
         })
         .collect();

@@ -14,15 +14,15 @@ pub const START: Timestamp = Timestamp(1_786_965_711_174_340);
 
 /// Something in a trace, with all that is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Record {
     pub time: u64,
     pub thread: u32,
     pub domain: u16,
-    pub what: What,
+    pub kind: RecordKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RecordKind {
     Birth(Birth),
     Promotion(u64),
     Collection(u64),
@@ -72,14 +72,14 @@ pub fn frame(code: LocationCode) -> Frame {
     }
 }
 
-pub fn write_to<W: std::io::Write>(writer: &mut Writer<W>, told: &Told) -> std::io::Result<()> {
+pub fn write_to<W: std::io::Write>(writer: &mut Writer<W>, told: &Record) -> std::io::Result<()> {
     writer.switch(ThreadId(told.thread), DomainId(told.domain));
     let time = Timestamp(told.time);
-    match &told.what {
-        What::Promotion(id) => writer.promotion(time, AllocationId(*id)),
-        What::Collection(id) => writer.collection(time, AllocationId(*id)),
-        What::Fact(fact) => writer.fact(time, fact),
-        What::Birth(birth) => {
+    match &told.kind {
+        RecordKind::Promotion(id) => writer.promotion(time, AllocationId(*id)),
+        RecordKind::Collection(id) => writer.collection(time, AllocationId(*id)),
+        RecordKind::Fact(fact) => writer.fact(time, fact),
+        RecordKind::Birth(birth) => {
             let new = NewBirth {
                 size: birth.size,
                 samples: birth.samples,
@@ -96,25 +96,25 @@ pub fn write_to<W: std::io::Write>(writer: &mut Writer<W>, told: &Told) -> std::
 }
 
 /// A trace of these.
-pub fn written(all: &[Told]) -> Vec<u8> {
+pub fn written(all: &[Record]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &info()).unwrap();
     all.iter().for_each(|told| write_to(&mut writer, told).unwrap());
     writer.finish().unwrap()
 }
 
 /// All that can be read, with the promises to those who read checked.
-pub fn read(trace: &[u8]) -> Vec<Told> {
+pub fn read(trace: &[u8]) -> Vec<Record> {
     Reader::open(trace).map(|mut reader| read_from(&mut reader)).unwrap_or_default()
 }
 
-pub fn read_from(reader: &mut Reader<&[u8]>) -> Vec<Told> {
+pub fn read_from(reader: &mut Reader<&[u8]>) -> Vec<Record> {
     let mut all = Vec::new();
     let mut last: Vec<LocationCode> = Vec::new();
     while let Some((time, item)) = reader.next().unwrap() {
-        let what = match item {
-            Item::Fact(fact) => What::Fact(fact),
-            Item::Event(Event::Promotion(id)) => What::Promotion(id.0),
-            Item::Event(Event::Collection(id)) => What::Collection(id.0),
+        let kind = match item {
+            Item::Fact(fact) => RecordKind::Fact(fact),
+            Item::Event(Event::Promotion(id)) => RecordKind::Promotion(id.0),
+            Item::Event(Event::Collection(id)) => RecordKind::Collection(id.0),
             Item::Event(Event::Allocation(it)) => {
                 let common = it.common_prefix;
                 assert_eq!(it.backtrace[..common], last[..common], "a true common prefix");
@@ -122,7 +122,7 @@ pub fn read_from(reader: &mut Reader<&[u8]>) -> Vec<Told> {
                 let (id, samples, source, length) = (it.id.0, it.samples, it.source, it.length);
                 let details = reader.birth().unwrap();
                 assert_eq!(details.size.words(64), length);
-                What::Birth(Birth {
+                RecordKind::Birth(Birth {
                     id,
                     size: details.size,
                     samples,
@@ -134,7 +134,7 @@ pub fn read_from(reader: &mut Reader<&[u8]>) -> Vec<Told> {
             }
         };
         let (thread, domain) = (reader.thread().0, reader.domain().0);
-        all.push(Told { time: time.0, thread, domain, what });
+        all.push(Record { time: time.0, thread, domain, kind });
     }
     assert!(matches!(reader.next(), Ok(None)), "the end is final");
     all

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::super::*;
 use super::{filter, strategies};
 use crate::machinery::Machinery;
-use crate::names::{Frame, Place};
+use crate::names::{NamedFrame, Place};
 
 pub(super) fn location(function: &str, file: &str, line: u32) -> Location {
     Location {
@@ -24,12 +24,12 @@ pub(super) fn location(function: &str, file: &str, line: u32) -> Location {
 pub(super) fn line(location: &Location) -> Line<'_> {
     let place = Place::Known(location);
     let is_machinery = Machinery::default().has(&place, None);
-    Line { frame: Frame { place, inlined: false, is_machinery }, module: None }
+    Line { frame: NamedFrame { place, inlined: false, is_machinery }, module: None }
 }
 
 fn unknown(code: u64) -> Line<'static> {
     let place = Place::Unknown(LocationCode(code));
-    Line { frame: Frame { place, inlined: false, is_machinery: false }, module: None }
+    Line { frame: NamedFrame { place, inlined: false, is_machinery: false }, module: None }
 }
 
 /// main calls parse, which calls grow, which allocates.

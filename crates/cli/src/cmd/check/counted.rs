@@ -2,8 +2,8 @@
 
 use lifetrace_human as human;
 use lifetrace_trace::fact::Fact;
-use lifetrace_trace::lt::{Closing, Index, Passed, Place, Summary};
-use lifetrace_trace::told::What;
+use lifetrace_trace::lt::{CheckpointPosition, Closing, Index, Passed, Summary};
+use lifetrace_trace::record::RecordKind;
 use serde::Serialize;
 
 /// What has been read. Its fields are those of `--json`.
@@ -22,15 +22,15 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    pub(super) fn take(&mut self, what: &What) {
-        match what {
-            What::Fact(fact) => {
+    pub(super) fn take(&mut self, kind: &RecordKind) {
+        match kind {
+            RecordKind::Fact(fact) => {
                 self.facts += 1;
                 self.closing.take_fact(fact);
             }
-            What::Promotion(_) => self.promotions += 1,
-            What::Collection(_) => self.collections += 1,
-            What::Birth(birth) => {
+            RecordKind::Promotion(_) => self.promotions += 1,
+            RecordKind::Collection(_) => self.collections += 1,
+            RecordKind::Birth(birth) => {
                 self.allocations += 1;
                 self.closing.take_birth(birth.is_truncated);
                 self.samples = self.samples.saturating_add(birth.samples);
@@ -64,7 +64,7 @@ impl Counted {
         let mut errors = differences(&pairs);
         errors.extend(index.closing.iter().flat_map(|closing| self.misstatements(closing)));
         let nowhere = index.checkpoints.iter().filter(|place| !is_there(place, passed));
-        errors.extend(nowhere.take(1).map(|Place { offset, time }| {
+        errors.extend(nowhere.take(1).map(|CheckpointPosition { offset, time }| {
             format!("it says that a checkpoint of time {} is at byte {offset}", time.0)
         }));
         errors
@@ -94,7 +94,7 @@ fn differences(numbers: &[(&str, u64, u64)]) -> Vec<String> {
     wrong.map(|(what, told, found)| format!("it says {told} {what}, there are {found}")).collect()
 }
 
-fn is_there(place: &Place, passed: &Passed) -> bool {
+fn is_there(place: &CheckpointPosition, passed: &Passed) -> bool {
     let found = passed.checkpoints.binary_search_by_key(&place.offset, |other| other.offset);
     found.is_ok_and(|at| passed.checkpoints[at] == *place)
 }
@@ -106,15 +106,15 @@ mod tests {
 
     use super::*;
 
-    fn place(offset: u64) -> Place {
-        Place { offset, time: Timestamp(1000 + offset) }
+    fn place(offset: u64) -> CheckpointPosition {
+        CheckpointPosition { offset, time: Timestamp(1000 + offset) }
     }
 
     /// Three deaths and a fact, in two segments.
     fn sound() -> (Counted, Index, Passed) {
         let mut counted = Counted::default();
-        (0..3).for_each(|id| counted.take(&What::Collection(AllocationId(id))));
-        counted.take(&What::from(Fact::Exit(Exit::Signal(9))));
+        (0..3).for_each(|id| counted.take(&RecordKind::Collection(AllocationId(id))));
+        counted.take(&RecordKind::from(Fact::Exit(Exit::Signal(9))));
         let summary =
             Summary { collections: 3, facts: 1, packets: 4, duration: 70, ..Summary::default() };
         let closing = Some(counted.closing.clone());

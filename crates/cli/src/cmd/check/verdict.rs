@@ -63,8 +63,8 @@ impl Verdict {
 
     fn read(mut trace: Trace) -> Self {
         let mut counted = Counted::default();
-        while let Some(told) = trace.next_told() {
-            counted.take(&told.what);
+        while let Some(record) = trace.next_record() {
+            counted.take(&record.kind);
         }
         let damages = trace.damages();
         damages.messages().iter().for_each(terminal::complain);

@@ -141,13 +141,13 @@ fn of_process(process: &Process) -> Line {
         .text("runtime", &process.runtime)
         .text("runtime_version", &process.runtime_version)
         .text("agent_version", &process.agent_version)
-        .maybe("name", said(&process.name))
-        .maybe("title", said(&process.title));
+        .maybe("name", unless_empty(&process.name))
+        .maybe("title", unless_empty(&process.title));
     arguments.fold(line, |line, argument| line.text("argument", argument))
 }
 
 /// Nothing if it is empty.
-fn said(text: &str) -> Option<impl Display> {
+fn unless_empty(text: &str) -> Option<impl Display> {
     (!text.is_empty()).then(|| human::printable(text))
 }
 

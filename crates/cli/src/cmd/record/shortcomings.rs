@@ -62,7 +62,7 @@ fn executions(sessions: &[SessionReport]) -> Vec<String> {
         .flat_map(|session| session.notices.iter().map(move |notice| (session, notice)));
     let mut told: Vec<String> = notices
         .filter(|(_, notice)| is_one(notice))
-        .filter_map(|(session, notice)| said(session, notice))
+        .filter_map(|(session, notice)| sentence(session, notice))
         .collect();
     let more = told.len().saturating_sub(SHOWN);
     if more > 0 {
@@ -73,7 +73,7 @@ fn executions(sessions: &[SessionReport]) -> Vec<String> {
     told
 }
 
-fn said(session: &SessionReport, notice: &Notice) -> Option<String> {
+fn sentence(session: &SessionReport, notice: &Notice) -> Option<String> {
     let words = notices::of_program(&notice.code())?;
     Some(format!("{}: {} {words}", shown(&session.path), program(session)))
 }
@@ -103,7 +103,7 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
         }
     });
     let notices = session.notices.iter().filter(|notice| is_news(notice));
-    let notices = notices.filter_map(|notice| said(session, notice));
+    let notices = notices.filter_map(|notice| sentence(session, notice));
     error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
 }
 

@@ -111,12 +111,12 @@ fn begins_late(first: &Allocation<'_>) -> bool {
 /// The names that matter of the last backtrace, outermost frame first.
 #[derive(Default)]
 struct Names {
-    known: HashMap<LocationCode, Frame>,
-    stack: Vec<Frame>,
+    known: HashMap<LocationCode, HazardFrame>,
+    stack: Vec<HazardFrame>,
 }
 
 #[derive(Clone, Default)]
-struct Frame {
+struct HazardFrame {
     is_growth: bool,
     /// Of this frame; on the stack, of the innermost so far.
     hazard: Option<Rc<str>>,
@@ -132,18 +132,18 @@ impl Names {
     ) {
         self.stack.truncate(shared);
         for &code in fresh {
-            let found = self.known.entry(code).or_insert_with(|| Frame::of(locations(code)));
+            let found = self.known.entry(code).or_insert_with(|| HazardFrame::of(locations(code)));
             let outer = self.stack.last().and_then(|frame| frame.hazard.clone());
             let hazard = found.hazard.clone().or(outer);
-            self.stack.push(Frame { is_growth: found.is_growth, hazard });
+            self.stack.push(HazardFrame { is_growth: found.is_growth, hazard });
         }
     }
 }
 
-impl Frame {
-    fn of(locations: &[Location]) -> Frame {
+impl HazardFrame {
+    fn of(locations: &[Location]) -> HazardFrame {
         let names = || locations.iter().rev().map(|location| &*location.defname);
-        Frame { is_growth: names().eq([GROWTH]), hazard: names().find_map(hazard_name) }
+        HazardFrame { is_growth: names().eq([GROWTH]), hazard: names().find_map(hazard_name) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What one call of the allocator has brought about.
+//! The samples of one call of the allocator.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -8,8 +8,8 @@ use lifetrace_agent::guard::{self, Entered};
 use lifetrace_agent::phase::Start;
 use lifetrace_agent::tracker::{self, Tracker};
 use lifetrace_agent::{phase, sys};
-use lifetrace_native::sample::Ear;
-use lifetrace_transport::message::{Manner, SampleId};
+use lifetrace_native::sample::SampleListener;
+use lifetrace_transport::message::{AllocationKind, SampleId};
 
 use super::{Event, listener};
 use crate::backtrace::Backtrace;
@@ -18,20 +18,20 @@ use crate::hooks::aside;
 use crate::snapshot::Amount;
 use crate::tracker::{Allocation, Source};
 
-/// Tells the recorder at once, and the program's tracker when it is dropped: then the call is over but
-/// for its return.
+/// Observes one call of the allocator: reports samples to the recorder at once, and to the program's tracker when it
+/// is dropped: then the call is over but for its return.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct CallListener {
     events: RefCell<Vec<Event>>,
     /// Frames up to here are ours.
     own_stack: u64,
 }
 
-impl Heard {
+impl CallListener {
     /// To be made in the outermost function that is not to be seen in backtraces.
     #[inline(always)]
-    pub(crate) fn new() -> Heard {
-        Heard { events: RefCell::default(), own_stack: sys::stack_pointer() }
+    pub(crate) fn new() -> CallListener {
+        CallListener { events: RefCell::default(), own_stack: sys::stack_pointer() }
     }
 
     fn died(&self, sample: SampleId) {
@@ -45,7 +45,7 @@ impl Heard {
     }
 }
 
-impl Ear for Heard {
+impl SampleListener for CallListener {
     /// Nothing starts by itself here.
     fn start(&self, start: Start) {
         start.finish(false);
@@ -55,7 +55,7 @@ impl Ear for Heard {
         self
     }
 
-    fn died_unheard(&self, sample: SampleId) {
+    fn died_unreported(&self, sample: SampleId) {
         guard::count_lost_release(sample.0);
         self.died(sample);
     }
@@ -65,7 +65,7 @@ impl Ear for Heard {
     }
 }
 
-impl Tracker for &Heard {
+impl Tracker for &CallListener {
     type Metadata = SampleId;
 
     fn allocated(&self, at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
@@ -96,20 +96,20 @@ impl Tracker for &Heard {
 
 fn announce(at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
     #[cfg(feature = "tracing")]
-    crate::context::tell(at, crate::span::place());
+    crate::context::send(at, crate::span::path());
     Announcer.allocated(at, it)
 }
 
 fn described(at: &Entered, it: &tracker::Allocation) -> Allocation {
-    let is_growth = it.manner == Manner::Growth;
+    let is_growth = it.kind == AllocationKind::Growth;
     let chance = at.session().rate().chance(it.size as usize);
     let objects = if is_growth { 0.0 } else { 1.0 / chance };
     Allocation {
         size: it.size as usize,
         n_samples: it.samples,
         stands_for: Amount { objects, bytes: it.size as f64 / chance },
-        source: match it.manner {
-            Manner::Outside(kind) => Source::External(kinds::name(kind)),
+        source: match it.kind {
+            AllocationKind::Outside(kind) => Source::External(kinds::name(kind)),
             _ => Source::Heap,
         },
         is_growth,
@@ -121,7 +121,7 @@ fn described(at: &Entered, it: &tracker::Allocation) -> Allocation {
     }
 }
 
-impl Drop for Heard {
+impl Drop for CallListener {
     fn drop(&mut self) {
         if self.events.get_mut().is_empty() {
             return;

@@ -34,7 +34,7 @@ pub(crate) static MARKS: Marks = Marks([const { AtomicUsize::new(0) }; 4]);
 /// The runtime's variables, and what keeps them in agreement.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Heap {
+pub(crate) struct MinorHeap {
     /// The variable that points to the domain's state.
     pub(super) state: *const *const u64,
     /// Below which place the next block is a sample: above the word that is hit, less half a word where we have
@@ -50,7 +50,7 @@ pub(crate) struct Heap {
     pub(super) stack: u32,
 }
 
-impl Heap {
+impl MinorHeap {
     /// Lets the thunk know where to look.
     pub(super) fn mark(&self) {
         let word = |index| {
@@ -197,7 +197,7 @@ mod tests {
         state[PLACES_END] = 2000;
         let (mut next_sample, mut is_pending) = (1008 + 30 * WORD, 0);
         let place = state.as_mut_ptr().cast_const();
-        let heap = Heap {
+        let heap = MinorHeap {
             state: &raw const place,
             next_sample: &raw mut next_sample,
             is_pending: &raw mut is_pending,

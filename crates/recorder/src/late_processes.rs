@@ -18,18 +18,18 @@ use crate::stat::Stat;
 /// What has not said hello by this age is not going to: a program that our library is not loaded into.
 const YOUTH: Duration = Duration::from_secs(5);
 
-/// Knows them by the address of one recorder.
+/// The young processes that have the address of one recorder in their environment.
 #[derive(Clone, Debug)]
-pub(crate) struct Latecomers {
+pub(crate) struct LateProcesses {
     /// As it is in an environment.
     entry: Vec<u8>,
 }
 
-impl Latecomers {
+impl LateProcesses {
     /// Those of the recorder at `socket`.
-    pub(crate) fn of(socket: &Path) -> Latecomers {
+    pub(crate) fn of(socket: &Path) -> LateProcesses {
         let variable = SOCKET_VARIABLE.as_bytes();
-        Latecomers { entry: [variable, b"=", socket.as_os_str().as_bytes()].concat() }
+        LateProcesses { entry: [variable, b"=", socket.as_os_str().as_bytes()].concat() }
     }
 
     /// Whether there is one.
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_young_process_that_knows_the_address_is_expected() {
-        let latecomers = Latecomers::of(Path::new("/nowhere/of/this/test"));
+        let late_processes = LateProcesses::of(Path::new("/nowhere/of/this/test"));
         let mut cat = Command::new("cat")
             .env(SOCKET_VARIABLE, "/nowhere/of/this/test")
             .stdin(Stdio::piped())
@@ -81,17 +81,17 @@ mod tests {
             .unwrap();
         let pid = Pid::from_child(&cat);
         // Before its `exec` it has the environment of this test.
-        while latecomers.is_in_environment_of(pid) != Some(true) {
+        while late_processes.is_in_environment_of(pid) != Some(true) {
             std::thread::yield_now();
         }
-        assert!(latecomers.are_expected());
-        assert!(!Latecomers::of(Path::new("/nowhere/of/this")).is(pid));
+        assert!(late_processes.are_expected());
+        assert!(!LateProcesses::of(Path::new("/nowhere/of/this")).is(pid));
         cat.kill().unwrap();
         // Until somebody asks how it has ended it is still there.
         while Stat::read(pid).is_some_and(|stat| stat.exit().is_none()) {
             std::thread::yield_now();
         }
-        assert!(!latecomers.is(pid));
+        assert!(!late_processes.is(pid));
         cat.wait().unwrap();
     }
 
@@ -102,7 +102,7 @@ mod tests {
         while is_in_exec(pid) {
             std::thread::yield_now();
         }
-        assert!(!Latecomers::of(Path::new("/nowhere")).is(pid));
+        assert!(!LateProcesses::of(Path::new("/nowhere")).is(pid));
         cat.kill().unwrap();
         cat.wait().unwrap();
     }

@@ -19,9 +19,9 @@ pub enum Coverage {
     Index,
 }
 
-/// The facts of a trace. Its fields are those of `--json`.
+/// The facts of a trace, as reports have them. Its fields are those of `--json`.
 #[derive(Serialize)]
-pub struct Told<'a> {
+pub struct TraceFacts<'a> {
     complete: bool,
     arguments: Vec<&'a str>,
     parent_pid: Option<u64>,
@@ -111,7 +111,7 @@ struct SamplerFields<'a> {
     rate: f64,
 }
 
-impl<'a> Told<'a> {
+impl<'a> TraceFacts<'a> {
     /// What was not read is not known; it is left out.
     pub fn new(facts: &'a Facts, coverage: Coverage) -> Self {
         let process = facts.process.as_ref();

@@ -9,11 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where a process keeps its one recording; what a fork has brought with it is forgotten, not dropped.
 #[derive(Debug)]
-pub struct Place<T>(Mutex<Option<Owned<T>>>);
+pub struct RecordingCell<T>(Mutex<Option<Owned<T>>>);
 
-/// A place that only this thread looks at.
+/// A cell that only this thread looks at.
 #[derive(Debug)]
-pub struct Occupancy<'a, T>(MutexGuard<'a, Option<Owned<T>>>);
+pub struct CellGuard<'a, T>(MutexGuard<'a, Option<Owned<T>>>);
 
 #[derive(Debug)]
 struct Owned<T> {
@@ -21,31 +21,31 @@ struct Owned<T> {
     recording: T,
 }
 
-impl<T> Place<T> {
+impl<T> RecordingCell<T> {
     /// An empty one.
-    pub const fn new() -> Place<T> {
-        Place(Mutex::new(None))
+    pub const fn new() -> RecordingCell<T> {
+        RecordingCell(Mutex::new(None))
     }
 
     /// Waits until no other thread starts or ends a recording.
-    pub fn enter(&self) -> Occupancy<'_, T> {
-        Occupancy(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn enter(&self) -> CellGuard<'_, T> {
+        CellGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes this process's recording, unless another thread starts or ends one now: for exit handlers,
     /// which do not wait for that.
     pub fn take_at_exit(&self) -> Option<T> {
-        Occupancy(self.0.try_lock().ok()?).take()
+        CellGuard(self.0.try_lock().ok()?).take()
     }
 }
 
-impl<T> Default for Place<T> {
+impl<T> Default for RecordingCell<T> {
     fn default() -> Self {
-        Place::new()
+        RecordingCell::new()
     }
 }
 
-impl<T> Occupancy<'_, T> {
+impl<T> CellGuard<'_, T> {
     /// This process's recording.
     pub fn get(&self) -> Option<&T> {
         self.0.as_ref().filter(|it| it.process == id()).map(|it| &it.recording)
@@ -85,20 +85,20 @@ mod tests {
 
     #[test]
     fn what_is_another_processs_is_never_touched() {
-        let place = Place::new();
-        *place.0.lock().unwrap() = Some(Owned { process: id() + 1, recording: Bomb });
-        let mut here = place.enter();
+        let cell = RecordingCell::new();
+        *cell.0.lock().unwrap() = Some(Owned { process: id() + 1, recording: Bomb });
+        let mut here = cell.enter();
         assert!(here.get().is_none() && here.take().is_none());
         assert!(here.forget_parents() && !here.forget_parents());
     }
 
     #[test]
     fn at_exit_nobody_waits() {
-        let place = Place::new();
-        place.enter().put(7);
-        let here = place.enter();
-        assert_eq!((here.get(), place.take_at_exit()), (Some(&7), None));
+        let cell = RecordingCell::new();
+        cell.enter().put(7);
+        let here = cell.enter();
+        assert_eq!((here.get(), cell.take_at_exit()), (Some(&7), None));
         drop(here);
-        assert_eq!((place.take_at_exit(), place.take_at_exit()), (Some(7), None));
+        assert_eq!((cell.take_at_exit(), cell.take_at_exit()), (Some(7), None));
     }
 }

@@ -1,25 +1,25 @@
-//! What a trace tells, one thing after the other, whatever its format.
+//! The records of a trace, one after the other, whatever its format.
 
 use crate::event::{Allocation, Event, Source};
 use crate::fact::Fact;
 use crate::ids::{AllocationId, DomainId, SamplerId, Size, ThreadId, Timestamp};
 
-/// Something that a trace tells.
+/// An event or a fact of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Record {
     /// When it was.
     pub time: Timestamp,
-    /// Where it was.
+    /// In which thread it was.
     pub thread: ThreadId,
-    /// Where it was.
+    /// In which domain it was.
     pub domain: DomainId,
-    /// What it is.
-    pub what: What,
+    /// What happened.
+    pub kind: RecordKind,
 }
 
-/// What can be told.
+/// What a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RecordKind {
     /// A block was allocated.
     Birth(Birth),
     /// It moved to the major heap.
@@ -52,14 +52,14 @@ pub struct Birth {
     pub common_prefix: usize,
 }
 
-impl From<Fact> for What {
+impl From<Fact> for RecordKind {
     fn from(fact: Fact) -> Self {
         Self::Fact(Box::new(fact))
     }
 }
 
 /// As Memtrace's format knows it.
-impl From<&Event<'_>> for What {
+impl From<&Event<'_>> for RecordKind {
     #[inline]
     fn from(event: &Event<'_>) -> Self {
         match event {

@@ -1,8 +1,8 @@
-//! Frames, as walks know them.
+//! A frame's registers, as walks know them.
 
-/// What a walk knows of a frame.
+/// The registers that a walk knows of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct FrameRegisters {
     /// Stack pointer, when it is this frame's turn.
     pub sp: u64,
     /// Frame pointer, if the code keeps one.

@@ -1,15 +1,15 @@
-//! Whether a process has had far more memory of its own than was heard of: then an allocator must be at
+//! Whether a process has had far more memory of its own than was observed: then an allocator must be at
 //! work that we do not know, or the program maps memory by itself.
 //!
 //! It is a net for what nobody has recognised, so it is coarse. What is compared is anonymous resident
-//! memory, as the kernel has it ten times a second, with all that was ever heard to be allocated.
+//! memory, as the kernel has it ten times a second, with all that was ever observed to be allocated.
 
 use lifetrace_trace::ids::Bytes;
 
 /// A process has that much beside: stacks, data, what the C library keeps.
 const USUAL: u64 = 16 << 20;
 
-/// What was heard may be an estimate that is too low by this factor, or fill memory badly.
+/// What was observed may be an estimate that is too low by this factor, or fill memory badly.
 const FACTOR: f64 = 2.0;
 
 /// So many intervals may go by without a hit, if only once in nine million times.
@@ -18,20 +18,20 @@ const GAPS: f64 = 16.0;
 /// Most bytes that the agent and an allocator keep for a sampled block.
 const PER_SAMPLE: u64 = 256;
 
-/// What was heard of a process.
+/// What was observed of a process's allocations.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct Observed {
     /// Bytes that a hit stands for.
     pub(crate) interval: f64,
     pub(crate) hits: u64,
     pub(crate) samples: u64,
 }
 
-/// Whether so much memory, at its highest, cannot be what was heard. Before anything was heard the process
+/// Whether so much memory, at its highest, cannot be what was observed. Before anything was observed the process
 /// had `inherited`.
-pub(crate) fn is_too_much(highest: Bytes, inherited: Bytes, heard: Heard) -> bool {
-    let expected = FACTOR * heard.hits as f64 * heard.interval + GAPS * heard.interval;
-    let usual = USUAL.saturating_add(heard.samples.saturating_mul(PER_SAMPLE));
+pub(crate) fn is_too_much(highest: Bytes, inherited: Bytes, observed: Observed) -> bool {
+    let expected = FACTOR * observed.hits as f64 * observed.interval + GAPS * observed.interval;
+    let usual = USUAL.saturating_add(observed.samples.saturating_mul(PER_SAMPLE));
     let own = highest.0.saturating_sub(inherited.0).saturating_sub(usual);
     own as f64 > expected
 }
@@ -41,9 +41,13 @@ mod tests {
     use super::*;
 
     fn check(megabytes: u64, hits: u64, interval: f64, expected: bool) {
-        let heard = Heard { interval, hits, samples: hits };
+        let observed = Observed { interval, hits, samples: hits };
         let (highest, inherited) = (Bytes((megabytes + 3) << 20), Bytes(3 << 20));
-        assert_eq!(is_too_much(highest, inherited, heard), expected, "{megabytes} MiB, {heard:?}");
+        assert_eq!(
+            is_too_much(highest, inherited, observed),
+            expected,
+            "{megabytes} MiB, {observed:?}"
+        );
     }
 
     #[test]
@@ -59,8 +63,8 @@ mod tests {
 
     #[test]
     fn impossible_figures_do_no_harm() {
-        let heard = Heard { interval: f64::INFINITY, hits: u64::MAX, samples: u64::MAX };
-        assert!(!is_too_much(Bytes(u64::MAX), Bytes(0), heard));
-        assert!(!is_too_much(Bytes(0), Bytes(u64::MAX), heard));
+        let observed = Observed { interval: f64::INFINITY, hits: u64::MAX, samples: u64::MAX };
+        assert!(!is_too_much(Bytes(u64::MAX), Bytes(0), observed));
+        assert!(!is_too_much(Bytes(0), Bytes(u64::MAX), observed));
     }
 }

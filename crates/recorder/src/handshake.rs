@@ -1,6 +1,6 @@
-//! The handshake with those who knock.
+//! The handshake with agents that connect.
 //!
-//! A visitor says hello within [`PATIENCE`] or is shown out; nobody waits for it meanwhile. Who it is,
+//! A client says hello within [`PATIENCE`] or is disconnected; nobody waits for it meanwhile. Who it is,
 //! the kernel says.
 
 use std::io;
@@ -20,48 +20,48 @@ use rustix::net::{
 use crate::socket::Socket;
 use crate::wakeup::Wakeup;
 
-/// How long a visitor may take to say hello.
+/// How long a client may take to say hello.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Serves a socket.
-pub(crate) struct Door {
+/// Serves the recorder's socket.
+pub(crate) struct HandshakeServer {
     socket: Socket,
     stop: Arc<Wakeup>,
-    visitors: Vec<Visitor>,
+    clients: Vec<Client>,
 }
 
-struct Visitor {
+struct Client {
     connection: OwnedFd,
     until: Instant,
 }
 
-impl Door {
-    pub(crate) fn new(socket: Socket, stop: Arc<Wakeup>) -> Door {
-        Door { socket, stop, visitors: Vec::new() }
+impl HandshakeServer {
+    pub(crate) fn new(socket: Socket, stop: Arc<Wakeup>) -> HandshakeServer {
+        HandshakeServer { socket, stop, clients: Vec::new() }
     }
 
-    /// Runs until `stop` is raised. `admit` makes a session for a visitor and returns the segment's
+    /// Runs until `stop` is raised. `admit` makes a session for a client and returns the segment's
     /// descriptor and length, or nothing if the process is not to be traced.
     pub(crate) fn serve(mut self, mut admit: impl FnMut(UCred, Origin) -> Option<(OwnedFd, u64)>) {
         while let Some(ready) = self.wait() {
             self.accept_all();
             for index in ready.into_iter().rev() {
-                let visitor = self.visitors.swap_remove(index);
+                let client = self.clients.swap_remove(index);
                 // One that goes away in the middle of it is not traced.
-                let _ = greet(&visitor.connection, &mut admit);
+                let _ = greet(&client.connection, &mut admit);
             }
             let now = Instant::now();
-            self.visitors.retain(|visitor| visitor.until > now);
+            self.clients.retain(|client| client.until > now);
         }
     }
 
-    /// Waits until somebody comes, speaks or has stayed too long. Returns the indices of those who
-    /// speak, in growing order; `None` when it is time to stop.
+    /// Waits until a client connects, sends or has taken too long. Returns the indices of those that
+    /// send, in growing order; `None` when it is time to stop.
     fn wait(&self) -> Option<Vec<usize>> {
-        let visitors = self.visitors.iter().map(|visitor| visitor.connection.as_fd());
+        let clients = self.clients.iter().map(|client| client.connection.as_fd());
         let mut polled: Vec<PollFd<'_>> = [self.stop.as_fd()]
             .into_iter()
-            .chain(visitors)
+            .chain(clients)
             .chain(self.socket.listeners())
             .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
             .collect();
@@ -72,23 +72,23 @@ impl Door {
         }
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let (stop, others) = polled.split_first()?;
-        let visitors = others.iter().take(self.visitors.len());
-        let ready = visitors.enumerate().filter(|(_, fd)| is_ready(fd));
+        let clients = others.iter().take(self.clients.len());
+        let ready = clients.enumerate().filter(|(_, fd)| is_ready(fd));
         (!is_ready(stop)).then(|| ready.map(|(index, _)| index).collect())
     }
 
     fn next_deadline(&self) -> Option<Timespec> {
-        let until = self.visitors.iter().map(|visitor| visitor.until).min()?;
+        let until = self.clients.iter().map(|client| client.until).min()?;
         let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         left.try_into().ok()
     }
 
-    /// New visitors go to the end, so that indices stay right.
+    /// New clients go to the end, so that indices stay right.
     fn accept_all(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         for listener in self.socket.listeners() {
             while let Ok(connection) = accept_with(listener, flags) {
-                self.visitors.push(Visitor { connection, until: Instant::now() + PATIENCE });
+                self.clients.push(Client { connection, until: Instant::now() + PATIENCE });
             }
         }
     }
