@@ -1,4 +1,4 @@
-//! The tracker of a recording: tells the recorder.
+//! The tracker of a recording: sends messages to the recorder.
 
 use lifetrace_transport::message::{Body, SampleId};
 

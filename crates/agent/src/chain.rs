@@ -3,7 +3,7 @@
 //! The outermost frame has the last place of its array. So frames that stay stay where they are, and what comes anew
 //! writes no more than what has changed.
 //!
-//! Frames in a row that are of the same code are kept, compared and told as one ([`Run`]): a function that recurses
+//! Frames in a row that are of the same code are kept, compared and sent as one ([`Run`]): a function that recurses
 //! a thousand times costs little.
 //!
 //! A runtime whose stacks we walk has a walk of its own, which finds out what has stayed; that of a runtime which walks

@@ -282,7 +282,7 @@ fn first_gap(session: &Session) -> i64 {
     session.rate().gap(&mut stream(session)) as i64
 }
 
-/// Restarts the countdown while recording is paused, or for ever if malloc is not to be heard. The
+/// Restarts the countdown while recording is paused, or for ever if malloc is not to be sampled. The
 /// gaps have no memory: whenever it goes on, what is left of the last one is as good as a fresh one. So
 /// a thread that was fresh is fresh no more; it would else draw a first gap in place of the hit that
 /// this one leads to.
@@ -382,7 +382,7 @@ impl Entered {
         thread
     }
 
-    /// Says who this thread is to a session that has not heard of it.
+    /// Introduces this thread to a session that does not know it.
     #[cold]
     fn introduce(&mut self) {
         let number = self.session().number;

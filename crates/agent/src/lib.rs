@@ -5,10 +5,10 @@
 //! Memory is a stream of 8-byte *words*, allocated one after the other; each is *hit* with the same
 //! small probability ([`sampler`]). A thread counts down the words to its next hit in thread-local
 //! storage ([`tls`]), so a block without a hit costs one subtraction and one branch. A block with a
-//! hit is a *sample*: whoever hears it (malloc, a runtime) takes a [`guard::Entry`], captures a
-//! backtrace into the [`thread::Thread`], and tells its [`tracker`] of the block, which says what to
-//! remember with it; later it tells that the block was promoted, and that it died. The tracker of a
-//! recording is the [`announcer`], which speaks to the recorder through the [`sender`].
+//! hit is a *sample*: whoever observes it (malloc, a runtime) takes a [`guard::Entry`], captures a
+//! backtrace into the [`thread::Thread`], and reports the block to its [`tracker`], which answers what to
+//! remember with it; later it reports that the block was promoted, and that it died. The tracker of a
+//! recording is the [`announcer`], which sends messages to the recorder through the [`sender`].
 //!
 //! ```text
 //!           start ok             recorder gone / told to stop

@@ -1,15 +1,15 @@
 //! A thread's backtrace in a managed runtime, as a difference to the one that the recorder has.
 //!
-//! The walk knows how many outermost frames are those of the backtrace that was told last ([`Chain`]);
+//! The walk knows how many outermost frames are those of the backtrace that was sent last ([`Chain`]);
 //! the others are sent from where the walk has left their numbers.
 //!
 //! ```text
 //! the thread's walk      leaf  parse │ eval  run  main         innermost first
-//! told last             alloc   call │ eval  run  main
+//! sent last             alloc   call │ eval  run  main
 //!                          fresh     │     shared
 //! ```
 //!
-//! Of a stack deeper than the limit both ends are told, half of the limit each: what allocates, and who
+//! Of a stack deeper than the limit both ends are sent, half of the limit each: what allocates, and who
 //! asked for it. [`FRAMES_LEFT_OUT`] is between them.
 
 use core::ops::Range;

@@ -1,7 +1,7 @@
-//! Who is told of samples: the callbacks of OCaml's `Gc.Memprof`, for any runtime.
+//! What samples are reported to: the callbacks of OCaml's `Gc.Memprof`, for any runtime.
 //!
 //! A hook (malloc's, a runtime's) finds a sample, captures its backtrace into the thread's record, and
-//! tells a tracker. What the tracker answers, its *metadata*, is kept with the block and given back with
+//! reports it to a tracker. What the tracker answers, its *metadata*, is kept with the block and given back with
 //! what happens to the block next. Metadata never keeps a block alive, and is gone soon after it: at once
 //! for malloc, at the runtime's next chance to call back where a collector finds blocks dead.
 //!
@@ -43,7 +43,7 @@ pub struct Allocation {
     pub kind: AllocationKind,
 }
 
-/// Who is told of samples, and what becomes of them.
+/// What samples, and what becomes of them, are reported to.
 pub trait Tracker {
     /// What it remembers of a block.
     type Metadata: Word;

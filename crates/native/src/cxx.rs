@@ -1,6 +1,6 @@
 //! C++ operator new and delete. \[UNSAFE\]
 //!
-//! libstdc++ and libc++ implement them by malloc and free, which we hear anyway: then these functions
+//! libstdc++ and libc++ implement them by malloc and free, which are hooked anyway: then these functions
 //! only jump on. Allocators that programs bring (jemalloc, tcmalloc) implement them directly, or some of
 //! them: then the block is counted here. Which it is, is found out by trying each: does the next
 //! `operator new` move this thread's countdown?
@@ -48,7 +48,7 @@ impl Operator {
     /// Finds out whether it goes through malloc, by `new`, which calls it.
     fn try_out(&self, new: impl FnOnce(*mut c_void) -> *mut u8, delete: &CStr, alignment: usize) {
         let Some(next) = lookup(self.symbol) else { return };
-        let heard = comes_by_our_malloc(|| {
+        let is_observed = comes_by_our_malloc(|| {
             let block = new(next);
             if let Some(delete) = lookup(delete) {
                 // SAFETY: the operator that matches it; one that takes no alignment does not look at it.
@@ -58,8 +58,8 @@ impl Operator {
                 }
             }
         });
-        self.bypasses.store(!heard, Ordering::Relaxed);
-        BYPASS.fetch_or(!heard, Ordering::Relaxed);
+        self.bypasses.store(!is_observed, Ordering::Relaxed);
+        BYPASS.fetch_or(!is_observed, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -119,8 +119,8 @@ macro_rules! operators_new {
             $(pub(super) static $name: Operator = Operator::new($symbol);)*
         }
 
-        /// Finds out which operators are heard without. To be called when the next malloc is known, and again
-        /// when more is heard.
+        /// Finds out which operators are observed without. To be called when the next malloc is known, and again
+        /// when more is hooked.
         pub fn resolve() {
             BYPASS.store(false, Ordering::Relaxed);
             $(

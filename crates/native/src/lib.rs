@@ -24,7 +24,7 @@
 //!
 //! # Allocators in the program
 //!
-//! Calls of an allocator that the program has in itself cannot be heard by name. The recorder says which of
+//! Calls of an allocator that the program has in itself cannot be hooked by name. The recorder says which of
 //! its functions are to be patched ([`patch`]): each begins with a jump to a hook of [`families`] then, and goes
 //! on in a copy of its first instructions.
 //!

@@ -241,7 +241,7 @@ fn end_late(listener: &impl SampleListener, entered: &mut Entered, block: &Block
     block.each(|it| {
         release(listener, entered, it.sample);
         if phase::of_this_session(it.sample) {
-            entered.session().header.count_lost(LostReason::DeathUnheard);
+            entered.session().header.count_lost(LostReason::DeathUnobserved);
         }
     });
 }

@@ -3,12 +3,12 @@
 //! A forked child connects to the recorder at its first allocation. If it has entered a sandbox before,
 //! the sockets that this takes may be forbidden, and a sandbox may kill for that. But who enters one says
 //! so first, by `prctl`: either to enter it, or to promise to gain no privileges, without which the
-//! kernel takes no filter from ordinary users. So this function is heard as well, and the child connects
+//! kernel takes no filter from ordinary users. So this function is hooked as well, and the child connects
 //! while it may.
 //!
-//! Nor are `_exit` and `exec` [heard](crate::ends) then. After that the agent makes no system calls but those that an allocator makes (mmap, munmap, madvise),
-//! rt_sigprocmask, to ask whether memory is there, and while it waits for another thread or for the
-//! recorder, sched_yield and nanosleep.
+//! Nor are `_exit` and `exec` [hooked](crate::ends) then. After that the agent makes no system calls but those that an
+//! allocator makes (mmap, munmap, madvise), rt_sigprocmask, to ask whether memory is there, and while it waits for
+//! another thread or for the recorder, sched_yield and nanosleep.
 
 use core::ffi::{c_int, c_ulong, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};

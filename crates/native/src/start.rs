@@ -117,7 +117,7 @@ pub fn destructor() {
     }
 }
 
-/// The program defines its own malloc, ahead of ours: nothing of it can be heard.
+/// The program defines its own malloc, ahead of ours: nothing of it can be hooked.
 const OWN_ALLOCATOR: &[u8] = b"own-allocator";
 
 fn notice(code: &'static [u8]) {

@@ -1,4 +1,4 @@
-//! What the next allocator says of itself: bytes in use, and bytes that it has from the system. \[UNSAFE\]
+//! The next allocator's own totals: bytes in use, and bytes that it has from the system. \[UNSAFE\]
 //!
 //! It is asked now and then, when a sample brings the agent by anyway. Three things must hold:
 //!

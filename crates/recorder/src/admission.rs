@@ -186,7 +186,7 @@ impl Admission {
         (settings, notice)
     }
 
-    /// How the allocator is heard that the program has in itself. A forked child has its parent's code, as it
+    /// How the allocator is hooked that the program has in itself. A forked child has its parent's code, as it
     /// has been patched.
     fn allocator_of(&self, process: &ProcessImage, sources: Sources, origin: Origin) -> Patches {
         if !samples_malloc(sources, process.pid) {

@@ -1,4 +1,4 @@
-//! What is told of a block when it is sampled.
+//! What a trace has of a block when it is sampled.
 
 use lifetrace_trace::event::Source;
 use lifetrace_trace::ids::{LocationCode, SamplerId, Size};

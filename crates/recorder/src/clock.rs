@@ -29,27 +29,27 @@ impl Anchor {
 #[derive(Debug)]
 pub(crate) struct WallClock {
     anchor: Anchor,
-    /// By how much it was ahead of the trace's clock when that was last told, in microseconds.
-    told: Option<i64>,
+    /// By how much it was ahead of the trace's clock when that was last written, in microseconds.
+    written: Option<i64>,
 }
 
-/// Differences below this are not told, in microseconds.
-const WORTH_TELLING: u64 = 100_000;
+/// Differences below this are not written, in microseconds.
+const WORTH_WRITING: u64 = 100_000;
 
 impl WallClock {
     pub(crate) fn new(anchor: Anchor) -> WallClock {
-        WallClock { anchor, told: None }
+        WallClock { anchor, written: None }
     }
 
-    /// What it shows now, if that was never told or it has been set meanwhile.
+    /// What it shows now, if that was never written or it has been set meanwhile.
     pub(crate) fn news(&mut self) -> Option<(MonotonicNanos, Timestamp)> {
         let (now, wall) = (monotonic_now(), nanos(clock_gettime(ClockId::Realtime)) / 1000);
         let ahead = wall.wrapping_sub(self.anchor.wall(now).0) as i64;
-        let is_known = self.told.is_some_and(|told| told.abs_diff(ahead) < WORTH_TELLING);
+        let is_known = self.written.is_some_and(|written| written.abs_diff(ahead) < WORTH_WRITING);
         if is_known {
             return None;
         }
-        self.told = Some(ahead);
+        self.written = Some(ahead);
         Some((now, Timestamp(wall)))
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Collections {
     /// `None` before the first.
     last: Option<(CollectorTotals, Standing)>,
     /// Whether all of `last` is in the trace.
-    is_told: bool,
+    is_written: bool,
 }
 
 /// The agent says something of itself at the end of a collection.
@@ -41,7 +41,7 @@ impl Collections {
         standing: Standing,
     ) -> impl Iterator<Item = Fact> + use<> {
         let before = self.last.replace((*totals, standing));
-        self.is_told &= before == Some((*totals, standing));
+        self.is_written &= before == Some((*totals, standing));
         // The first figures say where counting begins.
         let before = counts(&before.map_or(*totals, |it| it.0));
         let generations = [Generation::Minor, Generation::Major, Generation::Compaction];
@@ -52,10 +52,10 @@ impl Collections {
         })
     }
 
-    /// All figures, unless they are those that were told last.
+    /// All figures, unless they are those that were written last.
     pub(crate) fn news(&mut self) -> Option<Fact> {
-        let (totals, standing) = self.last.filter(|_| !self.is_told)?;
-        self.is_told = true;
+        let (totals, standing) = self.last.filter(|_| !self.is_written)?;
+        self.is_written = true;
         Some(Fact::Collector(Collector {
             is_behind: standing.is_behind,
             has_samplers_share: standing.has_samplers_share,
@@ -63,7 +63,7 @@ impl Collections {
         }))
     }
 
-    /// Whether nothing has been told yet.
+    /// Whether nothing has been written yet.
     pub(crate) fn are_new(&self) -> bool {
         self.last.is_none()
     }

@@ -122,7 +122,7 @@ impl CollectorOptions {
         }
     }
 
-    /// What a session's agent is told, but for what is sampled, which depends on the program.
+    /// The settings that a session's agent is sent, but for what is sampled, which depends on the program.
     fn settings(&self) -> Settings {
         Settings {
             ring_count: RINGS,

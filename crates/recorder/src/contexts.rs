@@ -1,4 +1,4 @@
-//! What threads say that they are at: frames outside of all others in their malloc's backtraces.
+//! The spans that threads report: frames outside of all others in their malloc's backtraces.
 
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::{Frames, ThreadId};

@@ -1,11 +1,11 @@
-//! Why backtraces lack their outermost frames, by where they end. That is told in the end, with counts.
+//! Why backtraces lack their outermost frames, by where they end. That is written in the end, with counts.
 
 use std::sync::Arc;
 
 use lifetrace_transport::codec::MAX_FRAMES;
 use rustc_hash::FxHashMap;
 
-/// Files that are told of, those at which most backtraces end.
+/// Files that are named, those at which most backtraces end.
 const MOST_FILES: usize = 8;
 
 /// Files that are counted.

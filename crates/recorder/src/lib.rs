@@ -18,7 +18,7 @@
 //! # Invariants
 //!
 //! - A target is never in our hands: it may die, stall, or scribble over its segment at any moment,
-//!   and only its own session suffers. What it said before is in its trace.
+//!   and only its own session suffers. What it sent before is in its trace.
 //! - Only the receiver reads rings, and it never waits for a file or for symbols: the queue to a
 //!   session's thread is bounded, and when that is full its rings are left to fill, which the agent
 //!   notices.

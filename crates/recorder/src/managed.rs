@@ -1,7 +1,7 @@
-//! The names of a managed runtime's frames, as its agent has told them.
+//! The names of a managed runtime's frames, as its agent has sent them.
 //!
-//! An agent tells each frame once in a session, so what it has told is kept to the end. There are as
-//! many as the program has places that allocate or call; a target that tells more than [`MOST`] has
+//! An agent sends each name once in a session, so what it has sent is kept to the end. There are as
+//! many as the program has places that allocate or call; a target that sends more than [`MOST`] has
 //! gone mad, and is not believed.
 
 use std::sync::Arc;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 /// One of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The program has an allocator in itself that is not heard.
+    /// The program has an allocator in itself that is not hooked.
     OwnAllocator,
-    /// The process had much more memory of its own than was heard of.
-    UnheardMemory,
+    /// The process had much more memory of its own than was observed.
+    UnexplainedMemory,
     /// About a managed runtime.
     OfRuntime(&'static RuntimeNotice),
     /// A file's debug information cannot be read, or not all of it.
@@ -111,12 +111,12 @@ impl Untraced {
 
 impl Notice {
     /// All that are about nothing in particular, and about no runtime.
-    pub(crate) const PLAIN: [Notice; 2] = [Notice::OwnAllocator, Notice::UnheardMemory];
+    pub(crate) const PLAIN: [Notice; 2] = [Notice::OwnAllocator, Notice::UnexplainedMemory];
 
     /// Whether there was something that could not be sampled.
     pub(crate) fn is_of_unsampled(&self) -> bool {
         match self {
-            Notice::OwnAllocator | Notice::UnheardMemory => true,
+            Notice::OwnAllocator | Notice::UnexplainedMemory => true,
             Notice::OfRuntime(notice) => notice.is_of_unsampled,
             Notice::Unread { .. } | Notice::Became { .. } => false,
         }
@@ -143,7 +143,7 @@ impl Notice {
             Notice::Became { why, .. } => why.code(),
             Notice::Unread { what, .. } => what.code(),
             Notice::OwnAllocator => "own-allocator",
-            Notice::UnheardMemory => "unheard-memory",
+            Notice::UnexplainedMemory => "unheard-memory",
             Notice::OfRuntime(notice) => notice.code,
         }
     }

@@ -57,7 +57,7 @@ pub(crate) struct Places {
     /// Of those that are forgotten.
     unread: Vec<Notice>,
     /// The number that the trace has for a module that is mapped, or was.
-    told: FxHashMap<ModuleId, u32>,
+    module_numbers: FxHashMap<ModuleId, u32>,
     /// Mappings so far.
     mappings: u32,
     managed: ManagedNames,
@@ -96,7 +96,7 @@ impl Places {
             space: AddressSpace::default(),
             objects: FxHashMap::default(),
             unread: Vec::new(),
-            told: FxHashMap::default(),
+            module_numbers: FxHashMap::default(),
             mappings: 0,
             managed: ManagedNames::default(),
             codes: FxHashMap::default(),
@@ -125,7 +125,7 @@ impl Places {
         };
         let number = self.mappings;
         self.mappings += 1;
-        self.told.insert(id, number);
+        self.module_numbers.insert(id, number);
         number
     }
 
@@ -287,7 +287,7 @@ impl Places {
         self.space.forget_others(&kept);
         let forgotten = self.objects.extract_if(|id, _| !kept.contains(id));
         self.unread.extend(forgotten.filter_map(|(_, object)| unread(&object)));
-        self.told.retain(|id, _| kept.contains(id));
+        self.module_numbers.retain(|id, _| kept.contains(id));
     }
 
     fn number(&mut self, place: CodeLocation) -> LocationCode {
@@ -325,7 +325,7 @@ impl Places {
             Some(CodeLocation::InModule(module, address)) => Frame {
                 locations: self.symbolizer.locations(&self.objects[module], *address).to_vec(),
                 kind: FrameKind::Native,
-                module: self.told.get(module).copied(),
+                module: self.module_numbers.get(module).copied(),
             },
             Some(CodeLocation::Anonymous(address)) => {
                 let told = self.made.borrow_mut().locate(*address);

@@ -1,4 +1,4 @@
-//! What a trace tells first: facts that hold from its beginning.
+//! The first records of a trace: facts that hold from its beginning.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use lifetrace_trace::ids::Timestamp;
 use crate::process::ProcessImage;
 use crate::samplers::Samplers;
 
-/// The process, where its inherited blocks are told of, what the user says of it, and how it is sampled.
+/// The process, where its inherited blocks are recorded, what the user says of it, and how it is sampled.
 pub(crate) fn facts(
     process: &ProcessImage,
     parent: Option<Parent>,

@@ -262,7 +262,7 @@ impl SessionSlot {
         }
     }
 
-    /// Ends the session with what is to be told about it, if anything is, and the most resident memory that
+    /// Ends the session with what is to be reported about it, if anything is, and the most resident memory that
     /// its program has had, if that is known for certain.
     pub(crate) fn leave(self, report: Option<SessionReport>, most_resident: Option<Bytes>) {
         let mut state = self.progress.state();

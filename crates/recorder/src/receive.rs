@@ -3,8 +3,8 @@
 //! It sleeps until there is something worth waking up for: not at all while a ring is filling, longer
 //! and longer, up to [`LONGEST_SLEEP`], while a ring could hold many times of what it finds; the end of
 //! a process and a new session wake it. A sleeping receiver costs nothing, and one that wakes often
-//! takes the processor from the target that it listens to, again and again. A ring holds what a target
-//! says meanwhile.
+//! takes the processor from the target that it reads from, again and again. A ring holds what a target
+//! sends meanwhile.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,7 +27,7 @@ use crate::wakeup::Wakeup;
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// What the receiver is told.
+/// What is sent to the receiver.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     /// A new session.
@@ -156,7 +156,7 @@ impl Receiver {
         flow
     }
 
-    /// Closed sessions and a stop that has been heard would wake us again and again.
+    /// Closed sessions and a stop that has been noticed would wake us again and again.
     fn sleep(&mut self, longest: Duration) {
         let open = self.sessions.iter().filter(|session| !session.is_closed());
         let (now, count) = (monotonic_now(), self.sessions.len());

@@ -1,6 +1,6 @@
 //! What is left of sessions that are over: reports, and trace files, or their number.
 //!
-//! A trace that tells nothing is removed as soon as its session has ended, unless all are to be kept. That
+//! A trace without events is removed as soon as its session has ended, unless all are to be kept. That
 //! of a process which has started traced ones waits for theirs: it stays if one of them does, so that it is
 //! known who has started whom.
 
@@ -151,7 +151,7 @@ pub(crate) mod tests {
         assert!(!plan.keeps(&empty()));
         let absent = crate::runtimes::notice(b"no-ocaml").unwrap();
         assert!(!plan.keeps(&SessionReport { notices: vec![absent], ..empty() }));
-        let unsampled = vec![Notice::UnheardMemory];
+        let unsampled = vec![Notice::UnexplainedMemory];
         assert!(plan.keeps(&SessionReport { notices: unsampled, ..empty() }));
         let lost = vec![(LostReason::RingFull, 1)];
         assert!(plan.keeps(&SessionReport { lost, ..empty() }));

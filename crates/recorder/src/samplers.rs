@@ -2,7 +2,7 @@
 //!
 //! A trace has a sampler for each source that is on, numbered from 0: malloc's first, then a managed runtime's. The
 //! rate of the first is the trace's own. Each kind of memory that no allocator sees has one of its own from
-//! when it is first heard of: malloc's under another name, so that it can be told apart. There is room
+//! when it is first used: malloc's under another name, so that it can be distinguished. There is room
 //! for [`MOST_KINDS`]; others are malloc's.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct Samplers {
 }
 
 impl Samplers {
-    /// As an agent has been told.
+    /// As they were sent to an agent.
     pub(crate) fn of(sources: &Sources) -> Samplers {
         Samplers {
             malloc: sources.malloc().map(|source| source.rate),

@@ -54,7 +54,7 @@ pub(crate) struct Assignment {
     /// Empty if there is no file.
     pub(crate) path: PathBuf,
     pub(crate) file: Option<File>,
-    /// What is told beside.
+    /// What is written beside.
     pub(crate) heap: Option<Arc<Mutex<heap::State>>>,
     pub(crate) info: TraceInfo,
     pub(crate) samplers: Samplers,
@@ -325,7 +325,11 @@ impl Scribe {
             let observed = Observed { interval, hits, samples };
             let is_unexplained = unexplained::is_too_much(highest, inherited, observed);
             let is_known = trace.notices().contains(&Notice::OwnAllocator);
-            if is_unexplained && !is_known { trace.notice(Notice::UnheardMemory) } else { Ok(()) }
+            if is_unexplained && !is_known {
+                trace.notice(Notice::UnexplainedMemory)
+            } else {
+                Ok(())
+            }
         });
     }
 
@@ -419,8 +423,8 @@ impl Scribe {
 
 /// How many bytes a hit stands for, where all that the program allocates could be hit.
 fn interval_from_start(assignment: &Assignment, plan: &Plan) -> Option<f64> {
-    let is_heard = assignment.allocators.is_some() && plan.sampling_from.is_none();
-    assignment.samplers.bytes_of_malloc().filter(|_| is_heard)
+    let is_observed = assignment.allocators.is_some() && plan.sampling_from.is_none();
+    assignment.samplers.bytes_of_malloc().filter(|_| is_observed)
 }
 
 /// None of a process that goes on.

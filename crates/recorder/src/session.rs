@@ -93,7 +93,7 @@ pub(crate) struct Session {
     /// When it ended, if that was before it was noticed.
     ended: Option<MonotonicNanos>,
     /// Whether it was noticed by what has come after.
-    has_heard_successor: bool,
+    has_seen_successor: bool,
     exit: Option<Exit>,
     usage: Option<Usage>,
     handed_over: bool,
@@ -133,7 +133,7 @@ impl Session {
             seen: now,
             end: None,
             ended: None,
-            has_heard_successor: false,
+            has_seen_successor: false,
             exit: None,
             usage: None,
             handed_over: false,
@@ -172,7 +172,7 @@ impl Session {
 
     /// The process has executed another program, which has said hello.
     pub(crate) fn replace(&mut self) {
-        self.has_heard_successor = true;
+        self.has_seen_successor = true;
         self.close_at_exec();
     }
 
@@ -213,7 +213,7 @@ impl Session {
         self.handed_over
     }
 
-    /// Whether any allocation has been heard.
+    /// Whether any allocation has been observed.
     pub(crate) fn has_samples(&self) -> bool {
         self.reorder.has_samples()
     }
@@ -253,7 +253,7 @@ impl Session {
             let time = self.ended.unwrap_or(now);
             let ending = Ending {
                 end,
-                is_followed: self.has_heard_successor,
+                is_followed: self.has_seen_successor,
                 time,
                 lost: self.lost(),
                 exit: self.exit,

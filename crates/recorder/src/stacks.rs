@@ -1,8 +1,8 @@
 //! The threads' last backtraces, to which their next ones are differences. What a thread's managed
-//! runtime says is a stream of its own beside what its malloc says.
+//! runtime sends is a stream of its own beside what its malloc sends.
 //!
-//! A process may have thousands of threads with thousands of frames each, and not all of them say
-//! goodbye. So beyond [`MOST_FRAMES`] the backtraces of the threads that have been silent longest
+//! A process may have thousands of threads with thousands of frames each, and not all of them report
+//! their end. So beyond [`MOST_FRAMES`] the backtraces of the threads that have been silent longest
 //! are forgotten. What such a thread shares with a backtrace that is forgotten (or was never
 //! received) is *missing*: the backtrace is shown as truncated, until the thread sends a whole one.
 
@@ -41,7 +41,7 @@ pub(crate) struct Stack {
     /// The first is [`TRUNCATED`]; it counts only if the backtrace is.
     codes: Vec<LocationCode>,
     /// When it was updated last.
-    heard: u64,
+    used: u64,
     /// Frames that it has had room for then.
     counted: usize,
 }
@@ -61,7 +61,7 @@ impl Stacks {
         }
         let stack = self.by_stream.entry(stream).or_default();
         let common_prefix = stack.update(delta, places);
-        stack.heard = self.clock;
+        stack.used = self.clock;
         let before = std::mem::replace(&mut stack.counted, stack.codes.capacity());
         self.frames += stack.counted - before;
         (stack, common_prefix)
@@ -81,12 +81,12 @@ impl Stacks {
         self.by_stream.values_mut().flat_map(|stack| stack.codes.iter_mut())
     }
 
-    /// Forgets the half of the streams that was heard least recently.
+    /// Forgets the half of the streams that was used least recently.
     fn forget_the_silent(&mut self) {
-        let mut times: Vec<u64> = self.by_stream.values().map(|stack| stack.heard).collect();
+        let mut times: Vec<u64> = self.by_stream.values().map(|stack| stack.used).collect();
         let middle = times.len() / 2;
         let (_, &mut median, _) = times.select_nth_unstable(middle);
-        self.by_stream.retain(|_, stack| stack.heard > median);
+        self.by_stream.retain(|_, stack| stack.used > median);
         self.by_stream.shrink_to_fit();
         self.frames = self.by_stream.values().map(|stack| stack.counted).sum();
     }
@@ -167,7 +167,7 @@ mod tests {
             update(&mut stacks, &mut places, 0, 0, &[1, 2, 3]);
         }
         assert!(stacks.frames <= MOST_FRAMES + DEPTH && stacks.frames >= MOST_FRAMES / 4);
-        // One that is heard again and again is remembered.
+        // One that is used again and again is remembered.
         assert_eq!(update(&mut stacks, &mut places, 0, 2, &[4, 5]), 4);
         // Of the first thread 9,999 frames are missing: the mark, and what is new.
         let shared = DEPTH as u32 - 1;

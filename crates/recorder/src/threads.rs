@@ -1,7 +1,7 @@
 //! The recorder's threads, all of which are started here.
 //!
-//! A recorder may run in the process that it records. Then its threads have to be told from the
-//! program's, before they do anything that could be heard.
+//! A recorder may run in the process that it records. Then its threads have to be distinguished from the
+//! program's, before they do anything that could be sampled.
 
 use std::io;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
 //! What an agent keeps up to date in shared memory, for the recorder to find there when the process has ended, in
-//! whatever way: messages that tell it come now and then only.
+//! whatever way: messages that have it come now and then only.
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 

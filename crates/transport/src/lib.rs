@@ -1,4 +1,4 @@
-//! What an agent inside a target says to the recorder.
+//! What an agent inside a target sends to the recorder.
 //!
 //! # The model
 //!

@@ -1,4 +1,4 @@
-//! The closed set of things an agent can say.
+//! The closed set of messages that an agent can send.
 //!
 //! Both sides are always of the same build (the command carries the preload library inside), so
 //! there is one version, checked at the handshake, and no compatibility within it.
@@ -117,12 +117,12 @@ pub enum Body<'a> {
         /// First address of the module's text.
         start: u64,
     },
-    /// A thread was heard for the first time; its next backtrace is whole.
+    /// A thread sends its first message; its next backtrace is whole.
     ThreadStarted {
         /// The kernel's number for it.
         os_id: u32,
     },
-    /// A thread is gone and will not be heard again.
+    /// A thread is gone and will send nothing more.
     ThreadEnded,
     /// A word to the user.
     Notice {

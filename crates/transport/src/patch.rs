@@ -1,6 +1,6 @@
 //! Functions of an allocator that the program has in itself, and how each becomes a jump to the agent.
 //!
-//! Calls between functions of one object file are bound when it is linked, so they cannot be heard by
+//! Calls between functions of one object file are bound when it is linked, so they cannot be hooked by
 //! name. The recorder, which can read symbols and instructions, makes a *patch* of each such function
 //! while the process's agent waits: the bytes that are to be there, and the instructions among them in
 //! a form that can be put anywhere within reach. The list lies in the segment, behind the rings. The

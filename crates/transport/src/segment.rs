@@ -75,7 +75,7 @@ pub enum LostReason {
     NoFrameRecord = 6,
     /// A block was freed by somebody whom the agent does not hear; its death was told when that was
     /// found out, at the latest when its address came back.
-    DeathUnheard = 7,
+    DeathUnobserved = 7,
 }
 
 impl LostReason {
@@ -88,7 +88,7 @@ impl LostReason {
         LostReason::NoThreadRecord,
         LostReason::NoStack,
         LostReason::NoFrameRecord,
-        LostReason::DeathUnheard,
+        LostReason::DeathUnobserved,
     ];
 
     /// For programs.
@@ -101,7 +101,7 @@ impl LostReason {
             LostReason::NoThreadRecord => "no-thread-record",
             LostReason::NoStack => "no-stack",
             LostReason::NoFrameRecord => "no-frame-record",
-            LostReason::DeathUnheard => "death-unheard",
+            LostReason::DeathUnobserved => "death-unheard",
         }
     }
 
@@ -115,7 +115,7 @@ impl LostReason {
             LostReason::NoThreadRecord => "no memory for the record of a thread",
             LostReason::NoStack => "at the end of a thread's stack",
             LostReason::NoFrameRecord => "no memory for the record of a frame",
-            LostReason::DeathUnheard => "blocks freed unheard, whose deaths were told late",
+            LostReason::DeathUnobserved => "blocks freed unheard, whose deaths were told late",
         }
     }
 }

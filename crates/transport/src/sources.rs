@@ -1,7 +1,7 @@
 //! What is sampled in a session: malloc, and the heap of a managed runtime.
 //!
 //! No runtime is known here. Its agent and the recorder's file about it call it by the same name, and whatever
-//! else is said of it goes by that.
+//! else refers to it goes by that.
 
 use core::fmt::{self, Write as _};
 

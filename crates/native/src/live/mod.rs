@@ -110,7 +110,7 @@ pub fn holds(address: usize) -> bool {
             .is_some_and(|mut locked| locked.state().has(address))
 }
 
-/// Forgets all samples. Those who free them are not heard any more.
+/// Forgets all samples. Frees of them are not observed any more.
 pub fn clear() {
     for shard in &TABLE {
         if let Some(mut locked) = shard.lock(Patience::Short) {

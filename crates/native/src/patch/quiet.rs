@@ -1,6 +1,6 @@
 //! Functions of the next allocator, called so that nothing is counted meanwhile. \[UNSAFE\]
 //!
-//! Where we count what the program allocates by malloc, but also hear functions that its allocator builds malloc
+//! Where we count what the program allocates by malloc, but also hook functions that its allocator builds malloc
 //! on, the latter must not count it again.
 
 use core::ffi::c_void;

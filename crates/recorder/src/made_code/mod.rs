@@ -1,7 +1,7 @@
-//! Names of code that a program has made at run time, which is in no file: what it tells profilers.
+//! Names of code that a program has made at run time, which is in no file: what it writes for profilers.
 //!
 //! Virtual machines write a [`perf_map`] or a [`jit_dump`]. Both are read on as they grow, when a name is
-//! asked for, so what is told is what was there about when the place was first met.
+//! asked for, so a name is what was there about when the place was first met.
 
 mod jit_dump;
 mod names;

@@ -109,7 +109,7 @@ impl ObserverHandle {
         self.send(Errand::Watch(image, title, notes));
     }
 
-    /// A thread was heard for the first time.
+    /// A thread has sent its first message.
     pub(crate) fn thread_started(&self, pid: Pid, thread: ThreadId, os_id: u32) {
         self.send_if_there_is_time(Errand::ThreadStarted { pid, thread, os_id });
     }

@@ -1,7 +1,7 @@
 //! What a process's threads are called.
 //!
 //! Most threads get their name just after they begin, and some change it later: so a thread is read
-//! when it is first heard, and all are read again in turn, one at each look.
+//! when it sends its first message, and all are read again in turn, one at each look.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use rustix::process::Pid;
 /// More threads than these are read but once.
 const MOST: usize = 1024;
 
-/// The threads of one process that have been heard and are not known to have ended.
+/// The threads of one process that have sent something and are not known to have ended.
 pub(super) struct ThreadNames {
     /// Where its threads are; `None` when their numbers mean nothing here.
     directory: Option<PathBuf>,
@@ -31,7 +31,7 @@ impl ThreadNames {
         ThreadNames { directory, known: Vec::new(), turn: 0 }
     }
 
-    /// The name of a thread that was heard for the first time.
+    /// The name of a thread that has sent its first message.
     pub(super) fn meet(&mut self, thread: ThreadId, os_id: u32) -> Option<ThreadName> {
         let name = self.read(os_id)?;
         let name = ThreadName { thread: ids::ThreadId(thread.0), os_id, name };

@@ -47,7 +47,7 @@ pub(super) fn is_of_one_allocator(name: &[u8]) -> bool {
 }
 
 /// Whether a function with this name gives blocks out of a heap that the program makes itself, which are not
-/// heard.
+/// hooked.
 pub(super) fn is_of_own_heap(name: &[u8]) -> bool {
     name.starts_with(b"mi_heap_") && name.windows(5).any(|part| part == b"alloc")
 }

@@ -1,8 +1,8 @@
 //! The allocator in an object file: which of its functions are to be patched, and how.
 //!
-//! A program's is heard as a whole or not at all: a block that is freed by a function that is not heard would
+//! A program's is hooked as a whole or not at all: a block that is freed by a function that is not hooked would
 //! look like a leak. What does nothing without calling another function of the allocator may be left out, as it
-//! is heard by way of that. Of a library's, what nobody calls may be left out.
+//! is observed by way of that. Of a library's, what nobody calls may be left out.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) patches: Vec<Patch>,
     /// Functions of an allocator that cannot be patched, by all their names.
     pub(super) stuck: Names,
-    /// All that it brings may be built on the C library's, which is heard. The agent finds that out by trying.
+    /// All that it brings may be built on the C library's, which is hooked. The agent finds that out by trying.
     pub(super) may_wrap: bool,
     /// Where the program begins.
     pub(super) entry: u64,
@@ -66,9 +66,9 @@ struct Functions {
 pub(super) fn find(file: &File) -> Found {
     let Some(image) = Image::open(file) else { return Found::default() };
     let functions = Functions::of(file);
-    let heard: Vec<usize> = (0..FAMILIES).filter(|&family| functions.has(family)).collect();
-    let may_wrap = heard.iter().all(|&family| may_wrap(family));
-    let (patches, stuck) = Planner { file, image: &image, functions: &functions }.patches(&heard);
+    let hooked: Vec<usize> = (0..FAMILIES).filter(|&family| functions.has(family)).collect();
+    let may_wrap = hooked.iter().all(|&family| may_wrap(family));
+    let (patches, stuck) = Planner { file, image: &image, functions: &functions }.patches(&hooked);
     Found { patches, stuck, may_wrap, entry: image.entry, code: image.code }
 }
 
@@ -132,10 +132,10 @@ impl Functions {
     }
 }
 
-/// How a function is heard.
+/// How a function is hooked.
 enum Way {
     Patched(Box<Patch>),
-    /// It does nothing without another one that is heard.
+    /// It does nothing without another one that is hooked.
     ByAnother,
     Stuck,
 }
@@ -149,10 +149,10 @@ struct Planner<'a> {
 impl Planner<'_> {
     /// For all functions of these families, and the names of those that have to be patched and can't be.
     fn patches(&self, families: &[usize]) -> (Vec<Patch>, Names) {
-        let is_heard = |it: &&Candidate| families.iter().any(|&family| it.families[family]);
+        let is_hooked = |it: &&Candidate| families.iter().any(|&family| it.families[family]);
         let (mut patches, mut stuck) = (Vec::new(), Names::default());
         for (&address, candidate) in &self.functions.candidates {
-            if is_heard(&candidate) {
+            if is_hooked(&candidate) {
                 match self.planned(address, candidate) {
                     Way::Patched(patch) => patches.push(*patch),
                     Way::ByAnother => {}
@@ -164,8 +164,8 @@ impl Planner<'_> {
         if families.is_empty() || has(true) && has(false) && has_room(&patches) {
             return (patches, stuck);
         }
-        let heard = self.functions.candidates.values().filter(is_heard);
-        (Vec::new(), heard.flat_map(|it| it.names.iter().cloned()).collect())
+        let hooked = self.functions.candidates.values().filter(is_hooked);
+        (Vec::new(), hooked.flat_map(|it| it.names.iter().cloned()).collect())
     }
 
     fn planned(&self, address: u64, candidate: &Candidate) -> Way {
@@ -181,8 +181,8 @@ impl Planner<'_> {
         let patch = patch.filter(|patch| is_whole && self.is_alone(address, patch));
         let Some(patch) = patch else {
             let known = |callee| self.candidate(self.behind_stub(callee)).is_some_and(is_akin);
-            let is_heard = mover::always_calls(function, known);
-            return if is_heard { Way::ByAnother } else { Way::Stuck };
+            let is_observed = mover::always_calls(function, known);
+            return if is_observed { Way::ByAnother } else { Way::Stuck };
         };
         let families = || (0..FAMILIES).filter(|&family| candidate.families[family]);
         let nests = families().all(may_wrap) || self.reaches(address, is_akin);

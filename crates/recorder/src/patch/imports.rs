@@ -12,7 +12,7 @@ pub(super) struct Imports {
     pub(super) wanted: Names,
     /// Those that others can have of this one.
     pub(super) offered: Names,
-    /// It wants blocks out of heaps that a program makes itself, which are not heard.
+    /// It wants blocks out of heaps that a program makes itself, which are not hooked.
     pub(super) wants_own_heap: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Allocators that are called by names of their own, such as a Rust program's mimalloc, a malloc that the
-//! program defines, or a library's `tc_malloc`: how they can be heard, found out while the process's agent
+//! program defines, or a library's `tc_malloc`: how they can be hooked, found out while the process's agent
 //! waits.
 //!
 //! ```text
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A library is only patched if something that is loaded wants its functions by such names; malloc and free
-//! are heard without. What cannot be heard is told: then the trace says nothing of how much memory lives.
+//! are hooked without. What cannot be hooked is noted: then the trace says nothing of how much memory lives.
 
 mod families;
 mod found;
@@ -47,12 +47,12 @@ struct Known {
     is_hidden: OnceLock<bool>,
 }
 
-/// How a process's own allocators are heard.
+/// How a process's own allocators are hooked.
 #[derive(Debug, Default)]
 pub(crate) struct Patches {
     /// With the addresses of the process.
     pub(crate) list: Vec<Patch>,
-    /// It has one that cannot be heard.
+    /// It has one that cannot be hooked.
     pub(crate) is_unhooked: bool,
 }
 
@@ -97,9 +97,9 @@ impl Allocators {
         let mut patches = Patches { list: Vec::new(), is_unhooked: wants_own_heap };
         for library in libraries.iter().filter(|it| identity(&it.file) != program) {
             if !library.imports().offered.is_disjoint(&wanted) {
-                let heard = library.patches(&wanted);
-                patches.list.extend(heard.list);
-                patches.is_unhooked |= heard.is_unhooked;
+                let hooked = library.patches(&wanted);
+                patches.list.extend(hooked.list);
+                patches.is_unhooked |= hooked.is_unhooked;
             }
         }
         patches
@@ -159,7 +159,7 @@ impl Library {
 }
 
 impl Found {
-    /// Whether it surely has an allocator that cannot be heard.
+    /// Whether it surely has an allocator that cannot be hooked.
     fn is_told(&self) -> bool {
         self.is_stuck() && !self.may_wrap
     }

@@ -201,7 +201,7 @@ fn a_stripped_program_tells_what_it_exports() {
     assert!(stripped.patches.is_empty() && !stripped.is_stuck());
 }
 
-/// What calls another function on one of several ways only has to be heard itself.
+/// What calls another function on one of several ways only has to be hooked itself.
 #[test]
 fn what_may_be_built_on_another_is_not_taken_to_be() {
     let source = OWN.replace(
@@ -271,7 +271,7 @@ fn libraries_call_their_own_functions() {
     let found = found::find(&File::open(&library).unwrap());
     assert!(!found.is_stuck(), "{found:?}");
     let of = |shape| found.patches.iter().find(move |it| it.shape == shape);
-    // The two that call at once are heard by way of that.
+    // The two that call at once are observed by way of that.
     assert_eq!(found.patches.len(), 3, "{found:?}");
     assert!(of(Shape::AllocateArray).unwrap().nests && !of(Shape::Allocate).unwrap().nests);
 }

@@ -43,7 +43,7 @@ impl SourceChoice {
         let mut found = RUNTIMES.iter().copied().zip(heaps).filter(|(it, _)| self.wants(*it));
         let (sampled, unsampled) = match self {
             Self::Native => (None, None),
-            // Of a runtime that is loaded later the agent hears itself.
+            // Of a runtime that is loaded later the agent finds out itself.
             Self::Only(name) => (by_name(name), found.next().and_then(notice_of_only)),
             Self::Linked(name) => (by_name(name), None),
             Self::Auto | Self::All => first_of(found),

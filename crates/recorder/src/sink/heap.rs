@@ -12,7 +12,7 @@ use super::Sink;
 use crate::birth::Birth;
 use crate::heap::{Heap, State, lock};
 
-/// Tells a heap what it hears, and a trace, if there is one. When that cannot be written any more, the heap
+/// Writes to a heap, and to a trace, if there is one. When that cannot be written any more, the heap
 /// ends with it.
 pub(crate) struct HeapSink {
     heap: Arc<Mutex<State>>,

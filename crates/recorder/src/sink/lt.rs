@@ -23,7 +23,7 @@ pub(crate) struct Lt<W> {
     writer: Writer<W>,
     /// In bytes.
     limit: u64,
-    /// Nothing is told of a time before the trace's start: where sampling is delayed, that is later than
+    /// Nothing is written of a time before the trace's start: where sampling is delayed, that is later than
     /// the process's.
     start: Timestamp,
 }

@@ -29,7 +29,7 @@ pub(super) fn shortcomings(outcome: &Outcome) -> Vec<String> {
     // Memory beside malloc is many a program's own business, and no reason to speak up if it is quiet.
     let is_news = |notice: &Notice| match notice {
         _ if notice.is_of_absence() => !is_found,
-        Notice::Became { .. } | Notice::UnheardMemory => false,
+        Notice::Became { .. } | Notice::UnexplainedMemory => false,
         _ => true,
     };
     let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));

@@ -146,7 +146,7 @@ fn empty(traces: u64) -> Option<String> {
 
 /// Whether denser sampling would see more.
 fn hears_all(notice: &Notice) -> bool {
-    !matches!(notice, Notice::OwnAllocator | Notice::UnheardMemory)
+    !matches!(notice, Notice::OwnAllocator | Notice::UnexplainedMemory)
 }
 
 /// The main trace, which is the first one, unless more was sampled in another: then all that have any.
@@ -181,8 +181,8 @@ fn description(session: &SessionReport, described: &[&SessionReport]) -> (String
     if let Some(peak) = session.peak_resident {
         let _ = write!(text, ", up to {} resident", human::bytes(peak as f64));
     }
-    if session.notices.contains(&Notice::UnheardMemory)
-        && let Some(words) = notices::of_program(&Notice::UnheardMemory.code())
+    if session.notices.contains(&Notice::UnexplainedMemory)
+        && let Some(words) = notices::of_program(&Notice::UnexplainedMemory.code())
     {
         let _ = write!(text, "\n  the program {words}");
     }
