@@ -1,6 +1,6 @@
 //! The first bytes of a function of the program's, which become a jump to one of ours. \[UNSAFE\]
 //!
-//! Calls between functions of an executable are bound when it is linked, so they cannot be heard by name.
+//! Calls between functions of an executable are bound when it is linked, so they cannot be hooked by name.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;

@@ -2,7 +2,7 @@
 //!
 //! The runtime asks for the program's path by `readlink("/proc/self/exe")` once, after its collector,
 //! tables and signals are set up and right before the program; so does nobody else with an initialised
-//! runtime. That function is heard, and everything begins there.
+//! runtime. That function is hooked, and everything begins there.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::NonNull;
@@ -132,12 +132,12 @@ fn start(host: Host) {
     }
 }
 
-/// The probability that a word is to be hit, if the recorder wants to hear of OCaml.
+/// The probability that a word is to be hit, if the recorder wants OCaml to be sampled.
 pub(crate) fn rate(settings: &Settings) -> Option<f64> {
     settings.sources.of(terms::NAME).map(|source| source.rate)
 }
 
-/// What the recorder wants, if it wants to hear of OCaml.
+/// What the recorder wants, if it wants OCaml to be sampled.
 fn settings() -> Option<(Settings, f64)> {
     let entered = entry::enter()?;
     let settings = *entered.session().header.settings();

@@ -106,7 +106,7 @@ pub(crate) fn reset_after_fork() {
 }
 
 impl State {
-    /// Finds the numbers of slots; false if the recorder could not be told of one.
+    /// Finds the numbers of slots; false if the name of one could not be sent to the recorder.
     pub(crate) fn translate(
         &mut self,
         sender: &mut Sender<'_>,
@@ -125,7 +125,7 @@ impl State {
 }
 
 impl Naming {
-    /// Tells what the number of a slot stands for; false if the recorder could not be told, or there is none.
+    /// Sends what the number of a slot stands for; false if it could not be sent, or there is none.
     #[cold]
     pub(crate) fn send_name(
         &mut self,

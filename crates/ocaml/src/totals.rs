@@ -21,7 +21,7 @@ const PERIOD_NANOS: u64 = 20_000_000;
 /// Collections from one look at the clock to the next, if that many take no longer than the period.
 const STRIDE: u32 = 8;
 
-/// When they were told last.
+/// When they were sent last.
 static SENT: AtomicU64 = AtomicU64::new(0);
 
 static PACE: Pace =
@@ -157,7 +157,7 @@ fn send() {
     let (Some(runtime), Some(mut entered)) = (runtime::get(), entry::enter()) else { return };
     let Some(totals) = counters::read(runtime) else { return };
     SENT.store(sys::now().0, Ordering::Relaxed);
-    // So that the recorder has heard of the runtime.
+    // So that the recorder knows of the runtime.
     drop(state::of_session(&mut entered, runtime));
     entered.send(Body::from(&totals.to_bytes()));
 }

@@ -2,7 +2,7 @@
 //!
 //! The runtime has room for one client. A program that finds it taken gets an exception which it does not
 //! expect, and dies. Its calls of `caml_memprof_start` and `caml_memprof_stop` are bound within the
-//! executable, so they cannot be heard by name. So at the start, before there is any OCaml code, the first
+//! executable, so they cannot be hooked by name. So at the start, before there is any OCaml code, the first
 //! bytes of both functions become a jump to us. At the first call the bytes are put back, our sampling is
 //! stopped, and the call goes on as if we had never been there:
 //!

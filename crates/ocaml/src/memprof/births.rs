@@ -246,7 +246,7 @@ fn sample_single(entered: &mut Entered, this: This, words: u64) {
     }
 }
 
-/// Enters the agent to tell of a block; `None` if nobody is to be told.
+/// Enters the agent to report a block; `None` if it is not to be reported.
 #[inline(always)]
 fn enter(runtime: &Runtime) -> Option<Entered> {
     let entered = entry::enter();

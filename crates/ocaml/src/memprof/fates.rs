@@ -9,7 +9,7 @@ use super::watch;
 use crate::entry::{self, TRACKER};
 use crate::runtime;
 
-/// Enters the agent to tell of what has come to light all at once.
+/// Enters the agent to report what has come to light all at once.
 fn enter() -> Option<Entered> {
     let mut entered = entry::enter();
     entered.iter_mut().for_each(Entered::send_at_once);
@@ -26,7 +26,7 @@ pub(crate) unsafe extern "C" fn minor_collected() {
     let report = |metadata, fate| {
         let Some(entered) = &mut entered else {
             guard::count_lost_release(metadata);
-            // It is to be followed as long as it may be told of later.
+            // It is to be followed as long as it may be reported later.
             return true;
         };
         match fate {
