@@ -28,8 +28,8 @@
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
-//! \[UNSAFE\] files: `buffer`, `code`, `frames`, `guard`, `loader/*`, `phase`, `room` (its tests), `sender`, `session`,
-//! `sys/*`, `thread`, `tls/*`.
+//! \[UNSAFE\] files: `buffer`, `code`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`, `room` (its tests), `sender`,
+//! `session`, `sys/*`, `thread`, `tls/*`.
 
 #![no_std]
 
@@ -43,9 +43,11 @@ pub mod chain;
 pub mod code;
 pub mod frames;
 pub mod guard;
+pub mod host;
 pub mod loader;
 pub mod lock;
 pub mod managed;
+pub mod patch;
 pub mod phase;
 pub mod room;
 pub mod sender;

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
+use lifetrace_agent::host::Host;
 use lifetrace_agent::phase::Start;
 use lifetrace_inside::cell::RecordingCell;
 use lifetrace_inside::preload;
 use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::modules;
-use lifetrace_ocaml::host::Host;
 use lifetrace_ocaml::linked::{self, Memprof, Unable};
 use lifetrace_recorder::Outcome;
 

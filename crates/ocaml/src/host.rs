@@ -1,33 +1,21 @@
-//! What the agent asks of the library that it is part of, and what the session wants of it. \[UNSAFE\]
+//! What a session wants of this agent, and how one begins. \[UNSAFE\]
 //!
 //! Everything in this crate may ask for these; they ask for nothing in it.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use lifetrace_agent::guard::Entered;
+use lifetrace_agent::host::{self, Host};
 use lifetrace_agent::phase::Start;
 use lifetrace_transport::handshake::Origin;
 
-/// The services of the library that the agent is part of.
-#[derive(Clone, Copy, Debug)]
-pub struct Host {
-    /// Starts the session of this process.
-    pub begin_session: fn(Start),
-    /// Reports to the recorder which object file is mapped at an address.
-    pub announce_module: fn(&mut Entered, u64),
-}
-
-static BEGIN_SESSION: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static ANNOUNCE_MODULE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static AFTER_FORK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static DEPTH: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SAMPLES_CUSTOM: AtomicBool = AtomicBool::new(true);
 
 /// Sets the services to be asked for, and what a forked child has to do before its session begins.
 pub(crate) fn set(host: Host, after_fork: fn()) {
-    BEGIN_SESSION.store(host.begin_session as *mut c_void, Ordering::Relaxed);
-    ANNOUNCE_MODULE.store(host.announce_module as *mut c_void, Ordering::Relaxed);
+    host::set(host);
     AFTER_FORK.store(after_fork as *mut c_void, Ordering::Relaxed);
 }
 
@@ -38,20 +26,7 @@ pub(crate) fn begin_session(start: Start) {
         // SAFETY: `set` stored a function of this type.
         unsafe { core::mem::transmute::<*mut c_void, fn()>(after_fork)() }
     }
-    let function = BEGIN_SESSION.load(Ordering::Relaxed);
-    if !function.is_null() {
-        // SAFETY: `set` stored a function of this type.
-        unsafe { core::mem::transmute::<*mut c_void, fn(Start)>(function)(start) }
-    }
-}
-
-/// Reports to the recorder which object file is mapped at `address`.
-pub(crate) fn announce_module(at: &mut Entered, address: u64) {
-    let function = ANNOUNCE_MODULE.load(Ordering::Relaxed);
-    if !function.is_null() {
-        // SAFETY: `set` stored a function of this type.
-        unsafe { core::mem::transmute::<*mut c_void, fn(&mut Entered, u64)>(function)(at, address) }
-    }
+    host::begin_session(start);
 }
 
 /// Sets at how many frames a walk stops, and whether memory that custom blocks stand for is sampled here.

@@ -10,13 +10,14 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::guard::Entered;
+use lifetrace_agent::host::Host;
 use lifetrace_agent::sampler::{Hits, Rate};
 use lifetrace_agent::tracker::{Allocation, Tracker, Word};
 use lifetrace_transport::message::{AllocationKind, SampleId, SourceKind};
 
 use crate::blocks::Value;
 use crate::entry::{self, TRACKER, WORD_BYTES};
-use crate::host::{self, Host};
+use crate::host;
 use crate::runtime;
 use crate::start::{self, StaticBlocks};
 use crate::symbols::Absent;

@@ -9,13 +9,14 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
+use lifetrace_agent::host::Host;
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::{loader, sys};
 use lifetrace_transport::message::Body;
 use lifetrace_transport::segment::Settings;
 
 use crate::blocks::{Value, static_header};
-use crate::host::{self, Host};
+use crate::host;
 use crate::runtime::{self, Runtime};
 use crate::symbols::{self, Absent};
 use crate::{entry, memprof, stack, state, terms, thunks, totals, yielding};

@@ -11,6 +11,7 @@ use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
 use lifetrace_agent::guard::Entered;
+use lifetrace_agent::host::announce_module;
 use lifetrace_agent::lock::{Held, Lock};
 use lifetrace_agent::sender::Sender;
 use lifetrace_transport::message::{Body, FrameKind, FrameName};
@@ -19,7 +20,7 @@ use lifetrace_transport::segment::LostReason;
 use crate::debug_info::{self, MOST_LOCATIONS, SourceLocation};
 use crate::runtime::Runtime;
 use crate::walk::{Fresh, Layouts};
-use crate::{counters, host, terms};
+use crate::{counters, terms};
 
 /// What the callbacks of a process share: the frames that the recorder knows, and room for a walk.
 #[derive(Debug)]
@@ -174,7 +175,7 @@ impl Naming {
             if address == 0 {
                 break;
             }
-            host::announce_module(at, address);
+            announce_module(at, address);
         }
     }
 

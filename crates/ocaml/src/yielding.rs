@@ -25,11 +25,11 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::lock::{Held, Lock, Patience};
+use lifetrace_agent::patch::{self, Patch};
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_transport::message::Body;
 
 use crate::blocks::{NONE, Value};
-use crate::patch::{self, Patch};
 use crate::runtime::{self, Runtime};
 use crate::{entry, memprof, terms};
 

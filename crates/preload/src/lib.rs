@@ -10,11 +10,11 @@
 
 use core::ffi::{c_char, c_int, c_ulong};
 
+use lifetrace_agent::host::Host;
 use lifetrace_native::arena::Arena;
 use lifetrace_native::{
     abort, byte_functions, cxx, ends, interpose, jemalloc, modules, sandbox, start,
 };
-use lifetrace_ocaml::host::Host;
 use lifetrace_ocaml::start as ocaml;
 
 byte_functions!("");
@@ -76,7 +76,7 @@ export! {
     ) -> c_int;
 }
 
-/// What the OCaml agent has from the native one.
+/// What the agents of managed runtimes have from the native one.
 const HOST: Host = Host { begin_session: start::start, announce_module: modules::announce_at };
 
 /// # Safety

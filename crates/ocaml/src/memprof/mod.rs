@@ -39,6 +39,7 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use lifetrace_agent::patch::{self, Patch};
 use lifetrace_agent::sampler::Rate;
 
 use self::descent::Draws;
@@ -46,7 +47,6 @@ pub(crate) use self::functions::Memprof;
 use self::functions::PLACES;
 use self::lives::Lives;
 use self::sites::Sites;
-use crate::patch::{self, Patch};
 use crate::runtime::Runtime;
 
 pub(crate) mod births;

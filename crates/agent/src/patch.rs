@@ -5,7 +5,7 @@
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
-use lifetrace_agent::code;
+use crate::code;
 
 #[cfg(target_arch = "x86_64")]
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0]; // jmp [rip]; the address follows
@@ -15,16 +15,16 @@ const JUMP: [u8; 8] = [0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6]; // ldr x16, .+8; 
 
 const BYTES: usize = JUMP.len() + size_of::<usize>();
 
-/// The bytes that were there before.
+/// A jump at the beginning of a function, and the bytes that were there before.
 #[derive(Debug)]
-pub(crate) struct Patch(UnsafeCell<[u8; BYTES]>);
+pub struct Patch(UnsafeCell<[u8; BYTES]>);
 
 // SAFETY: used by one thread at a time, as both functions ask for.
 unsafe impl Sync for Patch {}
 
 impl Patch {
-    /// Not in place.
-    pub(crate) const fn new() -> Patch {
+    /// One that is not in place.
+    pub const fn new() -> Patch {
         Patch(UnsafeCell::new([0; BYTES]))
     }
 
@@ -33,7 +33,7 @@ impl Patch {
     ///
     /// # Safety
     /// `function` is one, and longer than the jump; nobody runs it now, nor uses this patch.
-    pub(crate) unsafe fn put(&self, function: *mut u8, way: *const ()) -> bool {
+    pub unsafe fn put(&self, function: *mut u8, way: *const ()) -> bool {
         let mut jump = [0; BYTES];
         jump[..JUMP.len()].copy_from_slice(&JUMP);
         jump[JUMP.len()..].copy_from_slice(&(way as usize).to_ne_bytes());
@@ -48,7 +48,7 @@ impl Patch {
     ///
     /// # Safety
     /// The patch is in place at `function`; nobody runs its first bytes now, nor uses this patch.
-    pub(crate) unsafe fn take_back(&self, function: *mut u8) {
+    pub unsafe fn take_back(&self, function: *mut u8) {
         // SAFETY: by contract; it has been writable.
         unsafe { code::write(function, &*self.0.get()) };
     }
@@ -59,7 +59,7 @@ impl Patch {
 ///
 /// # Safety
 /// As [`Patch::put`], of each.
-pub(crate) unsafe fn put_all(
+pub unsafe fn put_all(
     patches: &[Patch],
     functions: &[Option<NonNull<u8>>],
     ways: &[*const ()],
@@ -80,7 +80,7 @@ pub(crate) unsafe fn put_all(
 ///
 /// # Safety
 /// As [`Patch::take_back`], of each.
-pub(crate) unsafe fn take_back_all(patches: &[Patch], functions: &[Option<NonNull<u8>>]) {
+pub unsafe fn take_back_all(patches: &[Patch], functions: &[Option<NonNull<u8>>]) {
     for (patch, function) in patches.iter().zip(functions) {
         if let Some(function) = function {
             // SAFETY: by contract.
