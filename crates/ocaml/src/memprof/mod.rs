@@ -30,7 +30,7 @@
 //!
 //! - Whoever calls these functions holds the runtime's lock, so nobody else is in them, nor uses [`Watch`].
 //!   Threads that wait for the lock are in none of them.
-//! - They may be called where the program's stack has nearly ended, so they run on ours ([`thunks`]).
+//! - They may be called where the program's stack has nearly ended, so they run on ours ([`thunks`](crate::thunks)).
 //! - A block is announced where it is hit, before its header is written: nobody reads that before the next
 //!   collection.
 //! - No OCaml code runs and nothing is collected meanwhile; where the runtime has to do more than we, the thunk
