@@ -24,7 +24,7 @@ unsafe impl Sync for Patch {}
 
 impl Patch {
     /// One that is not in place.
-    pub const fn new() -> Patch {
+    pub const fn unset() -> Patch {
         Patch(UnsafeCell::new([0; BYTES]))
     }
 

@@ -37,7 +37,7 @@ use crate::{entry, memprof, terms};
 const START: usize = 0;
 const STOP: usize = 1;
 
-static PATCHES: [Patch; 2] = [const { Patch::new() }; 2];
+static PATCHES: [Patch; 2] = [const { Patch::unset() }; 2];
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 static LOCK: Lock = Lock::new();
 

@@ -75,7 +75,7 @@ static WATCH: Shared = Shared(UnsafeCell::new(Watch {
     sites: Sites::new(),
 }));
 
-static PATCHES: [Patch; PLACES] = [const { Patch::new() }; PLACES];
+static PATCHES: [Patch; PLACES] = [const { Patch::unset() }; PLACES];
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
 /// Takes the runtime's place, if that can be, by the `ways` that lead here: to be called before there is any OCaml code,
