@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the library is made of.
-const SOURCES: [&str; 5] = ["transport", "agent", "native", "ocaml", "preload"];
+const SOURCES: [&str; 7] = ["sampler", "transport", "agent", "native", "ocaml", "ruby", "preload"];
 
 fn main() {
     let crates = Path::new(&variable("CARGO_MANIFEST_DIR")).join("..");

@@ -192,6 +192,7 @@ static DESTRUCTOR: extern "C" fn() = destructor;
 
 extern "C" fn constructor() {
     start::constructor();
+    lifetrace_ruby::start::watch(HOST);
 }
 
 extern "C" fn destructor() {

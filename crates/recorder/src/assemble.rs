@@ -20,8 +20,8 @@ use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact};
 use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, SamplerId, Size};
 use lifetrace_transport::message::{
-    AllocationKind, BacktraceDelta, Body, MANAGED_FRAME, Message, Module, MonotonicNanos, SampleId,
-    SourceKind,
+    AllocationKind, BacktraceDelta, Body, FrameName, MANAGED_FRAME, Message, Module,
+    MonotonicNanos, SampleId, SourceKind,
 };
 use lifetrace_transport::sources::SourceName;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -178,13 +178,18 @@ impl Assembler {
             Body::Context { frames } => {
                 self.contexts.set(message.thread, frames, &mut self.places);
             }
-            Body::Exiting => {}
+            Body::Exiting | Body::NamesPending { .. } => {}
             Body::Rate { bits } => {
                 let mut told = self.samplers.change_rate(f64::from_bits(bits)).into_iter();
                 told.try_for_each(|sampler| self.fact(message.time, &Fact::Sampler(sampler)))?;
             }
         }
         Ok(())
+    }
+
+    /// Takes note of a frame's name, before it is used.
+    pub(crate) fn learn(&mut self, name: &FrameName<'_>) {
+        self.places.name(name);
     }
 
     /// Writes a fact of `time`, or of the last message's if that is later. The process's counters are

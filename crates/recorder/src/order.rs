@@ -10,11 +10,14 @@
 //! already. Nothing depends on it being earlier, so it gets the time of its predecessor: times
 //! never run backwards.
 //!
+//! A runtime's frames may get their names after they were used. As long as an agent says that there are such, what has
+//! come since is kept, for a while; and the names of what is released are learnt first ([`Batch::late_names`]).
+//!
 //! A ring that could not be drained to its end in one pass holds back what is younger than the last
 //! message taken from it.
 
 use lifetrace_transport::codec::{DecodeError, decode};
-use lifetrace_transport::message::{Body, Message, MonotonicNanos};
+use lifetrace_transport::message::{Body, FrameName, Message, MonotonicNanos};
 
 use crate::notes::Note;
 
@@ -25,7 +28,14 @@ pub(crate) struct Reorder {
     waiting: Vec<Entry>,
     released_until: MonotonicNanos,
     has_samples: bool,
+    /// Since when there are frames without names.
+    unnamed_since: Option<MonotonicNanos>,
+    /// Whether there ever were any.
+    has_late_names: bool,
 }
+
+/// So long names are waited for: a thread that is asked for them may be in a system call.
+const LONGEST_WAIT_FOR_NAMES: u64 = 1_000_000_000;
 
 /// Messages in order of time, as an agent encoded them, and what was noted beside them.
 #[derive(Debug, Default)]
@@ -34,6 +44,8 @@ pub(crate) struct Batch {
     entries: Vec<Entry>,
     /// In order of time, too.
     pub(crate) notes: Vec<Note>,
+    /// Whether names may be of earlier messages' frames.
+    has_late_names: bool,
 }
 
 /// One of the two.
@@ -57,6 +69,8 @@ impl Reorder {
             waiting: Vec::new(),
             released_until: MonotonicNanos(0),
             has_samples: false,
+            unnamed_since: None,
+            has_late_names: false,
         }
     }
 
@@ -66,7 +80,15 @@ impl Reorder {
     /// [`DecodeError`] when it is none.
     pub(crate) fn push<'b>(&mut self, bytes: &'b [u8]) -> Result<Message<'b>, DecodeError> {
         let message = decode(bytes)?;
-        self.has_samples |= matches!(message.body, Body::Allocation { .. });
+        match message.body {
+            Body::Allocation { .. } => self.has_samples = true,
+            Body::NamesPending { are_pending: true } => {
+                self.unnamed_since.get_or_insert(message.time);
+                self.has_late_names = true;
+            }
+            Body::NamesPending { are_pending: false } => self.unnamed_since = None,
+            _ => {}
+        }
         let (start, len) = (self.bytes.len(), bytes.len());
         self.waiting.push(Entry { time: message.time, start, len });
         self.bytes.extend_from_slice(bytes);
@@ -86,6 +108,7 @@ impl Reorder {
     /// Takes out all messages older than `before`, or all there are.
     pub(crate) fn release(&mut self, before: Option<MonotonicNanos>) -> Batch {
         self.waiting.sort_by_key(|entry| entry.time);
+        let before = before.map(|before| self.without_unnamed(before));
         let count = match before {
             Some(before) => self.waiting.partition_point(|entry| entry.time < before),
             None => self.waiting.len(),
@@ -96,7 +119,15 @@ impl Reorder {
             entry.time = entry.time.max(self.released_until);
             self.released_until = entry.time;
         }
-        Batch { bytes: self.take_bytes(), entries, notes: Vec::new() }
+        let (bytes, has_late_names) = (self.take_bytes(), self.has_late_names);
+        Batch { bytes, entries, notes: Vec::new(), has_late_names }
+    }
+
+    /// The time before which all frames have names, if that is earlier, and they have not been waited for in vain.
+    fn without_unnamed(&self, before: MonotonicNanos) -> MonotonicNanos {
+        let since = self.unnamed_since.unwrap_or(before);
+        let is_in_vain = before.0.saturating_sub(since.0) > LONGEST_WAIT_FOR_NAMES;
+        if is_in_vain { before } else { since.min(before) }
     }
 
     /// Gives the bytes away, keeping copies of those that still wait.
@@ -132,6 +163,15 @@ impl Batch {
                 Some(note) => Some(Item::Note(note)),
                 None => messages.next().map(Item::Message),
             }
+        })
+    }
+
+    /// The names of managed frames, where they may be of earlier messages' frames.
+    pub(crate) fn late_names(&self) -> impl Iterator<Item = FrameName<'_>> {
+        let messages = self.has_late_names.then(|| self.messages());
+        messages.into_iter().flatten().filter_map(|message| match message.body {
+            Body::FrameName(name) => Some(name),
+            _ => None,
         })
     }
 

@@ -241,6 +241,7 @@ impl Scribe {
         }
         batch.notes.iter().for_each(|note| self.note_memory(&note.fact));
         self.attempt(|trace| {
+            batch.late_names().for_each(|name| trace.learn(&name));
             batch.items().try_for_each(|item| match item {
                 Item::Message(message) => trace.apply(&message),
                 Item::Note(Note { time, fact }) => trace.fact(*time, fact),

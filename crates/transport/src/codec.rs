@@ -23,6 +23,7 @@
 //! CollectorTotals name  which are known  the nine of them
 //! Rate            bits of the probability
 //! Context         frames  frames × frame
+//! NamesPending    –                                         (detail = 1 if there are)
 //! ```
 //!
 //! An encoded message comes in two parts, a fixed head and a borrowed tail (frames, or nothing), so
@@ -75,6 +76,7 @@ const RUNTIME: u8 = 12;
 const COLLECTOR_TOTALS: u8 = 13;
 const RATE: u8 = 14;
 const CONTEXT: u8 = 15;
+const NAMES_PENDING: u8 = 18;
 const ALLOCATION_OF_RUNS: u8 = 16;
 const FRAME_ADDRESS: u8 = 17;
 
@@ -179,6 +181,7 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             head.bytes(totals.bytes());
             (COLLECTOR_TOTALS, 0, 0)
         }
+        Body::NamesPending { are_pending } => (NAMES_PENDING, are_pending.into(), 0),
         Body::Rate { bits } => {
             head.word(bits);
             (RATE, 0, 0)
@@ -237,6 +240,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         }
         COLLECTOR_TOTALS => Body::CollectorTotals(fields.collector_totals()?),
         RATE => Body::Rate { bits: fields.word()? },
+        NAMES_PENDING => Body::NamesPending { are_pending: detail == 1 },
         CONTEXT => {
             let count = usize::try_from(fields.word()?).unwrap_or(usize::MAX);
             Body::Context { frames: fields.frames(tag, count)? }

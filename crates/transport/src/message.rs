@@ -166,6 +166,12 @@ pub enum Body<'a> {
         /// Innermost first: [`MANAGED_FRAME`]s.
         frames: Frames<'a>,
     },
+    /// Whether there are managed frames in use whose names the runtime has still to be asked for. As long as there are,
+    /// nothing that comes is to be written: their [`FrameName`]s are on their way.
+    NamesPending {
+        /// Whether there are.
+        are_pending: bool,
+    },
     /// Malloc's blocks are sampled at another rate from now on.
     Rate {
         /// Probability that a word is hit, in (0, 1], as the bits of an `f64`.

@@ -50,6 +50,7 @@ enum Kind {
     Exiting,
     AllocatorTotals(u64, u64),
     Rate(u64),
+    NamesPending(bool),
     Context(Vec<u64>),
     FrameName {
         frame: u64,
@@ -131,6 +132,7 @@ impl Owned {
                 Body::Runtime { name: SourceName::of_word(*name), version }
             }
             Kind::CollectorTotals(_, _, bytes) => Body::from(bytes),
+            Kind::NamesPending(are_pending) => Body::NamesPending { are_pending: *are_pending },
         };
         Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }
     }
@@ -186,6 +188,7 @@ impl Owned {
                     (13, 0, 0, [&[*name, known], &figures[..]].concat(), vec![])
                 }
                 Kind::Rate(bits) => (14, 0, 0, vec![*bits], vec![]),
+                Kind::NamesPending(are_pending) => (18, u64::from(*are_pending), 0, vec![], vec![]),
                 Kind::Context(frames) => {
                     (15, 0, 0, [&[frames.len() as u64], &frames[..]].concat(), vec![])
                 }
@@ -248,6 +251,7 @@ fn kind() -> impl Strategy<Value = Kind> {
             Kind::CollectorTotals(name, figures, totals.to_bytes())
         }),
         any::<u64>().prop_map(Kind::Rate),
+        any::<bool>().prop_map(Kind::NamesPending),
         context.prop_map(Kind::Context),
     ]
 }
@@ -298,7 +302,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..18) {
+    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..19) {
         if let Some(first) = bytes.first_mut() {
             *first = tag;
         }

@@ -106,6 +106,19 @@ mod tests {
         Rates::all(rate(0.5)).with(OCaml.name(), rate(0.25)).with(Fake.name(), rate(0.125))
     }
 
+    /// These two runtimes' heaps, and none of the others'.
+    fn heaps(ocaml: ManagedHeap, fake: ManagedHeap) -> Heaps {
+        let of = |name| if name == OCaml.name() { ocaml } else { fake };
+        let mut heaps = [ManagedHeap::None; RUNTIMES.len()];
+        for (heap, runtime) in heaps.iter_mut().zip(RUNTIMES) {
+            let name = runtime.name();
+            if name == OCaml.name() || name == Fake.name() {
+                *heap = of(name);
+            }
+        }
+        heaps
+    }
+
     /// The names of what is sampled, and the notice's code.
     fn settled(choice: SourceChoice, heaps: Heaps) -> (Vec<String>, Option<String>) {
         let (sources, notice) = choice.settle(&heaps, &rates());
@@ -114,9 +127,9 @@ mod tests {
     }
 
     fn check(choice: SourceChoice, expected: [(&[&str], Option<&str>); 3]) {
-        let heaps = [ManagedHeap::None, ManagedHeap::Sampled, UNSAMPLED];
-        for (heap, (names, notice)) in heaps.into_iter().zip(expected) {
-            let (found, told) = settled(choice, [heap, ManagedHeap::None]);
+        let found = [ManagedHeap::None, ManagedHeap::Sampled, UNSAMPLED];
+        for (heap, (names, notice)) in found.into_iter().zip(expected) {
+            let (found, told) = settled(choice, heaps(heap, ManagedHeap::None));
             assert_eq!(
                 (found, told.as_deref()),
                 (names.iter().map(|it| (*it).to_owned()).collect(), notice),
@@ -139,16 +152,19 @@ mod tests {
 
     #[test]
     fn of_several_runtimes_the_first_that_can_be_sampled_is() {
-        let auto = |heaps| settled(SourceChoice::Auto, heaps);
+        let auto = |found| settled(SourceChoice::Auto, found);
         let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-        assert_eq!(auto([ManagedHeap::Sampled, ManagedHeap::Sampled]), (names(&["ocaml"]), None));
+        assert_eq!(
+            auto(heaps(ManagedHeap::Sampled, ManagedHeap::Sampled)),
+            (names(&["ocaml"]), None)
+        );
         // This one has malloc beside.
         let both = names(&["malloc", "fake"]);
-        assert_eq!(auto([ManagedHeap::None, ManagedHeap::Sampled]), (both.clone(), None));
-        assert_eq!(auto([UNSAMPLED, ManagedHeap::Sampled]), (both, None));
+        assert_eq!(auto(heaps(ManagedHeap::None, ManagedHeap::Sampled)), (both.clone(), None));
+        assert_eq!(auto(heaps(UNSAMPLED, ManagedHeap::Sampled)), (both, None));
         let only = SourceChoice::Only(Fake.name());
         assert_eq!(
-            settled(only, [ManagedHeap::Sampled, ManagedHeap::Sampled]),
+            settled(only, heaps(ManagedHeap::Sampled, ManagedHeap::Sampled)),
             (names(&["fake"]), None)
         );
         assert!(only.wants(&Fake) && !only.wants(&OCaml));
@@ -157,7 +173,7 @@ mod tests {
     #[test]
     fn each_source_has_its_rate_and_its_unit() {
         let (sources, _) =
-            SourceChoice::All.settle(&[ManagedHeap::None, ManagedHeap::Sampled], &rates());
+            SourceChoice::All.settle(&heaps(ManagedHeap::None, ManagedHeap::Sampled), &rates());
         assert_eq!(sources.malloc().map(|it| it.rate), Some(0.5));
         let managed = sources.managed().unwrap();
         assert_eq!((managed.unit, managed.rate), (Fake.unit(), 0.125));

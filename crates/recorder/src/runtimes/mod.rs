@@ -22,6 +22,7 @@ mod choice;
 pub(crate) mod fake;
 pub(crate) mod ocaml;
 mod programs;
+mod ruby;
 
 pub use choice::SourceChoice;
 pub(crate) use programs::Programs;
@@ -29,6 +30,7 @@ pub(crate) use programs::Programs;
 /// All of them. Of a program that has several, the first whose heap can be sampled is.
 pub(crate) const RUNTIMES: &[&dyn Runtime] = &[
     &ocaml::OCaml,
+    &ruby::Ruby,
     #[cfg(test)]
     &fake::Fake,
 ];

@@ -1,6 +1,7 @@
 //! What users are told of managed runtimes: a file about each of them that has something to say.
 
 mod ocaml;
+mod ruby;
 
 /// A managed runtime, as a reader of traces has to know it.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct YoungHeap {
     pub then: fn(u64) -> String,
 }
 
-const RUNTIMES: &[Runtime] = &[ocaml::OCAML];
+const RUNTIMES: &[Runtime] = &[ocaml::OCAML, ruby::RUBY];
 
 /// The runtime of a trace that names it so. Those that name none, or only the program's machine code, are OCaml's:
 /// Memtrace's have no name for it.

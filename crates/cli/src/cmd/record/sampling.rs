@@ -11,8 +11,13 @@ use super::quantity;
 const DEFAULT_INTERVAL: u64 = 512 << 10;
 
 /// The managed runtimes whose heaps can be asked for.
-const MANAGED: &[Managed] =
-    &[Managed { name: "ocaml", usual: MEMTRACES_RATE, variable: Some("MEMTRACE_RATE") }];
+const MANAGED: &[Managed] = &[
+    Managed { name: "ocaml", usual: MEMTRACES_RATE, variable: Some("MEMTRACE_RATE") },
+    Managed { name: "ruby", usual: OF_RUBYS_OBJECTS, variable: None },
+];
+
+/// One object in a thousand of Ruby's, where nothing is said.
+const OF_RUBYS_OBJECTS: f64 = 1e-3;
 
 /// Memtrace samples so where nothing is said.
 const MEMTRACES_RATE: f64 = 1e-6;

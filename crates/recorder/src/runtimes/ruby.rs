@@ -1,0 +1,94 @@
+//! Ruby.
+//!
+//! libruby exports what C extensions need, and an executable that has it inside does so as well.
+
+use lifetrace_trace::frame::FrameKind;
+use lifetrace_transport::sources::{SourceName, Unit};
+
+use super::{ManagedHeap, Runtime};
+use crate::notice::RuntimeNotice;
+
+/// The reference implementation, 3.1 and its like.
+#[derive(Debug)]
+pub(crate) struct Ruby;
+
+/// What an agent begins with.
+const SETUP: &str = "ruby_setup";
+/// By which a collection's findings are known.
+const MARKED: &str = "rb_objspace_marked_object_p";
+const FRAMES: &str = "rb_profile_frames";
+
+const SYMBOLS: [&str; 3] = [SETUP, MARKED, FRAMES];
+
+const UNKNOWN: RuntimeNotice = RuntimeNotice::unsampled("ruby-unknown");
+const HIDDEN: RuntimeNotice = RuntimeNotice::unsampled("ruby-hidden");
+const ABSENT: RuntimeNotice = RuntimeNotice::absence("no-ruby");
+
+static NOTICES: [RuntimeNotice; 3] = [UNKNOWN, HIDDEN, ABSENT];
+
+impl Runtime for Ruby {
+    fn name(&self) -> SourceName {
+        SourceName::new("ruby")
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::OBJECT
+    }
+
+    fn auto_has_malloc(&self) -> bool {
+        true
+    }
+
+    fn frame_kinds(&self) -> &'static [FrameKind] {
+        &[FrameKind::Ruby, FrameKind::RubyNative]
+    }
+
+    fn symbols(&self) -> &'static [&'static str] {
+        &SYMBOLS
+    }
+
+    fn heap(&self, exports: &dyn Fn(&str) -> bool) -> ManagedHeap {
+        match SYMBOLS.map(exports) {
+            [false, ..] => ManagedHeap::None,
+            [true, true, true] => ManagedHeap::Sampled,
+            [true, ..] => ManagedHeap::Unsampled(&UNKNOWN),
+        }
+    }
+
+    /// A variable that each machine looks for.
+    fn mark(&self) -> &'static [u8] {
+        b"RUBY_GC_HEAP_GROWTH_FACTOR"
+    }
+
+    fn of_static_program(&self) -> &'static str {
+        "is a statically linked Ruby, so that no agent can be loaded into it"
+    }
+
+    fn absence(&self) -> &'static RuntimeNotice {
+        &ABSENT
+    }
+
+    fn hidden(&self) -> &'static RuntimeNotice {
+        &HIDDEN
+    }
+
+    fn notices(&self) -> &'static [RuntimeNotice] {
+        &NOTICES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(exported: &[&str], expected: ManagedHeap) {
+        assert_eq!(Ruby.heap(&|name| exported.contains(&name)), expected, "{exported:?}");
+    }
+
+    #[test]
+    fn a_program_is_known_by_what_it_exports() {
+        check(&[], ManagedHeap::None);
+        check(&SYMBOLS, ManagedHeap::Sampled);
+        check(&[SETUP, FRAMES], ManagedHeap::Unsampled(&UNKNOWN));
+    }
+}

@@ -1,0 +1,40 @@
+//! Samples Ruby's objects, from outside, in unmodified programs.
+//!
+//! # The model
+//!
+//! The virtual machine calls hooks at internal events, and offers stacks to profilers; libruby, or an executable that
+//! has it inside, exports both for C extensions. So all of that can be had without a gem:
+//!
+//! ```text
+//! ruby_setup                   once: the machine is ready, and has run no Ruby code
+//!   └─ start ─ vm (functions by name) ─ rb_add_event_hook2
+//!
+//! NEWOBJ ── objects: a countdown ─ hit ─ stacks (rb_profile_frames) ─ Tracker::allocated ─▶ ring
+//! END_MARK  objects: what is not marked is dead ──────────────────── Tracker::freed ─────▶ ring
+//! a postponed job ─ names: what frames are called, which makes strings ─────────────────▶ ring
+//! ```
+//!
+//! # Rules
+//!
+//! - Everything here runs under the global lock of the machine, or before there is a second thread; so nothing is locked.
+//! - Within an event's hook nothing is called that makes objects. What frames are called is asked for at the machine's
+//!   next safe point; the recorder waits for it.
+//! - Nothing keeps an object alive but frames that wait for their names.
+//!
+//! \[UNSAFE\] files: `names`, `objects`, `stacks`, `start`, `vm`.
+
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+mod collector;
+mod names;
+mod numbers;
+mod objects;
+mod samples;
+mod stacks;
+pub mod start;
+mod state;
+mod terms;
+mod vm;

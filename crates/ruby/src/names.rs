@@ -1,0 +1,67 @@
+//! What frames are called. \[UNSAFE\]
+//!
+//! To ask the machine makes strings, so it is not done in a hook but at the next safe point. Until then the frames'
+//! objects are kept alive, and the recorder holds back what has come since.
+
+use core::ffi::c_void;
+
+use lifetrace_agent::tls;
+use lifetrace_transport::message::{Body, FrameName};
+
+use crate::numbers::Key;
+use crate::vm::Vm;
+use crate::{objects, state, terms};
+
+/// Bytes of a name, and of a file's.
+const MOST_NAME: usize = 255;
+const MOST_FILE: usize = 4095;
+
+/// Names what has no name yet. The machine's postponed job.
+///
+/// # Safety
+/// Called by the machine, with its lock.
+pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
+    // What is made here is ours.
+    tls::aside(|| objects::unsampled(name_all));
+}
+
+fn name_all() {
+    loop {
+        // SAFETY: the job has the lock, and the reference ends before the machine does anything.
+        let Some((key, number, vm)) = (unsafe { next() }) else { break };
+        // SAFETY: the frame waits for its name, so it is alive until it was taken, and nothing has been collected since.
+        let (function, file) = unsafe { vm.name(key.object()) };
+        send(key, number, function, file);
+    }
+    if let Some(mut entered) = objects::enter() {
+        entered.send(Body::NamesPending { are_pending: false });
+    }
+}
+
+/// # Safety
+/// As [`state::get`].
+unsafe fn next() -> Option<(Key, u32, &'static Vm)> {
+    // SAFETY: by contract.
+    let state = unsafe { state::get() }?;
+    let (key, number) = state.unnamed.take()?;
+    Some((Key(key), number, state.vm))
+}
+
+fn send(key: Key, number: u32, function: &[u8], file: Option<&[u8]>) {
+    let kind = if file.is_some() { terms::RUBY } else { terms::NATIVE };
+    let file = file.unwrap_or(b"");
+    let name = FrameName {
+        frame: number.into(),
+        kind,
+        is_first: true,
+        is_last: true,
+        line: key.line(),
+        start_char: 0,
+        end_char: 0,
+        function: &function[..function.len().min(MOST_NAME)],
+        file: &file[..file.len().min(MOST_FILE)],
+    };
+    if let Some(mut entered) = objects::enter() {
+        entered.send(Body::FrameName(name));
+    }
+}

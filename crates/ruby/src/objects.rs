@@ -1,0 +1,160 @@
+//! Objects that are hit, and what becomes of them. \[UNSAFE\]
+
+use core::ffi::{c_char, c_void};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use lifetrace_agent::announcer::Announcer;
+use lifetrace_agent::guard::{self, Entered, Entry};
+use lifetrace_agent::host;
+use lifetrace_agent::tracker::{Allocation, Tracker};
+use lifetrace_transport::message::{AllocationKind, SourceKind};
+use lifetrace_transport::segment::LostReason;
+
+use crate::numbers::Key;
+use crate::state::State;
+use crate::vm::{DataType, Value};
+use crate::{stacks, state};
+
+const TRACKER: Announcer = Announcer;
+
+/// Bytes of an object's slot.
+const SLOT: u64 = 40;
+
+/// Objects that pass before the next one is hit.
+static COUNTDOWN: AtomicU64 = AtomicU64::new(0);
+
+/// By which we take part in collections.
+pub(crate) static PARTICIPANT: DataType = DataType {
+    name: c"lifetrace".as_ptr().cast::<c_char>(),
+    mark: Some(mark),
+    free: None,
+    size: None,
+    compact: Some(relocate),
+    reserved: [core::ptr::null_mut(); 1],
+    parent: core::ptr::null(),
+    data: core::ptr::null_mut(),
+    flags: 0,
+};
+
+/// Draws how many objects pass before the first hit.
+///
+/// # Safety
+/// As [`state::get`].
+pub(crate) unsafe fn begin() {
+    // SAFETY: by contract.
+    if let Some(state) = unsafe { state::get() } {
+        COUNTDOWN.store(state.rate.gap(&mut state.random), Ordering::Relaxed);
+    }
+}
+
+/// Does `work`, whose objects are not the program's.
+pub(crate) fn unsampled(work: impl FnOnce()) {
+    let left = COUNTDOWN.swap(u64::MAX, Ordering::Relaxed);
+    work();
+    COUNTDOWN.store(left, Ordering::Relaxed);
+}
+
+/// Enters the agent; a forked child that has not looked for the recorder yet does so first.
+pub(crate) fn enter() -> Option<Entered> {
+    for _ in 0..2 {
+        match guard::enter() {
+            Entry::Recording(entered) => return Some(entered),
+            Entry::Start(now) => host::begin_session(now),
+            Entry::Bypass => return None,
+        }
+    }
+    None
+}
+
+/// An object has been made.
+///
+/// # Safety
+/// The machine's event hook.
+pub(crate) unsafe extern "C" fn made(_: Value, argument: *const c_void) {
+    let left = COUNTDOWN.load(Ordering::Relaxed);
+    if left > 0 {
+        COUNTDOWN.store(left - 1, Ordering::Relaxed);
+        return;
+    }
+    // SAFETY: by contract, with the machine's lock.
+    unsafe { hit(argument) }
+}
+
+/// # Safety
+/// As [`made`].
+#[cold]
+#[inline(never)]
+unsafe fn hit(argument: *const c_void) {
+    // SAFETY: the event's hook has the lock, and there is no other reference.
+    let Some(state) = (unsafe { state::get() }) else { return };
+    COUNTDOWN.store(state.rate.gap(&mut state.random), Ordering::Relaxed);
+    let Some(mut entered) = enter() else { return guard::count_lost_birth() };
+    if !entered.session().header.paused() {
+        // SAFETY: by contract.
+        unsafe { report(state, &mut entered, argument) }
+    }
+}
+
+/// # Safety
+/// As [`made`].
+unsafe fn report(state: &mut State, entered: &mut Entered, argument: *const c_void) {
+    state.enter_session(entered);
+    // SAFETY: an event of an object, with the machine's lock.
+    let (object, is_known) =
+        unsafe { (state.vm.object_of(argument), stacks::take(state, entered)) };
+    if !is_known || !state.samples.reserve() {
+        return entered.session().header.count_lost(LostReason::NoFrameRecord);
+    }
+    let (source, kind) = (SourceKind::Major, AllocationKind::Plain);
+    let allocation = Allocation { size: SLOT, samples: 1, source, kind };
+    if let Some(sample) = TRACKER.allocated(entered, &allocation) {
+        state.samples.add(object, sample);
+    }
+}
+
+/// A collection has marked all that is alive.
+///
+/// # Safety
+/// The machine's event hook.
+pub(crate) unsafe extern "C" fn marked(_: Value, _: *const c_void) {
+    // SAFETY: the event's hook has the lock, and there is no other reference.
+    let Some(state) = (unsafe { state::get() }) else { return };
+    let Some(mut entered) = enter() else { return };
+    state.enter_session(&mut entered);
+    let State { vm, samples, numbers, capture, keys, .. } = state;
+    samples.retain(|object, sample| {
+        // SAFETY: at that event, an object that was alive after the last one.
+        let stays = unsafe { vm.is_marked(object) };
+        if !stays {
+            TRACKER.freed(&mut entered, sample);
+        }
+        stays
+    });
+    // SAFETY: at that event; frames are forgotten when they are dead.
+    if numbers.retain(|object| unsafe { vm.is_marked(object) }) {
+        capture.begin_era();
+    }
+    // SAFETY: the machine's lock is the hook's.
+    unsafe { keys.report(vm, &mut entered) }
+}
+
+/// Keeps alive what waits for its name.
+unsafe extern "C" fn mark(_: *mut c_void) {
+    // SAFETY: a collection has the lock, and there is no other reference.
+    let Some(state) = (unsafe { state::get() }) else { return };
+    for key in state.unnamed.keys() {
+        // SAFETY: a collection marks; the object is alive until it has its name.
+        unsafe { state.vm.mark(Key(key).object()) }
+    }
+}
+
+/// Objects have been moved.
+unsafe extern "C" fn relocate(_: *mut c_void) {
+    // SAFETY: a collection has the lock, and there is no other reference.
+    let Some(state) = (unsafe { state::get() }) else { return };
+    let State { vm, samples, numbers, capture, .. } = state;
+    // SAFETY: references are updated.
+    samples.relocate(|object| unsafe { vm.location(object) });
+    numbers.forget();
+    capture.begin_era();
+}

@@ -1,0 +1,80 @@
+//! The start, when the machine is set up and has run no Ruby code yet. \[UNSAFE\]
+//!
+//! `ruby_setup` is called once, by whoever has a machine: the command `ruby`, and programs that embed it. Calls of it
+//! may be bound within libruby or within an executable, so they cannot be hooked by name; so the first bytes of it
+//! become a jump, before the program runs. At the call they are put back, the function is called, and what follows is
+//! done after it.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use lifetrace_agent::guard::{self, Entry};
+use lifetrace_agent::host::{self, Host};
+use lifetrace_agent::loader;
+use lifetrace_agent::patch::Patch;
+use lifetrace_agent::sampler::Rate;
+use lifetrace_transport::message::Body;
+
+use crate::collector::Keys;
+use crate::vm::{Vm, event};
+use crate::{objects, state, terms};
+
+type Setup = unsafe extern "C" fn() -> c_int;
+
+static SETUP: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static PATCH: Patch = Patch::unset();
+
+/// To be called before the program runs: if it has a machine, watches for its start.
+pub fn watch(host: Host) {
+    let Some(setup) = loader::symbol(c"ruby_setup") else { return };
+    host::set(host);
+    SETUP.store(setup.as_ptr(), Ordering::Relaxed);
+    let way = machine_is_set_up as *const ();
+    // SAFETY: a function, longer than a jump; nobody runs it before the program does.
+    unsafe { PATCH.put(setup.as_ptr().cast(), way) };
+}
+
+/// In place of `ruby_setup`.
+unsafe extern "C" fn machine_is_set_up() -> c_int {
+    let setup = SETUP.load(Ordering::Relaxed);
+    // SAFETY: in place, and its first bytes have been passed; the function has this type.
+    let result = unsafe {
+        PATCH.take_back(setup.cast());
+        core::mem::transmute::<*mut c_void, Setup>(setup)()
+    };
+    if result == 0 {
+        // SAFETY: the machine is set up, and this thread has its lock.
+        unsafe { start() }
+    }
+    result
+}
+
+/// Starts sampling, if the recorder wants it.
+///
+/// # Safety
+/// The machine has just been set up, on this thread.
+unsafe fn start() {
+    let Some(settings) = settings() else { return };
+    let Some(rate) = settings.sources.of(terms::NAME).map(|source| source.rate) else { return };
+    let Some(vm) = Vm::find() else { return notice(terms::UNKNOWN) };
+    let rate = Rate::per_word(rate);
+    // SAFETY: by contract.
+    unsafe {
+        let keys = Keys::of(vm);
+        state::begin(vm, keys, rate, settings.seed);
+        objects::begin();
+        vm.take_part(&objects::PARTICIPANT);
+        vm.add_hook(objects::made, event::NEWOBJ);
+        vm.add_hook(objects::marked, event::GC_END_MARK);
+    }
+}
+
+fn settings() -> Option<lifetrace_transport::segment::Settings> {
+    Some(*objects::enter()?.session().header.settings())
+}
+
+fn notice(code: &'static [u8]) {
+    if let Entry::Recording(mut entered) = guard::enter() {
+        entered.send(Body::Notice { code });
+    }
+}

@@ -1,0 +1,130 @@
+//! What the hooks share. \[UNSAFE\]
+
+use core::cell::UnsafeCell;
+
+use lifetrace_agent::buffer::Buffer;
+use lifetrace_agent::guard::Entered;
+use lifetrace_agent::random::Random;
+use lifetrace_agent::sampler::Rate;
+use lifetrace_transport::message::Body;
+
+use crate::collector::Keys;
+use crate::numbers::Numbers;
+use crate::samples::Samples;
+use crate::stacks::Capture;
+use crate::terms;
+use crate::vm::Vm;
+
+/// The stream of random numbers by which objects are drawn, apart from those of threads.
+const STREAM: u64 = 1 << 33;
+
+/// Everything that is known of the machine, under its lock.
+pub(crate) struct State {
+    pub(crate) vm: &'static Vm,
+    pub(crate) keys: Keys,
+    /// Whose recorder knows the frames, and which session the samples are of; 0 is none.
+    session: u32,
+    pub(crate) rate: Rate,
+    pub(crate) random: Random,
+    pub(crate) numbers: Numbers,
+    pub(crate) samples: Samples,
+    pub(crate) capture: Capture,
+    /// Frames without names so far: key and number.
+    pub(crate) unnamed: Unnamed,
+}
+
+/// Frames whose names are still to be asked for.
+pub(crate) struct Unnamed {
+    pairs: Buffer,
+    count: usize,
+}
+
+struct Shared(UnsafeCell<Option<State>>);
+
+// SAFETY: used under the machine's lock.
+unsafe impl Sync for Shared {}
+
+static STATE: Shared = Shared(UnsafeCell::new(None));
+
+/// The state; to be asked for anew wherever it is used, once a hook. `None` before [`begin`].
+///
+/// # Safety
+/// The machine's lock is the caller's, which has no other reference.
+pub(crate) unsafe fn get<'a>() -> Option<&'a mut State> {
+    // SAFETY: by contract.
+    unsafe { (*STATE.0.get()).as_mut() }
+}
+
+/// Sets the state up.
+///
+/// # Safety
+/// As [`get`].
+pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
+    let state = State {
+        vm,
+        keys,
+        session: 0,
+        rate,
+        random: Random::new(seed, STREAM),
+        numbers: Numbers::new(),
+        samples: Samples::new(),
+        capture: Capture::new(),
+        unnamed: Unnamed::new(),
+    };
+    // SAFETY: by contract.
+    unsafe { *STATE.0.get() = Some(state) };
+}
+
+impl State {
+    /// Sees to it that everything known is known to the session that `at` speaks to.
+    pub(crate) fn enter_session(&mut self, at: &mut Entered) {
+        if self.session == at.session().number {
+            return;
+        }
+        self.session = at.session().number;
+        self.numbers.restart();
+        self.samples.clear();
+        self.unnamed.clear();
+        self.capture.forget_threads();
+        let version = self.vm.version().to_bytes();
+        at.send(Body::Runtime { name: terms::NAME, version });
+    }
+}
+
+impl Unnamed {
+    const fn new() -> Unnamed {
+        Unnamed { pairs: Buffer::new(), count: 0 }
+    }
+
+    /// Adds a frame; false if there is no memory.
+    pub(crate) fn add(&mut self, key: u64, number: u32) -> bool {
+        let at = 2 * self.count;
+        let has_room = self.pairs.reserve(at + 2);
+        if has_room {
+            self.pairs.words_mut()[at..at + 2].copy_from_slice(&[key, number.into()]);
+            self.count += 1;
+        }
+        has_room
+    }
+
+    /// Takes the one that was added last.
+    pub(crate) fn take(&mut self) -> Option<(u64, u32)> {
+        self.count = self.count.checked_sub(1)?;
+        let [key, number] = self.pairs.words().as_chunks().0[self.count];
+        Some((key, number as u32))
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Their keys.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = u64> {
+        self.pairs.words().as_chunks::<2>().0[..self.count].iter().map(|pair| pair[0])
+    }
+
+    fn clear(&mut self) {
+        self.count = 0;
+    }
+}

@@ -1,0 +1,273 @@
+//! The machine's functions, found by name. \[UNSAFE\]
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::NonNull;
+
+use lifetrace_agent::{loader, sys};
+
+/// A reference to an object, or an immediate.
+pub(crate) type Value = usize;
+
+/// `Qnil` of all versions with flonums up to 3.1, and since 3.2.
+const NIL: [Value; 2] = [8, 4];
+
+/// An event, as `rb_event_flag_t` numbers it.
+pub(crate) mod event {
+    /// An object has been made.
+    pub(crate) const NEWOBJ: u32 = 0x10_0000;
+    /// A collection has marked all that is alive, and has swept nothing yet.
+    pub(crate) const GC_END_MARK: u32 = 0x80_0000;
+}
+
+/// `RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG`.
+const RAW: c_int = 1 | 4;
+
+/// What is called at an event.
+pub(crate) type Hook = unsafe extern "C" fn(data: Value, argument: *const c_void);
+type AddHook = unsafe extern "C" fn(hook: Hook, events: u32, data: Value, flags: c_int);
+type OfValue = unsafe extern "C" fn(Value) -> Value;
+pub(crate) type Job = unsafe extern "C" fn(*mut c_void);
+
+/// `rb_data_type_t`, with its `function.reserved` as of 2.7 to 3.4.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct DataType {
+    pub(crate) name: *const c_char,
+    pub(crate) mark: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub(crate) free: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub(crate) size: Option<unsafe extern "C" fn(*const c_void) -> usize>,
+    pub(crate) compact: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub(crate) reserved: [*mut c_void; 1],
+    pub(crate) parent: *const c_void,
+    pub(crate) data: *mut c_void,
+    pub(crate) flags: Value,
+}
+
+// SAFETY: never written to.
+unsafe impl Sync for DataType {}
+
+/// How a job is had done at the next safe point.
+#[derive(Clone, Copy, Debug)]
+enum Jobs {
+    /// `rb_postponed_job_register_one`, up to 3.2.
+    Register(unsafe extern "C" fn(u32, Job, *mut c_void) -> c_int),
+    /// `rb_postponed_job_preregister` and `_trigger`, since 3.3.
+    Trigger(unsafe extern "C" fn(u32, Job, *mut c_void) -> u32, unsafe extern "C" fn(u32)),
+}
+
+/// The functions of a machine whose objects can be sampled.
+#[derive(Debug)]
+pub(crate) struct Vm {
+    add_hook: AddHook,
+    object_of: unsafe extern "C" fn(*const c_void) -> Value,
+    profile_frames: unsafe extern "C" fn(c_int, c_int, *mut Value, *mut c_int) -> c_int,
+    frame_label: OfValue,
+    frame_path: OfValue,
+    string: unsafe extern "C" fn(*mut Value) -> *const c_char,
+    is_marked: unsafe extern "C" fn(Value) -> c_int,
+    location: OfValue,
+    mark: unsafe extern "C" fn(Value),
+    wrap: unsafe extern "C" fn(Value, *mut c_void, *const DataType) -> Value,
+    keep: unsafe extern "C" fn(Value),
+    intern: unsafe extern "C" fn(*const c_char) -> usize,
+    symbol: unsafe extern "C" fn(usize) -> Value,
+    stat: unsafe extern "C" fn(Value) -> usize,
+    jobs: Jobs,
+    object_class: *const Value,
+    version: &'static CStr,
+}
+
+// SAFETY: addresses, which stay; whoever calls has the machine's lock.
+unsafe impl Sync for Vm {}
+
+impl Vm {
+    /// Finds them in this process, for good; `None` if any is missing, or there is no memory.
+    pub(crate) fn find() -> Option<&'static Vm> {
+        let place = sys::map(size_of::<Vm>())?.cast::<Vm>();
+        // SAFETY: fresh memory, large and aligned enough, which stays.
+        unsafe {
+            place.write(Vm::found()?);
+            Some(place.as_ref())
+        }
+    }
+
+    fn found() -> Option<Vm> {
+        let version = loader::symbol(c"ruby_version")?.cast::<c_char>();
+        // SAFETY: of these types in all versions since 2.7, as their headers say.
+        unsafe {
+            Some(Vm {
+                add_hook: function(c"rb_add_event_hook2")?,
+                object_of: function(c"rb_tracearg_object")?,
+                profile_frames: function(c"rb_profile_frames")?,
+                frame_label: function(c"rb_profile_frame_full_label")?,
+                frame_path: function(c"rb_profile_frame_path")?,
+                string: function(c"rb_string_value_ptr")?,
+                is_marked: function(c"rb_objspace_marked_object_p")?,
+                location: function(c"rb_gc_location")?,
+                mark: function(c"rb_gc_mark")?,
+                wrap: function(c"rb_data_typed_object_wrap")?,
+                keep: function(c"rb_gc_register_mark_object")?,
+                intern: function(c"rb_intern")?,
+                symbol: function(c"rb_id2sym")?,
+                stat: function(c"rb_gc_stat")?,
+                jobs: Jobs::find()?,
+                object_class: function(c"rb_cObject")?,
+                version: CStr::from_ptr(version.as_ptr()),
+            })
+        }
+    }
+
+    /// As `RUBY_VERSION` has it.
+    pub(crate) fn version(&self) -> &'static CStr {
+        self.version
+    }
+
+    /// Has `hook` called at these events, from now on and for good.
+    ///
+    /// # Safety
+    /// The machine is set up, and its lock the caller's.
+    pub(crate) unsafe fn add_hook(&self, hook: Hook, events: u32) {
+        // SAFETY: by contract.
+        unsafe { (self.add_hook)(hook, events, 0, RAW) }
+    }
+
+    /// The object of an event.
+    ///
+    /// # Safety
+    /// `argument` is what a hook of an event with an object was given.
+    pub(crate) unsafe fn object_of(&self, argument: *const c_void) -> Value {
+        // SAFETY: by contract.
+        unsafe { (self.object_of)(argument) }
+    }
+
+    /// Puts this thread's frames and their lines into both, innermost first, as many as there is room for; how many.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's, and the thread one of the machine's.
+    pub(crate) unsafe fn profile_frames(&self, frames: &mut [Value], lines: &mut [c_int]) -> usize {
+        let room = c_int::try_from(frames.len().min(lines.len())).unwrap_or(c_int::MAX);
+        // SAFETY: by contract; makes no objects.
+        let count =
+            unsafe { (self.profile_frames)(0, room, frames.as_mut_ptr(), lines.as_mut_ptr()) };
+        usize::try_from(count).unwrap_or(0)
+    }
+
+    /// The name of a frame, and its file; makes objects. A method that is written in C has no file.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's, outside of hooks and collections; the frame is alive. Both are to be used
+    /// before the machine does anything.
+    pub(crate) unsafe fn name(&self, frame: Value) -> (&'static [u8], Option<&'static [u8]>) {
+        // SAFETY: by contract.
+        unsafe {
+            let (label, path) = ((self.frame_label)(frame), (self.frame_path)(frame));
+            (self.text(label).unwrap_or(b""), self.text(path))
+        }
+    }
+
+    /// # Safety
+    /// A string, or nil.
+    unsafe fn text(&self, mut value: Value) -> Option<&'static [u8]> {
+        if value == 0 || NIL.contains(&value) {
+            return None;
+        }
+        // SAFETY: by contract. Labels and paths end with a zero byte, as all strings of their own do.
+        unsafe { Some(CStr::from_ptr((self.string)(&raw mut value)).to_bytes()) }
+    }
+
+    /// Whether the collection that has just marked has found the object alive.
+    ///
+    /// # Safety
+    /// Called at [`event::GC_END_MARK`], of an object that the last such event left alive, or that came since.
+    pub(crate) unsafe fn is_marked(&self, object: Value) -> bool {
+        // SAFETY: by contract.
+        unsafe { (self.is_marked)(object) != 0 }
+    }
+
+    /// Where an object is now.
+    ///
+    /// # Safety
+    /// Called while references are updated, after a compaction.
+    pub(crate) unsafe fn location(&self, object: Value) -> Value {
+        // SAFETY: by contract.
+        unsafe { (self.location)(object) }
+    }
+
+    /// Keeps an object alive, and where it is.
+    ///
+    /// # Safety
+    /// Called while a collection marks.
+    pub(crate) unsafe fn mark(&self, object: Value) {
+        // SAFETY: by contract.
+        unsafe { (self.mark)(object) }
+    }
+
+    /// Makes an object of that type, which stays for good: its functions take part in collections.
+    ///
+    /// # Safety
+    /// The machine is set up, and its lock the caller's.
+    pub(crate) unsafe fn take_part(&self, of: &'static DataType) {
+        // SAFETY: by contract; the pointer is not null, so that the functions are called.
+        unsafe { (self.keep)((self.wrap)(self.object_class.read(), core::ptr::dangling_mut(), of)) }
+    }
+
+    /// The symbol of that name, which stays.
+    ///
+    /// # Safety
+    /// The machine is set up, and its lock the caller's.
+    pub(crate) unsafe fn symbol(&self, name: &CStr) -> Value {
+        // SAFETY: by contract.
+        unsafe { (self.symbol)((self.intern)(name.as_ptr())) }
+    }
+
+    /// A figure of `GC.stat`.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's; the key is one that the version has.
+    pub(crate) unsafe fn stat(&self, key: Value) -> u64 {
+        // SAFETY: by contract.
+        unsafe { (self.stat)(key) as u64 }
+    }
+
+    /// Has `job` done at the next safe point of a thread that has the machine's lock. Makes nothing, so it may be
+    /// called in hooks.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's.
+    pub(crate) unsafe fn postpone(&self, job: Job) {
+        // SAFETY: by contract. One that is registered already is not registered twice.
+        unsafe {
+            match self.jobs {
+                Jobs::Register(register) => {
+                    register(0, job, core::ptr::null_mut());
+                }
+                Jobs::Trigger(register, trigger) => {
+                    trigger(register(0, job, core::ptr::null_mut()));
+                }
+            }
+        }
+    }
+}
+
+impl Jobs {
+    /// # Safety
+    /// As headers say.
+    unsafe fn find() -> Option<Jobs> {
+        // SAFETY: of these types in all versions that have them.
+        unsafe {
+            let both = function(c"rb_postponed_job_preregister")
+                .zip(function(c"rb_postponed_job_trigger"));
+            let trigger = both.map(|(register, trigger)| Jobs::Trigger(register, trigger));
+            trigger.or_else(|| Some(Jobs::Register(function(c"rb_postponed_job_register_one")?)))
+        }
+    }
+}
+
+/// # Safety
+/// `T` is a function's type, or that of a pointer to a variable.
+unsafe fn function<T: Copy>(name: &CStr) -> Option<T> {
+    const { assert!(size_of::<T>() == size_of::<NonNull<c_void>>()) };
+    let found = loader::symbol(name)?;
+    // SAFETY: by contract; the sizes are equal.
+    Some(unsafe { core::mem::transmute_copy(&found) })
+}
