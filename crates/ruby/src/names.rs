@@ -1,7 +1,8 @@
 //! What frames are called. \[UNSAFE\]
 //!
-//! To ask the machine makes strings, so it is not done in a hook but at the next safe point. Until then the frames'
-//! objects are kept alive, and the recorder holds back what has come since.
+//! What a method is called without its class can be had in a hook, and is sent with the first sample that has it: a
+//! program that is killed has left at least that. To ask for the class makes strings, so that is not done in a hook but
+//! at the next safe point. Until then the frames' objects are kept alive, and the recorder holds back what has come since.
 
 use core::ffi::c_void;
 
@@ -9,7 +10,7 @@ use lifetrace_agent::tls;
 use lifetrace_transport::message::{Body, FrameName};
 
 use crate::numbers::Key;
-use crate::vm::Vm;
+use crate::vm::{Value, Vm};
 use crate::{objects, state, terms};
 
 /// Bytes of a name, and of a file's.
@@ -25,13 +26,24 @@ pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
     tls::aside(|| objects::unsampled(name_all));
 }
 
+/// Names what has no name yet. Called by the machine at the program's end.
+///
+/// # Safety
+/// As [`job`].
+pub(crate) unsafe extern "C" fn last(_: Value) {
+    // What is made here is ours.
+    tls::aside(|| objects::unsampled(name_all));
+}
+
 fn name_all() {
     loop {
         // SAFETY: the job has the lock, and the reference ends before the machine does anything.
         let Some((key, number, vm)) = (unsafe { next() }) else { break };
         // SAFETY: the frame waits for its name, so it is alive until it was taken, and nothing has been collected since.
-        let (function, file) = unsafe { vm.name(key.object()) };
-        send(key, number, function, file);
+        let name = message(key, number, unsafe { vm.name(key.object()) });
+        if let Some(mut entered) = objects::enter() {
+            entered.send(Body::FrameName(name));
+        }
     }
     if let Some(mut entered) = objects::enter() {
         entered.send(Body::NamesPending { are_pending: false });
@@ -47,10 +59,15 @@ unsafe fn next() -> Option<(Key, u32, &'static Vm)> {
     Some((Key(key), number, state.vm))
 }
 
-fn send(key: Key, number: u32, function: &[u8], file: Option<&[u8]>) {
+/// What a frame of that number is, as messages have it.
+pub(crate) fn message<'a>(
+    key: Key,
+    number: u32,
+    (function, file): (&'a [u8], Option<&'a [u8]>),
+) -> FrameName<'a> {
     let kind = if file.is_some() { terms::RUBY } else { terms::NATIVE };
     let file = file.unwrap_or(b"");
-    let name = FrameName {
+    FrameName {
         frame: number.into(),
         kind,
         is_first: true,
@@ -60,8 +77,5 @@ fn send(key: Key, number: u32, function: &[u8], file: Option<&[u8]>) {
         end_char: 0,
         function: &function[..function.len().min(MOST_NAME)],
         file: &file[..file.len().min(MOST_FILE)],
-    };
-    if let Some(mut entered) = objects::enter() {
-        entered.send(Body::FrameName(name));
     }
 }

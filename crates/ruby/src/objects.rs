@@ -1,19 +1,19 @@
 //! Objects that are hit, and what becomes of them. \[UNSAFE\]
 
 use core::ffi::{c_char, c_void};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Entered, Entry};
 use lifetrace_agent::host;
 use lifetrace_agent::tracker::{Allocation, Tracker};
-use lifetrace_transport::message::{AllocationKind, SourceKind};
+use lifetrace_transport::message::{AllocationKind, Body, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use crate::numbers::Key;
 use crate::state::State;
 use crate::vm::{DataType, Value};
-use crate::{stacks, state};
+use crate::{stacks, state, terms};
 
 const TRACKER: Announcer = Announcer;
 
@@ -22,6 +22,9 @@ const SLOT: u64 = 40;
 
 /// Objects that pass before the next one is hit.
 static COUNTDOWN: AtomicU64 = AtomicU64::new(0);
+
+/// Whether each new object may be the first ractor.
+static WATCHES_RACTORS: AtomicBool = AtomicBool::new(true);
 
 /// By which we take part in collections.
 pub(crate) static PARTICIPANT: DataType = DataType {
@@ -71,6 +74,10 @@ pub(crate) fn enter() -> Option<Entered> {
 /// # Safety
 /// The machine's event hook.
 pub(crate) unsafe extern "C" fn made(_: Value, argument: *const c_void) {
+    if WATCHES_RACTORS.load(Ordering::Relaxed) {
+        // SAFETY: by contract, with the machine's lock.
+        unsafe { leave_to_ractors(argument) }
+    }
     let left = COUNTDOWN.load(Ordering::Relaxed);
     if left > 0 {
         COUNTDOWN.store(left - 1, Ordering::Relaxed);
@@ -78,6 +85,30 @@ pub(crate) unsafe extern "C" fn made(_: Value, argument: *const c_void) {
     }
     // SAFETY: by contract, with the machine's lock.
     unsafe { hit(argument) }
+}
+
+/// Up to 3.2 a machine with any hook of ours does not survive a second ractor, and until 4.0 it does not call hooks in
+/// others than the first. A ractor's object is made before its thread is: then we go.
+///
+/// # Safety
+/// As [`made`].
+unsafe fn leave_to_ractors(argument: *const c_void) {
+    // SAFETY: the event's hook has the lock, and there is no other reference.
+    let Some(state) = (unsafe { state::get() }) else { return };
+    let vm = state.vm;
+    // SAFETY: an event of an object, in its hook, with the machine's lock.
+    unsafe {
+        if !vm.is_ractor(vm.object_of(argument)) {
+            return;
+        }
+        vm.remove_hook(made);
+        vm.remove_hook(marked);
+    }
+    WATCHES_RACTORS.store(false, Ordering::Relaxed);
+    COUNTDOWN.store(u64::MAX, Ordering::Relaxed);
+    if let Some(mut entered) = enter() {
+        entered.send(Body::Notice { code: terms::RACTORS });
+    }
 }
 
 /// # Safety

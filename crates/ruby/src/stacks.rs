@@ -8,7 +8,7 @@ use lifetrace_transport::message::Body;
 
 use crate::names;
 use crate::numbers::{Key, Numbers};
-use crate::state::{State, Unnamed};
+use crate::state::State;
 use crate::vm::{Value, Vm};
 
 /// Fewer frames say nothing.
@@ -99,9 +99,15 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
     // SAFETY: by contract.
     let Some((keys, is_cut)) = (unsafe { capture.take(vm, limit) }) else { return false };
     let had_names = unnamed.is_empty();
-    let translate = |new: &[u64], to: &mut [u32]| translate(numbers, unnamed, new, to);
-    let is_known =
-        entered.managed.chain.take(keys, translate) && entered.managed.take_walk(limit, is_cut);
+    let (mut sender, _, managed) = entered.sender();
+    let mut name = |key: Key, number| {
+        // SAFETY: by contract, a frame of this stack.
+        let name = unsafe { vm.short_name(key.object()) };
+        sender.send(Body::FrameName(names::message(key, number, name)))
+            && unnamed.add(key.0, number)
+    };
+    let is_known = managed.chain.take(keys, |new, to| translate(numbers, new, to, &mut name))
+        && managed.take_walk(limit, is_cut);
     if had_names && !unnamed.is_empty() {
         // Before the sample that has such frames.
         entered.send(Body::NamesPending { are_pending: true });
@@ -112,10 +118,15 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
 }
 
 /// Finds the numbers of frames; false if one has none.
-fn translate(numbers: &mut Numbers, unnamed: &mut Unnamed, new: &[u64], to: &mut [u32]) -> bool {
+fn translate(
+    numbers: &mut Numbers,
+    new: &[u64],
+    to: &mut [u32],
+    mut name: impl FnMut(Key, u32) -> bool,
+) -> bool {
     new.iter().zip(to).all(|(&key, to)| {
         let Some((number, is_new)) = numbers.of(Key(key)) else { return false };
         *to = number;
-        !is_new || unnamed.add(key, number)
+        !is_new || name(Key(key), number)
     })
 }

@@ -12,5 +12,8 @@ pub(crate) const RUBY: FrameKind = FrameKind(0);
 /// A method that is written in C.
 pub(crate) const NATIVE: FrameKind = FrameKind(1);
 
+/// The program has begun to use ractors.
+pub(crate) const RACTORS: &[u8] = b"ruby-ractors";
+
 /// The machine lacks something that sampling needs.
 pub(crate) const UNKNOWN: &[u8] = b"ruby-unknown";

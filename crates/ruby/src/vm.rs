@@ -59,8 +59,11 @@ enum Jobs {
 #[derive(Debug)]
 pub(crate) struct Vm {
     add_hook: AddHook,
+    remove_hook: unsafe extern "C" fn(Hook) -> c_int,
+    at_end: unsafe extern "C" fn(unsafe extern "C" fn(Value), Value),
     object_of: unsafe extern "C" fn(*const c_void) -> Value,
     profile_frames: unsafe extern "C" fn(c_int, c_int, *mut Value, *mut c_int) -> c_int,
+    frame_full_label: OfValue,
     frame_label: OfValue,
     frame_path: OfValue,
     string: unsafe extern "C" fn(*mut Value) -> *const c_char,
@@ -74,6 +77,8 @@ pub(crate) struct Vm {
     stat: unsafe extern "C" fn(Value) -> usize,
     jobs: Jobs,
     object_class: *const Value,
+    ractor_class: Option<*const Value>,
+    superclass: OfValue,
     version: &'static CStr,
 }
 
@@ -97,9 +102,12 @@ impl Vm {
         unsafe {
             Some(Vm {
                 add_hook: function(c"rb_add_event_hook2")?,
+                remove_hook: function(c"rb_remove_event_hook")?,
+                at_end: function(c"rb_set_end_proc")?,
                 object_of: function(c"rb_tracearg_object")?,
                 profile_frames: function(c"rb_profile_frames")?,
-                frame_label: function(c"rb_profile_frame_full_label")?,
+                frame_full_label: function(c"rb_profile_frame_full_label")?,
+                frame_label: function(c"rb_profile_frame_label")?,
                 frame_path: function(c"rb_profile_frame_path")?,
                 string: function(c"rb_string_value_ptr")?,
                 is_marked: function(c"rb_objspace_marked_object_p")?,
@@ -112,6 +120,8 @@ impl Vm {
                 stat: function(c"rb_gc_stat")?,
                 jobs: Jobs::find()?,
                 object_class: function(c"rb_cObject")?,
+                ractor_class: function(c"rb_cRactor"),
+                superclass: function(c"rb_class_superclass")?,
                 version: CStr::from_ptr(version.as_ptr()),
             })
         }
@@ -129,6 +139,54 @@ impl Vm {
     pub(crate) unsafe fn add_hook(&self, hook: Hook, events: u32) {
         // SAFETY: by contract.
         unsafe { (self.add_hook)(hook, events, 0, RAW) }
+    }
+
+    /// Takes a hook away, within a hook too.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's.
+    pub(crate) unsafe fn remove_hook(&self, hook: Hook) {
+        // SAFETY: by contract.
+        unsafe { (self.remove_hook)(hook) };
+    }
+
+    /// Has `procedure` called when the program ends, after all that it has registered itself.
+    ///
+    /// # Safety
+    /// The machine has just been set up, and its lock is the caller's.
+    pub(crate) unsafe fn at_end(&self, procedure: unsafe extern "C" fn(Value)) {
+        // SAFETY: by contract; 0 is false, an immediate.
+        unsafe { (self.at_end)(procedure, 0) }
+    }
+
+    /// Whether a new object is a ractor.
+    ///
+    /// # Safety
+    /// The object of an event of [`event::NEWOBJ`], in its hook.
+    pub(crate) unsafe fn is_ractor(&self, object: Value) -> bool {
+        const TYPE: Value = 0x1f;
+        const DATA: Value = 0x0c;
+        let Some(ractor) = self.ractor_class else { return false };
+        // SAFETY: an object begins with its flags and its class, of which both are there by then.
+        let [flags, class] = unsafe { (object as *const [Value; 2]).read() };
+        // SAFETY: the exported variable.
+        let ractor = unsafe { ractor.read() };
+        // SAFETY: the class of an object of that type.
+        flags & TYPE == DATA && class != 0 && unsafe { self.descends(class, ractor) }
+    }
+
+    /// # Safety
+    /// Both are classes.
+    unsafe fn descends(&self, mut class: Value, from: Value) -> bool {
+        const DEEPEST: usize = 64;
+        for _ in 0..DEEPEST {
+            if class == from || class == 0 || NIL.contains(&class) {
+                return class == from;
+            }
+            // SAFETY: by contract; makes no objects.
+            class = unsafe { (self.superclass)(class) };
+        }
+        false
     }
 
     /// The object of an event.
@@ -152,7 +210,19 @@ impl Vm {
         usize::try_from(count).unwrap_or(0)
     }
 
-    /// The name of a frame, and its file; makes objects. A method that is written in C has no file.
+    /// The name of a frame without its class, and its file; makes no objects. A method that is written in C has no file.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's; the frame is alive. Both are to be used before the machine does anything.
+    pub(crate) unsafe fn short_name(&self, frame: Value) -> (&'static [u8], Option<&'static [u8]>) {
+        // SAFETY: by contract.
+        unsafe {
+            let (label, path) = ((self.frame_label)(frame), (self.frame_path)(frame));
+            (self.text(label).unwrap_or(b""), self.text(path))
+        }
+    }
+
+    /// The whole name of a frame, and its file; makes objects. A method that is written in C has no file.
     ///
     /// # Safety
     /// The machine's lock is the caller's, outside of hooks and collections; the frame is alive. Both are to be used
@@ -160,7 +230,7 @@ impl Vm {
     pub(crate) unsafe fn name(&self, frame: Value) -> (&'static [u8], Option<&'static [u8]>) {
         // SAFETY: by contract.
         unsafe {
-            let (label, path) = ((self.frame_label)(frame), (self.frame_path)(frame));
+            let (label, path) = ((self.frame_full_label)(frame), (self.frame_path)(frame));
             (self.text(label).unwrap_or(b""), self.text(path))
         }
     }

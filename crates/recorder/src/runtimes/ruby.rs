@@ -20,11 +20,13 @@ const FRAMES: &str = "rb_profile_frames";
 
 const SYMBOLS: [&str; 3] = [SETUP, MARKED, FRAMES];
 
+/// From the first ractor on objects are not sampled.
+const RACTORS: RuntimeNotice = RuntimeNotice::unsampled("ruby-ractors");
 const UNKNOWN: RuntimeNotice = RuntimeNotice::unsampled("ruby-unknown");
 const HIDDEN: RuntimeNotice = RuntimeNotice::unsampled("ruby-hidden");
 const ABSENT: RuntimeNotice = RuntimeNotice::absence("no-ruby");
 
-static NOTICES: [RuntimeNotice; 3] = [UNKNOWN, HIDDEN, ABSENT];
+static NOTICES: [RuntimeNotice; 4] = [UNKNOWN, RACTORS, HIDDEN, ABSENT];
 
 impl Runtime for Ruby {
     fn name(&self) -> SourceName {

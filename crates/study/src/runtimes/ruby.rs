@@ -9,6 +9,10 @@ fn notice(code: &str) -> Option<&'static str> {
         "ruby-unknown" => {
             "has a Ruby that lacks what its objects are sampled by: they are not in the trace"
         }
+        "ruby-ractors" => {
+            "has made a ractor, which its Ruby does not survive, or hides, while objects are sampled: \
+             from then on they are not in the trace"
+        }
         "ruby-hidden" => "has a Ruby that it does not export: its objects are not in the trace",
         "no-ruby" => "has no Ruby: nothing was sampled (--sources native samples malloc)",
         _ => return None,
