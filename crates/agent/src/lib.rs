@@ -28,7 +28,7 @@
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
-//! \[UNSAFE\] files: `buffer`, `code`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`, `room` (its tests), `sender`,
+//! \[UNSAFE\] files: `buffer`, `code`, `context`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`, `room` (its tests), `sender`,
 //! `session`, `sys/*`, `thread`, `tls/*`.
 
 #![no_std]
@@ -41,6 +41,7 @@ pub mod backtrace;
 pub mod buffer;
 pub mod chain;
 pub mod code;
+pub mod context;
 pub mod frames;
 pub mod guard;
 pub mod host;

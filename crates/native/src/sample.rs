@@ -8,6 +8,7 @@
 //! Each function enters the agent's guard for as long as it works; where the thread is busy (a signal handler
 //! interrupted the agent), what is missed thereby is counted.
 
+use lifetrace_agent::context;
 use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
 use lifetrace_agent::phase::{self, Start};
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
@@ -315,6 +316,7 @@ fn announce(
     birth: Birth,
 ) {
     unwind::capture(entered, listener.own_stack());
+    context::refresh(entered);
     let Birth { first, words, hits, bytes } = birth;
     let allocation = Allocation {
         size: bytes,

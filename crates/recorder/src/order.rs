@@ -166,6 +166,12 @@ impl Batch {
         })
     }
 
+    /// Whether it tells what a frame is called after it has been used, so that all of [`late_names`](Self::late_names) are
+    /// to be learnt first, and the last one counts.
+    pub(crate) fn has_late_names(&self) -> bool {
+        self.has_late_names
+    }
+
     /// The names of managed frames, where they may be of earlier messages' frames.
     pub(crate) fn late_names(&self) -> impl Iterator<Item = FrameName<'_>> {
         let messages = self.has_late_names.then(|| self.messages());

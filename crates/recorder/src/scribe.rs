@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::{Exit, Fact, Parent};
 use lifetrace_trace::ids::Bytes;
-use lifetrace_transport::message::MonotonicNanos;
+use lifetrace_transport::message::{Body, Message, MonotonicNanos};
 use rustix::process::Pid;
 
 use crate::assemble::{Assembler, Counts};
@@ -240,9 +240,13 @@ impl Scribe {
             self.has_pending = true;
         }
         batch.notes.iter().for_each(|note| self.note_memory(&note.fact));
+        let has_late_names = batch.has_late_names();
+        let is_learnt = |it: &Message<'_>| has_late_names && matches!(it.body, Body::FrameName(_));
         self.attempt(|trace| {
             batch.late_names().for_each(|name| trace.learn(&name));
             batch.items().try_for_each(|item| match item {
+                // It has been learnt, and perhaps a better one.
+                Item::Message(message) if is_learnt(&message) => Ok(()),
                 Item::Message(message) => trace.apply(&message),
                 Item::Note(Note { time, fact }) => trace.fact(*time, fact),
             })

@@ -11,6 +11,7 @@
 //!
 //! NEWOBJ ── objects: a countdown ─ hit ─ stacks (rb_profile_frames) ─ Tracker::allocated ─▶ ring
 //! END_MARK  objects: what is not marked is dead ──────────────────── Tracker::freed ─────▶ ring
+//! malloc    mallocs: a sample ─ the thread's frames, outside of all others ──────────────▶ ring
 //! a postponed job ─ names: what frames are called, which makes strings ─────────────────▶ ring
 //! ```
 //!
@@ -21,7 +22,7 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `names`, `objects`, `stacks`, `start`, `vm`.
+//! \[UNSAFE\] files: `mallocs`, `names`, `objects`, `stacks`, `start`, `vm`.
 
 #![no_std]
 
@@ -29,6 +30,7 @@
 extern crate std;
 
 mod collector;
+mod mallocs;
 mod names;
 mod numbers;
 mod objects;

@@ -11,7 +11,7 @@ use lifetrace_transport::message::{Body, FrameName};
 
 use crate::numbers::Key;
 use crate::vm::{Value, Vm};
-use crate::{objects, state, terms};
+use crate::{mallocs, objects, state, terms};
 
 /// Bytes of a name, and of a file's.
 const MOST_NAME: usize = 255;
@@ -33,6 +33,7 @@ pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
 pub(crate) unsafe extern "C" fn last(_: Value) {
     // What is made here is ours.
     tls::aside(|| objects::unsampled(name_all));
+    mallocs::end();
 }
 
 fn name_all() {

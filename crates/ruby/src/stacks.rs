@@ -4,12 +4,16 @@ use core::ffi::c_int;
 
 use lifetrace_agent::buffer::Buffer;
 use lifetrace_agent::guard::Entered;
-use lifetrace_transport::message::Body;
+use lifetrace_agent::sender::Sender;
+use lifetrace_transport::message::{Body, MANAGED_FRAME};
 
 use crate::names;
 use crate::numbers::{Key, Numbers};
-use crate::state::State;
+use crate::state::{State, Unnamed};
 use crate::vm::{Value, Vm};
+
+/// Most frames that the recorder takes around a native backtrace.
+const MOST_AROUND: usize = 1 << 10;
 
 /// Fewer frames say nothing.
 const LEAST_LIMIT: usize = 16;
@@ -60,7 +64,7 @@ impl Capture {
     ///
     /// # Safety
     /// As [`Vm::profile_frames`].
-    unsafe fn take(&mut self, vm: &Vm, limit: usize) -> Option<(&[u64], bool)> {
+    unsafe fn take(&mut self, vm: &Vm, limit: usize) -> Option<(&mut [u64], bool)> {
         let has_room =
             self.frames.reserve(limit) && self.lines.reserve(limit) && self.keys.reserve(limit);
         if !has_room {
@@ -79,7 +83,7 @@ impl Capture {
         for (key, (&frame, &line)) in self.keys.words_mut().iter_mut().zip(found) {
             *key = Key::new(frame, line).0;
         }
-        Some((&self.keys.words()[..count], count == limit))
+        Some((&mut self.keys.words_mut()[..count], count == limit))
     }
 }
 
@@ -89,8 +93,7 @@ impl Capture {
 /// As [`Vm::profile_frames`].
 pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
     let State { vm, capture, numbers, unnamed, .. } = state;
-    let limit = entered.session().header.settings().stack_limit as usize;
-    let limit = limit.max(LEAST_LIMIT);
+    let limit = limit(entered);
     match capture.is_of_era(entered.id.0 as usize) {
         Some(true) => {}
         Some(false) => entered.managed.clear(),
@@ -100,21 +103,72 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
     let Some((keys, is_cut)) = (unsafe { capture.take(vm, limit) }) else { return false };
     let had_names = unnamed.is_empty();
     let (mut sender, _, managed) = entered.sender();
-    let mut name = |key: Key, number| {
-        // SAFETY: by contract, a frame of this stack.
-        let name = unsafe { vm.short_name(key.object()) };
-        sender.send(Body::FrameName(names::message(key, number, name)))
-            && unnamed.add(key.0, number)
-    };
+    // SAFETY: by contract, frames of this stack.
+    let mut name = |key, number| unsafe { name(vm, &mut sender, unnamed, key, number) };
     let is_known = managed.chain.take(keys, |new, to| translate(numbers, new, to, &mut name))
         && managed.take_walk(limit, is_cut);
-    if had_names && !unnamed.is_empty() {
+    let are_new = had_names && !unnamed.is_empty();
+    // SAFETY: by contract.
+    unsafe { ask_for_names(vm, entered, are_new) };
+    is_known
+}
+
+/// This thread's stack as words of a native backtrace, innermost first; `None` if there is no memory.
+///
+/// # Safety
+/// As [`Vm::profile_frames`].
+pub(crate) unsafe fn words<'a>(state: &'a mut State, entered: &mut Entered) -> Option<&'a [u64]> {
+    let State { vm, capture, numbers, unnamed, .. } = state;
+    // SAFETY: by contract.
+    let (keys, _) = unsafe { capture.take(vm, limit(entered).min(MOST_AROUND)) }?;
+    let had_names = unnamed.is_empty();
+    let (mut sender, _, _) = entered.sender();
+    for key in keys.iter_mut() {
+        let (number, is_new) = numbers.of(Key(*key))?;
+        // SAFETY: by contract, a frame of this stack.
+        if is_new && !unsafe { name(vm, &mut sender, unnamed, Key(*key), number) } {
+            return None;
+        }
+        *key = MANAGED_FRAME | u64::from(number);
+    }
+    let are_new = had_names && !unnamed.is_empty();
+    // SAFETY: by contract.
+    unsafe { ask_for_names(vm, entered, are_new) };
+    Some(keys)
+}
+
+/// As many as the session wants.
+fn limit(entered: &Entered) -> usize {
+    (entered.session().header.settings().stack_limit as usize).max(LEAST_LIMIT)
+}
+
+/// Reports what can be said of a new frame at once, and has it wait for the rest.
+///
+/// # Safety
+/// A frame of a stack of this moment.
+unsafe fn name(
+    vm: &Vm,
+    sender: &mut Sender<'_>,
+    unnamed: &mut Unnamed,
+    key: Key,
+    number: u32,
+) -> bool {
+    // SAFETY: by contract.
+    let name = unsafe { vm.short_name(key.object()) };
+    sender.send(Body::FrameName(names::message(key, number, name))) && unnamed.add(key.0, number)
+}
+
+/// Has the rest asked for at the next safe point, and the recorder wait for it.
+///
+/// # Safety
+/// The machine's lock is the caller's.
+unsafe fn ask_for_names(vm: &Vm, entered: &mut Entered, are_new: bool) {
+    if are_new {
         // Before the sample that has such frames.
         entered.send(Body::NamesPending { are_pending: true });
         // SAFETY: by contract.
         unsafe { vm.postpone(names::job) };
     }
-    is_known
 }
 
 /// Finds the numbers of frames; false if one has none.

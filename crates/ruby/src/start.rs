@@ -17,7 +17,7 @@ use lifetrace_transport::message::Body;
 
 use crate::collector::Keys;
 use crate::vm::{Vm, event};
-use crate::{names, objects, state, terms};
+use crate::{mallocs, names, objects, state, terms};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
@@ -65,6 +65,7 @@ unsafe fn start() {
         objects::begin();
         vm.take_part(&objects::PARTICIPANT);
         vm.at_end(names::last);
+        mallocs::begin();
         vm.add_hook(objects::made, event::NEWOBJ);
         vm.add_hook(objects::marked, event::GC_END_MARK);
     }

@@ -1,6 +1,7 @@
 //! What the hooks share. \[UNSAFE\]
 
 use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::buffer::Buffer;
 use lifetrace_agent::guard::Entered;
@@ -44,6 +45,7 @@ struct Shared(UnsafeCell<Option<State>>);
 // SAFETY: used under the machine's lock.
 unsafe impl Sync for Shared {}
 
+static VM: AtomicPtr<Vm> = AtomicPtr::new(core::ptr::null_mut());
 static STATE: Shared = Shared(UnsafeCell::new(None));
 
 /// The state; to be asked for anew wherever it is used, once a hook. `None` before [`begin`].
@@ -53,6 +55,12 @@ static STATE: Shared = Shared(UnsafeCell::new(None));
 pub(crate) unsafe fn get<'a>() -> Option<&'a mut State> {
     // SAFETY: by contract.
     unsafe { (*STATE.0.get()).as_mut() }
+}
+
+/// The machine. `None` before [`begin`].
+pub(crate) fn vm() -> Option<&'static Vm> {
+    // SAFETY: null, or what `begin` was given.
+    unsafe { VM.load(Ordering::Acquire).as_ref() }
 }
 
 /// Sets the state up.
@@ -73,6 +81,7 @@ pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
     };
     // SAFETY: by contract.
     unsafe { *STATE.0.get() = Some(state) };
+    VM.store(core::ptr::from_ref(vm).cast_mut(), Ordering::Release);
 }
 
 impl State {

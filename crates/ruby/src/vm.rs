@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
 
-use lifetrace_agent::{loader, sys};
+use lifetrace_agent::{loader, sys, tls};
 
 /// A reference to an object, or an immediate.
 pub(crate) type Value = usize;
@@ -65,6 +65,7 @@ pub(crate) struct Vm {
     profile_frames: unsafe extern "C" fn(c_int, c_int, *mut Value, *mut c_int) -> c_int,
     frame_full_label: OfValue,
     frame_label: OfValue,
+    frame_method: OfValue,
     frame_path: OfValue,
     string: unsafe extern "C" fn(*mut Value) -> *const c_char,
     is_marked: unsafe extern "C" fn(Value) -> c_int,
@@ -75,6 +76,9 @@ pub(crate) struct Vm {
     intern: unsafe extern "C" fn(*const c_char) -> usize,
     symbol: unsafe extern "C" fn(usize) -> Value,
     stat: unsafe extern "C" fn(Value) -> usize,
+    has_lock: unsafe extern "C" fn() -> c_int,
+    is_collecting: unsafe extern "C" fn() -> c_int,
+    current: Option<Current>,
     jobs: Jobs,
     object_class: *const Value,
     ractor_class: Option<*const Value>,
@@ -108,6 +112,7 @@ impl Vm {
                 profile_frames: function(c"rb_profile_frames")?,
                 frame_full_label: function(c"rb_profile_frame_full_label")?,
                 frame_label: function(c"rb_profile_frame_label")?,
+                frame_method: function(c"rb_profile_frame_method_name")?,
                 frame_path: function(c"rb_profile_frame_path")?,
                 string: function(c"rb_string_value_ptr")?,
                 is_marked: function(c"rb_objspace_marked_object_p")?,
@@ -118,6 +123,9 @@ impl Vm {
                 intern: function(c"rb_intern")?,
                 symbol: function(c"rb_id2sym")?,
                 stat: function(c"rb_gc_stat")?,
+                has_lock: function(c"ruby_thread_has_gvl_p")?,
+                is_collecting: function(c"rb_during_gc")?,
+                current: Current::find(),
                 jobs: Jobs::find()?,
                 object_class: function(c"rb_cObject")?,
                 ractor_class: function(c"rb_cRactor"),
@@ -210,6 +218,20 @@ impl Vm {
         usize::try_from(count).unwrap_or(0)
     }
 
+    /// Whether this thread is one of the machine's, has its lock, executes something and is not collecting: whether it
+    /// may be asked for its frames, anywhere.
+    ///
+    /// # Safety
+    /// The machine is set up, and has not ended.
+    pub(crate) unsafe fn is_at_ruby(&self) -> bool {
+        // SAFETY: both read variables, of this thread and of the machine.
+        unsafe {
+            (self.has_lock)() != 0
+                && (self.is_collecting)() == 0
+                && self.current.is_none_or(|current| current.has_frames())
+        }
+    }
+
     /// The name of a frame without its class, and its file; makes no objects. A method that is written in C has no file.
     ///
     /// # Safety
@@ -218,7 +240,8 @@ impl Vm {
         // SAFETY: by contract.
         unsafe {
             let (label, path) = ((self.frame_label)(frame), (self.frame_path)(frame));
-            (self.text(label).unwrap_or(b""), self.text(path))
+            let method = || self.text((self.frame_method)(frame));
+            (self.text(label).or_else(method).unwrap_or(b""), self.text(path))
         }
     }
 
@@ -315,6 +338,35 @@ impl Vm {
                     trigger(register(0, job, core::ptr::null_mut()));
                 }
             }
+        }
+    }
+}
+
+/// Where a thread has the address of what it executes: `ruby_current_ec`, from the thread's pointer on. Exported up to
+/// 3.2, whose functions for profilers do not look whether there is one.
+#[derive(Clone, Copy, Debug)]
+struct Current(usize);
+
+impl Current {
+    /// `None` if it is not exported. To be called by a thread that executes something.
+    fn find() -> Option<Current> {
+        // SAFETY: of a thread-local variable that gives this thread's; outside of malloc.
+        let address =
+            tls::aside(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ruby_current_ec".as_ptr()) });
+        let offset = (address as usize).wrapping_sub(tls::identity());
+        (!address.is_null()).then_some(Current(offset))
+    }
+
+    /// Whether this thread has frames.
+    fn has_frames(self) -> bool {
+        /// The index of the word that points to the frames.
+        const FRAMES: usize = 2;
+        let place = tls::identity().wrapping_add(self.0) as *const *const usize;
+        // SAFETY: a variable of a library that was there at the start, in each thread at the same distance from the
+        // thread's pointer; and, if it is not null, what it points to has that word.
+        unsafe {
+            let executes = place.read();
+            !executes.is_null() && executes.add(FRAMES).read() != 0
         }
     }
 }

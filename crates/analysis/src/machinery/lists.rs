@@ -124,7 +124,8 @@ pub(super) const WRAPPERS: &[&str] = &[
 ];
 
 /// Beginnings of the names of libraries that are allocators: all that they have inside.
-pub(super) const LIBRARIES: &[&str] = &["libjemalloc", "libmimalloc", "librpmalloc", "libtcmalloc"];
+pub(super) const LIBRARIES: &[&str] =
+    &["libjemalloc", "libmimalloc", "librpmalloc", "libruby", "libtcmalloc"];
 
 /// Beginnings of plain names.
 pub(super) const PREFIXES: &[&str] = &[
