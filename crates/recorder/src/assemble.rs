@@ -366,7 +366,11 @@ impl Assembler {
         }
         let (backtrace, common_prefix) = match stream.is_managed {
             true => (stack.backtrace(), common_prefix),
-            false => self.contexts.join(message.thread, stack, common_prefix),
+            false => {
+                let marks = usize::from(block.mark.is_some());
+                let is_interpreters = |code| self.places.is_interpreters(code);
+                self.contexts.join(message.thread, stack, marks, common_prefix, is_interpreters)
+            }
         };
         let birth = Birth {
             size: block.size(),

@@ -1,7 +1,17 @@
-//! The spans that threads report: frames outside of all others in their malloc's backtraces.
+//! What threads are at: frames outside of all others in their malloc's backtraces.
+//!
+//! A program may report spans of its own, which are outside of the whole stack. Or a runtime reports the stack that its
+//! interpreter has: then the native frames of the interpreter, and those outside of them, are that stack once more, and
+//! only what the interpreter has called stays:
+//!
+//! ```text
+//! native   _start  main │ vm_exec  call_method │ parser.so  parser.so │ ary_push  realloc     outermost first
+//! runtime               │ <main>  parse        │
+//! joined                  <main>  parse          parser.so  parser.so
+//! ```
 
 use lifetrace_trace::ids::LocationCode;
-use lifetrace_transport::message::{Frames, ThreadId};
+use lifetrace_transport::message::{Frames, SAID_FRAME, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::places::Places;
@@ -27,6 +37,8 @@ struct Context {
     codes: Vec<LocationCode>,
     /// No backtrace has had it yet.
     is_new: bool,
+    /// It is an interpreter's stack.
+    is_stack: bool,
 }
 
 impl Contexts {
@@ -36,7 +48,8 @@ impl Contexts {
             self.by_thread.clear();
         }
         let codes = frames.iter().rev().take(MOST_FRAMES).map(|word| places.code(word)).collect();
-        self.by_thread.insert(thread, Context { codes, is_new: true });
+        let is_stack = frames.iter().next().is_some_and(|word| word & SAID_FRAME == 0);
+        self.by_thread.insert(thread, Context { codes, is_new: true, is_stack });
     }
 
     /// The thread is gone, or another has its number.
@@ -50,12 +63,14 @@ impl Contexts {
     }
 
     /// The thread's backtrace with what it is at, of which the first `common_prefix` frames are as they were
-    /// without that; and so many are with it.
+    /// without that; and so many are with it. The innermost `marks` of its frames are none, but remarks on the block.
     pub(crate) fn join<'a>(
         &'a mut self,
         thread: ThreadId,
         stack: &'a Stack,
+        marks: usize,
         common_prefix: usize,
+        is_interpreters: impl Fn(LocationCode) -> bool,
     ) -> (&'a [LocationCode], usize) {
         let Some(context) = self.by_thread.get_mut(&thread) else {
             return (stack.backtrace(), common_prefix);
@@ -63,6 +78,13 @@ impl Contexts {
         // The mark of a backtrace that is cut stays in front.
         let (mark, frames) = stack.backtrace().split_at(usize::from(stack.is_cut()));
         self.joined.clear();
+        if context.is_stack {
+            let (frames, marks) = frames.split_at(frames.len().saturating_sub(marks));
+            self.joined.extend_from_slice(&context.codes);
+            self.joined.extend_from_slice(called_by_interpreter(frames, is_interpreters));
+            self.joined.extend_from_slice(marks);
+            return (&self.joined, 0);
+        }
         self.joined.extend_from_slice(mark);
         self.joined.extend_from_slice(&context.codes);
         self.joined.extend_from_slice(frames);
@@ -73,5 +95,41 @@ impl Contexts {
             common => common + context.codes.len(),
         };
         (&self.joined, common_prefix)
+    }
+}
+
+/// The frames of what the interpreter has called last, without those that it was called back by to allocate.
+fn called_by_interpreter(
+    frames: &[LocationCode],
+    is_interpreters: impl Fn(LocationCode) -> bool,
+) -> &[LocationCode] {
+    let end = frames.iter().rposition(|&code| !is_interpreters(code)).map_or(0, |last| last + 1);
+    let start = frames[..end].iter().rposition(|&code| is_interpreters(code));
+    // Without any outside of them they are what has started the interpreter.
+    start.map_or(&[], |interpreters| &frames[interpreters + 1..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Capital letters are the interpreter's.
+    fn check(frames: &str, expected: &str) {
+        let codes = |text: &str| text.bytes().map(|it| LocationCode(it.into())).collect::<Vec<_>>();
+        let is_interpreters = |code: LocationCode| (code.0 as u8).is_ascii_uppercase();
+        let frames = codes(frames);
+        assert_eq!(called_by_interpreter(&frames, is_interpreters), codes(expected));
+    }
+
+    #[test]
+    fn of_native_frames_those_stay_that_the_interpreter_has_called() {
+        check("", "");
+        check("smVC", "");
+        check("smVCpqA", "pq");
+        check("smVCpq", "pq");
+        check("smVCpqVCx", "x");
+        check("smVCpqVA", "pq");
+        check("VCA", "");
+        check("sm", "");
     }
 }

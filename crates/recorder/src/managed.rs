@@ -38,6 +38,12 @@ impl ManagedNames {
         self.runtime = Some(runtime);
     }
 
+    /// Whether the object file with this path has the runtime's interpreter in it.
+    pub(crate) fn is_interpreter(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        self.runtime.is_some_and(|runtime| runtime.is_interpreter(name))
+    }
+
     /// Takes a frame's next location. The first one begins the frame anew; without it, others are in vain.
     pub(crate) fn add(&mut self, name: &FrameName<'_>) {
         if self.are_many() {

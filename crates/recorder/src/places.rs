@@ -54,6 +54,8 @@ const MOST_OBJECTS: usize = 1024;
 pub(crate) struct Places {
     space: AddressSpace,
     objects: FxHashMap<ModuleId, Arc<ObjectFile>>,
+    /// The object files that have a managed runtime's interpreter in them.
+    interpreters: FxHashSet<ModuleId>,
     /// Of those that are forgotten.
     unread: Vec<Notice>,
     /// The number that the trace has for a module that is mapped, or was.
@@ -95,6 +97,7 @@ impl Places {
         Places {
             space: AddressSpace::default(),
             objects: FxHashMap::default(),
+            interpreters: FxHashSet::default(),
             unread: Vec::new(),
             module_numbers: FxHashMap::default(),
             mappings: 0,
@@ -120,6 +123,9 @@ impl Places {
             Loaded::New(id) => {
                 let object = self.symbolizer.object(module.path, module.build_id, &self.process);
                 self.objects.insert(id, object);
+                if self.managed.is_interpreter(&self.path_of(module)) {
+                    self.interpreters.insert(id);
+                }
                 id
             }
         };
@@ -140,6 +146,15 @@ impl Places {
     pub(crate) fn unload(&mut self, start: u64) {
         if let Some(range) = self.space.unload(start) {
             self.codes.retain(|address, _| !range.contains(address));
+        }
+    }
+
+    /// Whether a code is of a place in a managed runtime's interpreter.
+    pub(crate) fn is_interpreters(&self, code: LocationCode) -> bool {
+        let index = code.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        match index.and_then(|index| self.places.get(index)) {
+            Some(CodeLocation::InModule(module, _)) => self.interpreters.contains(module),
+            _ => false,
         }
     }
 

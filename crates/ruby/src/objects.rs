@@ -1,7 +1,7 @@
 //! Objects that are hit, and what becomes of them. \[UNSAFE\]
 
 use core::ffi::{c_char, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lifetrace_agent::announcer::Announcer;
 use lifetrace_agent::guard::{self, Entered, Entry};
@@ -12,7 +12,7 @@ use lifetrace_transport::segment::LostReason;
 
 use crate::numbers::Key;
 use crate::state::State;
-use crate::vm::{DataType, Value};
+use crate::vm::{self, DataType, Value};
 use crate::{stacks, state, terms};
 
 const TRACKER: Announcer = Announcer;
@@ -23,8 +23,8 @@ const SLOT: u64 = 40;
 /// Objects that pass before the next one is hit.
 static COUNTDOWN: AtomicU64 = AtomicU64::new(0);
 
-/// Whether each new object may be the first ractor.
-static WATCHES_RACTORS: AtomicBool = AtomicBool::new(true);
+/// The index of the word in the argument of an event that has the object; 0 before it is known.
+static OBJECT_AT: AtomicUsize = AtomicUsize::new(0);
 
 /// By which we take part in collections.
 pub(crate) static PARTICIPANT: DataType = DataType {
@@ -74,8 +74,9 @@ pub(crate) fn enter() -> Option<Entered> {
 /// # Safety
 /// The machine's event hook.
 pub(crate) unsafe extern "C" fn made(_: Value, argument: *const c_void) {
-    if WATCHES_RACTORS.load(Ordering::Relaxed) {
-        // SAFETY: by contract, with the machine's lock.
+    // SAFETY: by contract, with the machine's lock.
+    if unsafe { may_be_ractor(argument) } {
+        // SAFETY: as above.
         unsafe { leave_to_ractors(argument) }
     }
     let left = COUNTDOWN.load(Ordering::Relaxed);
@@ -85,6 +86,41 @@ pub(crate) unsafe extern "C" fn made(_: Value, argument: *const c_void) {
     }
     // SAFETY: by contract, with the machine's lock.
     unsafe { hit(argument) }
+}
+
+/// Whether the object of an event is of the type that ractors have.
+///
+/// # Safety
+/// As [`made`].
+#[inline(always)]
+unsafe fn may_be_ractor(argument: *const c_void) -> bool {
+    let at = OBJECT_AT.load(Ordering::Relaxed);
+    if at == 0 {
+        // SAFETY: by contract.
+        unsafe { find_object(argument) };
+        return true;
+    }
+    // SAFETY: the word that has the object in each such argument; an object begins with its flags.
+    unsafe { vm::is_data(argument.cast::<Value>().add(at).read()) }
+}
+
+/// Finds out which word of an event's argument has the object, which spares a call at each.
+///
+/// # Safety
+/// As [`made`].
+#[cold]
+unsafe fn find_object(argument: *const c_void) {
+    /// Words of the argument in all versions, at least.
+    const WORDS: usize = 8;
+    // SAFETY: the event's hook has the lock, and there is no other reference.
+    let Some(state) = (unsafe { state::get() }) else { return };
+    // SAFETY: by contract.
+    let (object, words) =
+        unsafe { (state.vm.object_of(argument), argument.cast::<[Value; WORDS]>().read()) };
+    let mut found = (1..WORDS).filter(|&at| words[at] == object);
+    if let (Some(at), None) = (found.next(), found.next()) {
+        OBJECT_AT.store(at, Ordering::Relaxed);
+    }
 }
 
 /// Up to 3.2 a machine with any hook of ours does not survive a second ractor, and until 4.0 it does not call hooks in
@@ -104,7 +140,6 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
         vm.remove_hook(made);
         vm.remove_hook(marked);
     }
-    WATCHES_RACTORS.store(false, Ordering::Relaxed);
     COUNTDOWN.store(u64::MAX, Ordering::Relaxed);
     if let Some(mut entered) = enter() {
         entered.send(Body::Notice { code: terms::RACTORS });

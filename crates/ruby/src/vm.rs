@@ -11,6 +11,9 @@ pub(crate) type Value = usize;
 /// `Qnil` of all versions with flonums up to 3.1, and since 3.2.
 const NIL: [Value; 2] = [8, 4];
 
+/// The versions that this has been tried with.
+const KNOWN: [&[u8]; 1] = [b"3.1."];
+
 /// An event, as `rb_event_flag_t` numbers it.
 pub(crate) mod event {
     /// An object has been made.
@@ -90,12 +93,13 @@ pub(crate) struct Vm {
 unsafe impl Sync for Vm {}
 
 impl Vm {
-    /// Finds them in this process, for good; `None` if any is missing, or there is no memory.
+    /// Finds them in this process, for good; `None` if any is missing, the version is none of the [`KNOWN`] ones, or there
+    /// is no memory.
     pub(crate) fn find() -> Option<&'static Vm> {
         let place = sys::map(size_of::<Vm>())?.cast::<Vm>();
         // SAFETY: fresh memory, large and aligned enough, which stays.
         unsafe {
-            place.write(Vm::found()?);
+            place.write(Vm::found().filter(Vm::is_known)?);
             Some(place.as_ref())
         }
     }
@@ -135,6 +139,10 @@ impl Vm {
         }
     }
 
+    fn is_known(&self) -> bool {
+        KNOWN.iter().any(|series| self.version.to_bytes().starts_with(series))
+    }
+
     /// As `RUBY_VERSION` has it.
     pub(crate) fn version(&self) -> &'static CStr {
         self.version
@@ -172,15 +180,11 @@ impl Vm {
     /// # Safety
     /// The object of an event of [`event::NEWOBJ`], in its hook.
     pub(crate) unsafe fn is_ractor(&self, object: Value) -> bool {
-        const TYPE: Value = 0x1f;
-        const DATA: Value = 0x0c;
         let Some(ractor) = self.ractor_class else { return false };
-        // SAFETY: an object begins with its flags and its class, of which both are there by then.
-        let [flags, class] = unsafe { (object as *const [Value; 2]).read() };
-        // SAFETY: the exported variable.
-        let ractor = unsafe { ractor.read() };
+        // SAFETY: an object begins with its flags and its class, of which both are there by then; the exported variable.
+        let ([_, class], ractor) = unsafe { ((object as *const [Value; 2]).read(), ractor.read()) };
         // SAFETY: the class of an object of that type.
-        flags & TYPE == DATA && class != 0 && unsafe { self.descends(class, ractor) }
+        unsafe { is_data(object) && class != 0 && self.descends(class, ractor) }
     }
 
     /// # Safety
@@ -340,6 +344,18 @@ impl Vm {
             }
         }
     }
+}
+
+/// Whether an object is of the type `T_DATA`.
+///
+/// # Safety
+/// An object, which begins with its flags.
+#[inline(always)]
+pub(crate) unsafe fn is_data(object: Value) -> bool {
+    const TYPE: Value = 0x1f;
+    const DATA: Value = 0x0c;
+    // SAFETY: by contract.
+    unsafe { (object as *const Value).read() & TYPE == DATA }
 }
 
 /// Where a thread has the address of what it executes: `ruby_current_ec`, from the thread's pointer on. Exported up to

@@ -46,20 +46,21 @@ pub struct Args {
     /// Overwrite trace files that exist
     #[arg(short, long)]
     force: bool,
-    /// What to sample: native for malloc and its like, ocaml for the heap of OCaml programs, all for
-    /// both, auto for OCaml's heap where there is one and else malloc
+    /// What to sample: native for malloc and its like, ocaml for the heap of OCaml programs, ruby for the objects of
+    /// Ruby programs, all for malloc and any of these, auto for OCaml's heap where there is one, for malloc and
+    /// Ruby's objects where these are, and else for malloc
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = sampling::sources)]
     sources: SourceChoice,
     /// Sample once in so many bytes on average: 4096, 64KiB, 1MB; 1 records everything [default:
-    /// 512KiB of malloc's; see --rate for OCaml's heap]
+    /// 512KiB of malloc's; see --rate for others]
     #[arg(long, value_name = "SIZE", value_parser = sampling::interval)]
     interval: Option<Rate>,
-    /// Sample with this probability each byte of malloc's, each word of OCaml's heap: 1e-5; 1 records
-    /// everything. With --interval, which is malloc's then, of OCaml's heap alone [default there: 1e-6,
-    /// or MEMTRACE_RATE]
+    /// Sample with this probability each byte of malloc's, each word of OCaml's heap, each object of Ruby's: 1e-5; 1
+    /// records everything. With --interval, which is malloc's then, of the others alone [default there: 1e-6 of OCaml's
+    /// words, or MEMTRACE_RATE, and 1e-3 of Ruby's objects]
     #[arg(long, value_name = "R", value_parser = sampling::rate)]
     rate: Option<Probability>,
-    /// Most frames of an OCaml backtrace; of deeper ones both ends are kept, and the cut is marked
+    /// Most frames of an OCaml or a Ruby backtrace; of deeper ones both ends are kept, and the cut is marked
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = stack_limit())]
     stack_limit: u32,
     /// Seed of the sampler; the same one gives a single-threaded program the same samples

@@ -38,6 +38,7 @@ mod processes;
 mod real_programs;
 mod record_options;
 mod record_refusals;
+mod ruby;
 mod sanitizers;
 mod stacks;
 mod strangers;

@@ -86,7 +86,7 @@ fn options_that_contradict_or_do_not_exist() {
         scene.refuses(&both, &["--rate", "--interval"]);
     }
     scene.refuses(&["--sources", "all", "-o", "x.ctf"], &["Memtrace", "--sources"]);
-    scene.refuses(&["--sources", "ruby"], &["--sources", "auto, native, ocaml and all"]);
+    scene.refuses(&["--sources", "rubin"], &["--sources", "auto, native, ocaml, ruby and all"]);
     for limit in ["0", "1", "12289", "potato"] {
         scene.refuses(&["--stack-limit", limit], &["--stack-limit"]);
     }

@@ -67,6 +67,11 @@ pub(crate) trait Runtime: Debug + Sync {
     /// The heap of a program that exports these of them, together with its libraries.
     fn heap(&self, exports: &dyn Fn(&str) -> bool) -> ManagedHeap;
 
+    /// Whether an object file of that name has its interpreter in it, whose own frames are not to be seen.
+    fn is_interpreter(&self, _file_name: &str) -> bool {
+        false
+    }
+
     /// A string that is in each program that has it, exported or not.
     fn mark(&self) -> &'static [u8];
 

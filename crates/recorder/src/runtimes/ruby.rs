@@ -57,6 +57,10 @@ impl Runtime for Ruby {
         }
     }
 
+    fn is_interpreter(&self, file_name: &str) -> bool {
+        file_name.starts_with("libruby") || file_name == "ruby"
+    }
+
     /// A variable that each machine looks for.
     fn mark(&self) -> &'static [u8] {
         b"RUBY_GC_HEAP_GROWTH_FACTOR"

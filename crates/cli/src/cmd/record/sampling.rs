@@ -228,7 +228,7 @@ mod tests {
         use SourceChoice::{All, Auto, Native};
         assert_eq!(names, [Auto, Native, OCAML, All]);
         assert!(sources("").is_err());
-        assert_eq!(sources("rubin").unwrap_err(), "there are auto, native, ocaml and all");
+        assert_eq!(sources("rubin").unwrap_err(), "there are auto, native, ocaml, ruby and all");
     }
 
     #[test]
