@@ -22,14 +22,17 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `mallocs`, `names`, `objects`, `stacks`, `start`, `vm`.
+//! \[UNSAFE\] files: `capture`, `mallocs`, `names`, `objects`, `stacks`, `start`, `vm`.
 
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
+mod capture;
 mod collector;
+mod countdown;
+mod entry;
 mod mallocs;
 mod names;
 mod numbers;

@@ -9,9 +9,10 @@ use core::ffi::c_void;
 use lifetrace_agent::tls;
 use lifetrace_transport::message::{Body, FrameName};
 
+use crate::entry::enter;
 use crate::numbers::Key;
 use crate::vm::{Value, Vm};
-use crate::{mallocs, objects, state, terms};
+use crate::{countdown, state, terms};
 
 /// Bytes of a name, and of a file's.
 const MOST_NAME: usize = 255;
@@ -23,7 +24,7 @@ const MOST_FILE: usize = 4095;
 /// Called by the machine, with its lock.
 pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
     // What is made here is ours.
-    tls::aside(|| objects::unsampled(name_all));
+    tls::aside(|| countdown::aside(name_all));
 }
 
 /// Names what has no name yet. Called by the machine at the program's end.
@@ -32,21 +33,20 @@ pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
 /// As [`job`].
 pub(crate) unsafe extern "C" fn last(_: Value) {
     // What is made here is ours.
-    tls::aside(|| objects::unsampled(name_all));
-    mallocs::end();
+    tls::aside(|| countdown::aside(name_all));
+    state::end();
 }
 
 fn name_all() {
-    loop {
-        // SAFETY: the job has the lock, and the reference ends before the machine does anything.
-        let Some((key, number, vm)) = (unsafe { next() }) else { break };
+    // SAFETY: the job has the lock, and the reference ends before the machine does anything.
+    while let Some((key, number, vm)) = unsafe { next() } {
         // SAFETY: the frame waits for its name, so it is alive until it was taken, and nothing has been collected since.
         let name = message(key, number, unsafe { vm.name(key.object()) });
-        if let Some(mut entered) = objects::enter() {
+        if let Some(mut entered) = enter() {
             entered.send(Body::FrameName(name));
         }
     }
-    if let Some(mut entered) = objects::enter() {
+    if let Some(mut entered) = enter() {
         entered.send(Body::NamesPending { are_pending: false });
     }
 }

@@ -1,27 +1,24 @@
 //! Objects that are hit, and what becomes of them. \[UNSAFE\]
 
 use core::ffi::{c_char, c_void};
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use lifetrace_agent::announcer::Announcer;
-use lifetrace_agent::guard::{self, Entered, Entry};
-use lifetrace_agent::host;
+use lifetrace_agent::guard::{self, Entered};
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::message::{AllocationKind, Body, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
+use crate::entry::enter;
 use crate::numbers::Key;
 use crate::state::State;
 use crate::vm::{self, DataType, Value};
-use crate::{stacks, state, terms};
+use crate::{countdown, stacks, state, terms};
 
 const TRACKER: Announcer = Announcer;
 
 /// Bytes of an object's slot.
 const SLOT: u64 = 40;
-
-/// Objects that pass before the next one is hit.
-static COUNTDOWN: AtomicU64 = AtomicU64::new(0);
 
 /// The index of the word in the argument of an event that has the object; 0 before it is known.
 static OBJECT_AT: AtomicUsize = AtomicUsize::new(0);
@@ -39,36 +36,6 @@ pub(crate) static PARTICIPANT: DataType = DataType {
     flags: 0,
 };
 
-/// Draws how many objects pass before the first hit.
-///
-/// # Safety
-/// As [`state::get`].
-pub(crate) unsafe fn begin() {
-    // SAFETY: by contract.
-    if let Some(state) = unsafe { state::get() } {
-        COUNTDOWN.store(state.rate.gap(&mut state.random), Ordering::Relaxed);
-    }
-}
-
-/// Does `work`, whose objects are not the program's.
-pub(crate) fn unsampled(work: impl FnOnce()) {
-    let left = COUNTDOWN.swap(u64::MAX, Ordering::Relaxed);
-    work();
-    COUNTDOWN.store(left, Ordering::Relaxed);
-}
-
-/// Enters the agent; a forked child that has not looked for the recorder yet does so first.
-pub(crate) fn enter() -> Option<Entered> {
-    for _ in 0..2 {
-        match guard::enter() {
-            Entry::Recording(entered) => return Some(entered),
-            Entry::Start(now) => host::begin_session(now),
-            Entry::Bypass => return None,
-        }
-    }
-    None
-}
-
 /// An object has been made.
 ///
 /// # Safety
@@ -79,13 +46,10 @@ pub(crate) unsafe extern "C" fn made(_: Value, argument: *const c_void) {
         // SAFETY: as above.
         unsafe { leave_to_ractors(argument) }
     }
-    let left = COUNTDOWN.load(Ordering::Relaxed);
-    if left > 0 {
-        COUNTDOWN.store(left - 1, Ordering::Relaxed);
-        return;
+    if !countdown::pass() {
+        // SAFETY: by contract, with the machine's lock.
+        unsafe { hit(argument) }
     }
-    // SAFETY: by contract, with the machine's lock.
-    unsafe { hit(argument) }
 }
 
 /// Whether the object of an event is of the type that ractors have.
@@ -140,7 +104,7 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
         vm.remove_hook(made);
         vm.remove_hook(marked);
     }
-    COUNTDOWN.store(u64::MAX, Ordering::Relaxed);
+    countdown::set(u64::MAX);
     if let Some(mut entered) = enter() {
         entered.send(Body::Notice { code: terms::RACTORS });
     }
@@ -153,7 +117,7 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
 unsafe fn hit(argument: *const c_void) {
     // SAFETY: the event's hook has the lock, and there is no other reference.
     let Some(state) = (unsafe { state::get() }) else { return };
-    COUNTDOWN.store(state.rate.gap(&mut state.random), Ordering::Relaxed);
+    countdown::set(state.rate.gap(&mut state.random));
     let Some(mut entered) = enter() else { return guard::count_lost_birth() };
     if !entered.session().header.paused() {
         // SAFETY: by contract.

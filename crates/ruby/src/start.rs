@@ -17,7 +17,7 @@ use lifetrace_transport::message::Body;
 
 use crate::collector::Keys;
 use crate::vm::{Vm, event};
-use crate::{mallocs, names, objects, state, terms};
+use crate::{entry, mallocs, names, objects, state, terms};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
@@ -62,7 +62,6 @@ unsafe fn start() {
     unsafe {
         let keys = Keys::of(vm);
         state::begin(vm, keys, rate, settings.seed);
-        objects::begin();
         vm.take_part(&objects::PARTICIPANT);
         vm.at_end(names::last);
         mallocs::begin();
@@ -72,7 +71,7 @@ unsafe fn start() {
 }
 
 fn settings() -> Option<lifetrace_transport::segment::Settings> {
-    Some(*objects::enter()?.session().header.settings())
+    Some(*entry::enter()?.session().header.settings())
 }
 
 fn notice(code: &'static [u8]) {

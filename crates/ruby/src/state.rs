@@ -9,12 +9,12 @@ use lifetrace_agent::random::Random;
 use lifetrace_agent::sampler::Rate;
 use lifetrace_transport::message::Body;
 
+use crate::capture::Capture;
 use crate::collector::Keys;
 use crate::numbers::Numbers;
 use crate::samples::Samples;
-use crate::stacks::Capture;
-use crate::terms;
 use crate::vm::Vm;
+use crate::{countdown, terms};
 
 /// The stream of random numbers by which objects are drawn, apart from those of threads.
 const STREAM: u64 = 1 << 33;
@@ -57,18 +57,23 @@ pub(crate) unsafe fn get<'a>() -> Option<&'a mut State> {
     unsafe { (*STATE.0.get()).as_mut() }
 }
 
-/// The machine. `None` before [`begin`].
+/// The machine. `None` before [`begin`], and after [`end`].
 pub(crate) fn vm() -> Option<&'static Vm> {
     // SAFETY: null, or what `begin` was given.
     unsafe { VM.load(Ordering::Acquire).as_ref() }
 }
 
-/// Sets the state up.
+/// The machine is about to end: from now on there is none.
+pub(crate) fn end() {
+    VM.store(core::ptr::null_mut(), Ordering::Release);
+}
+
+/// Sets the state up, and draws the first object that is hit.
 ///
 /// # Safety
 /// As [`get`].
 pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
-    let state = State {
+    let mut state = State {
         vm,
         keys,
         session: 0,
@@ -79,6 +84,7 @@ pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
         capture: Capture::new(),
         unnamed: Unnamed::new(),
     };
+    countdown::set(state.rate.gap(&mut state.random));
     // SAFETY: by contract.
     unsafe { *STATE.0.get() = Some(state) };
     VM.store(core::ptr::from_ref(vm).cast_mut(), Ordering::Release);
@@ -94,7 +100,7 @@ impl State {
         self.numbers.restart();
         self.samples.clear();
         self.unnamed.clear();
-        self.capture.forget_threads();
+        self.capture.begin_era();
         let version = self.vm.version().to_bytes();
         at.send(Body::Runtime { name: terms::NAME, version });
     }
