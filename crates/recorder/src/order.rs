@@ -34,8 +34,11 @@ pub(crate) struct Reorder {
     has_late_names: bool,
 }
 
-/// So long names are waited for: a thread that is asked for them may be in a system call.
+/// So many nanoseconds names are waited for: a thread that is asked for them may be in a system call.
 const LONGEST_WAIT_FOR_NAMES: u64 = 1_000_000_000;
+
+/// Unless so many bytes of messages wait: then they are released without.
+const MOST_HELD: usize = 4 << 20;
 
 /// Messages in order of time, as an agent encoded them, and what was noted beside them.
 #[derive(Debug, Default)]
@@ -127,7 +130,7 @@ impl Reorder {
     fn without_unnamed(&self, before: MonotonicNanos) -> MonotonicNanos {
         let since = self.unnamed_since.unwrap_or(before);
         let is_in_vain = before.0.saturating_sub(since.0) > LONGEST_WAIT_FOR_NAMES;
-        if is_in_vain { before } else { since.min(before) }
+        if is_in_vain || self.size() > MOST_HELD { before } else { since.min(before) }
     }
 
     /// Gives the bytes away, keeping copies of those that still wait.
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
     use crate::fake::encoded;
     use lifetrace_trace::fact::{Counters, Fact};
-    use lifetrace_transport::message::{SampleId, ThreadId};
+    use lifetrace_transport::message::{FrameKind, SampleId, ThreadId};
     use proptest::prelude::*;
 
     fn release_at(time: u64, id: u64) -> Vec<u8> {
@@ -247,6 +250,70 @@ mod tests {
         reorder.push(&release_at(7, 1)).unwrap();
         reorder.push(&release_at(12, 2)).unwrap();
         assert_eq!(times_and_ids(&reorder.release(None)), [(10, 1), (12, 2)]);
+    }
+
+    fn pending_at(time: u64, are_pending: bool) -> Vec<u8> {
+        let body = Body::NamesPending { are_pending };
+        encoded(&Message { time: MonotonicNanos(time), thread: ThreadId(1), body })
+    }
+
+    fn name_at(time: u64, frame: u64) -> Vec<u8> {
+        let kind = FrameKind(0);
+        let (is_first, is_last, line, start_char, end_char) = (true, true, 1, 0, 0);
+        let (function, file) = (&b"f"[..], &b"f.rb"[..]);
+        let name = FrameName {
+            frame,
+            kind,
+            is_first,
+            is_last,
+            line,
+            start_char,
+            end_char,
+            function,
+            file,
+        };
+        let body = Body::FrameName(name);
+        encoded(&Message { time: MonotonicNanos(time), thread: ThreadId(1), body })
+    }
+
+    fn released(reorder: &mut Reorder, before: u64) -> (usize, Vec<u64>) {
+        let batch = reorder.release(Some(MonotonicNanos(before)));
+        let releases = batch.messages().filter(|it| matches!(it.body, Body::Release { .. }));
+        (releases.count(), batch.late_names().map(|name| name.frame).collect())
+    }
+
+    #[test]
+    fn what_comes_while_names_are_pending_waits_for_them() {
+        let mut reorder = Reorder::new();
+        let messages = [release_at(1, 0), pending_at(2, true), release_at(3, 1), release_at(5, 2)];
+        messages.iter().for_each(|message| drop(reorder.push(message).unwrap()));
+        assert_eq!(released(&mut reorder, 6), (1, vec![]));
+        assert_eq!(released(&mut reorder, 7), (0, vec![]));
+        let messages = [name_at(7, 40), pending_at(8, false), release_at(9, 3)];
+        messages.iter().for_each(|message| drop(reorder.push(message).unwrap()));
+        assert_eq!(released(&mut reorder, 10), (3, vec![40]));
+    }
+
+    #[test]
+    fn names_are_not_waited_for_without_end() {
+        let mut reorder = Reorder::new();
+        let messages = [pending_at(2, true), release_at(3, 1)];
+        messages.iter().for_each(|message| drop(reorder.push(message).unwrap()));
+        assert_eq!(released(&mut reorder, 2 + LONGEST_WAIT_FOR_NAMES), (0, vec![]));
+        assert_eq!(released(&mut reorder, 3 + LONGEST_WAIT_FOR_NAMES), (1, vec![]));
+        let mut reorder = Reorder::new();
+        reorder.push(&pending_at(2, true)).unwrap();
+        let count = MOST_HELD / release_at(3, 1).len() + 1;
+        (0..count).for_each(|id| drop(reorder.push(&release_at(3, id as u64)).unwrap()));
+        assert_eq!(released(&mut reorder, 4), (count, vec![]));
+    }
+
+    #[test]
+    fn names_that_come_in_time_are_not_learnt_twice() {
+        let mut reorder = Reorder::new();
+        reorder.push(&name_at(1, 40)).unwrap();
+        let batch = reorder.release(None);
+        assert!(!batch.has_late_names() && batch.late_names().next().is_none());
     }
 
     #[test]
