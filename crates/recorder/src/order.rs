@@ -276,6 +276,12 @@ mod tests {
         encoded(&Message { time: MonotonicNanos(time), thread: ThreadId(1), body })
     }
 
+    fn push_all(reorder: &mut Reorder, messages: &[Vec<u8>]) {
+        for message in messages {
+            reorder.push(message).unwrap();
+        }
+    }
+
     fn released(reorder: &mut Reorder, before: u64) -> (usize, Vec<u64>) {
         let batch = reorder.release(Some(MonotonicNanos(before)));
         let releases = batch.messages().filter(|it| matches!(it.body, Body::Release { .. }));
@@ -286,11 +292,11 @@ mod tests {
     fn what_comes_while_names_are_pending_waits_for_them() {
         let mut reorder = Reorder::new();
         let messages = [release_at(1, 0), pending_at(2, true), release_at(3, 1), release_at(5, 2)];
-        messages.iter().for_each(|message| drop(reorder.push(message).unwrap()));
+        push_all(&mut reorder, &messages);
         assert_eq!(released(&mut reorder, 6), (1, vec![]));
         assert_eq!(released(&mut reorder, 7), (0, vec![]));
         let messages = [name_at(7, 40), pending_at(8, false), release_at(9, 3)];
-        messages.iter().for_each(|message| drop(reorder.push(message).unwrap()));
+        push_all(&mut reorder, &messages);
         assert_eq!(released(&mut reorder, 10), (3, vec![40]));
     }
 
@@ -298,13 +304,14 @@ mod tests {
     fn names_are_not_waited_for_without_end() {
         let mut reorder = Reorder::new();
         let messages = [pending_at(2, true), release_at(3, 1)];
-        messages.iter().for_each(|message| drop(reorder.push(message).unwrap()));
+        push_all(&mut reorder, &messages);
         assert_eq!(released(&mut reorder, 2 + LONGEST_WAIT_FOR_NAMES), (0, vec![]));
         assert_eq!(released(&mut reorder, 3 + LONGEST_WAIT_FOR_NAMES), (1, vec![]));
         let mut reorder = Reorder::new();
         reorder.push(&pending_at(2, true)).unwrap();
         let count = MOST_HELD / release_at(3, 1).len() + 1;
-        (0..count).for_each(|id| drop(reorder.push(&release_at(3, id as u64)).unwrap()));
+        let messages: Vec<_> = (0..count).map(|id| release_at(3, id as u64)).collect();
+        push_all(&mut reorder, &messages);
         assert_eq!(released(&mut reorder, 4), (count, vec![]));
     }
 
