@@ -184,15 +184,17 @@ export! {
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = constructor;
+static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char) = constructor;
 
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
-extern "C" fn constructor() {
+/// glibc gives constructors what it gives `main`.
+extern "C" fn constructor(_: c_int, arguments: *const *const c_char) {
     start::constructor();
-    lifetrace_ruby::start::watch(HOST);
+    // SAFETY: the program's arguments.
+    unsafe { lifetrace_ruby::start::watch(HOST, arguments) };
 }
 
 extern "C" fn destructor() {

@@ -149,11 +149,12 @@ impl Places {
         }
     }
 
-    /// Whether a code is of a place in a managed runtime's interpreter.
+    /// Whether a code is of a place in a managed runtime's interpreter, or in what that has compiled.
     pub(crate) fn is_interpreters(&self, code: LocationCode) -> bool {
         let index = code.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
         match index.and_then(|index| self.places.get(index)) {
             Some(CodeLocation::InModule(module, _)) => self.interpreters.contains(module),
+            Some(CodeLocation::Anonymous(_)) => true,
             _ => false,
         }
     }

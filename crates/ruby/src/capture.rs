@@ -48,7 +48,12 @@ impl Capture {
     ///
     /// # Safety
     /// As [`Vm::profile_frames`].
-    pub(crate) unsafe fn take(&mut self, vm: &Vm, limit: usize) -> Option<(&mut [u64], bool)> {
+    pub(crate) unsafe fn take(
+        &mut self,
+        vm: &Vm,
+        limit: usize,
+        has_innermost_line: bool,
+    ) -> Option<(&mut [u64], bool)> {
         let has_room =
             self.frames.reserve(limit) && self.lines.reserve(limit) && self.keys.reserve(limit);
         if !has_room {
@@ -62,7 +67,7 @@ impl Capture {
             (of(frames, limit), core::slice::from_raw_parts_mut::<c_int>(lines, limit))
         };
         // SAFETY: by contract.
-        let count = unsafe { vm.profile_frames(frames, lines) }.min(limit);
+        let count = unsafe { vm.profile_frames(frames, lines, has_innermost_line) }.min(limit);
         let found = frames.iter().zip(lines.iter()).take(count);
         for (key, (&frame, &line)) in self.keys.words_mut().iter_mut().zip(found) {
             *key = Key::new(frame, line).0;

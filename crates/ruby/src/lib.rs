@@ -22,7 +22,7 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `capture`, `mallocs`, `names`, `objects`, `stacks`, `start`, `vm`.
+//! \[UNSAFE\] files: `capture`, `compiler`, `mallocs`, `names`, `objects`, `stacks`, `start`, `vm`.
 
 #![no_std]
 
@@ -31,6 +31,7 @@ extern crate std;
 
 mod capture;
 mod collector;
+mod compiler;
 mod countdown;
 mod entry;
 mod mallocs;

@@ -4,10 +4,10 @@ use lifetrace_agent::guard::Entered;
 use lifetrace_agent::sender::Sender;
 use lifetrace_transport::message::{Body, MANAGED_FRAME};
 
-use crate::names;
 use crate::numbers::{Key, Numbers};
 use crate::state::{State, Unnamed};
 use crate::vm::Vm;
+use crate::{compiler, names};
 
 /// Most frames that the recorder takes around a native backtrace.
 const MOST_AROUND: usize = 1 << 10;
@@ -28,7 +28,7 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
         None => return false,
     }
     // SAFETY: by contract.
-    let Some((keys, is_cut)) = (unsafe { capture.take(vm, limit) }) else { return false };
+    let Some((keys, is_cut)) = (unsafe { capture.take(vm, limit, true) }) else { return false };
     let had_names = unnamed.is_empty();
     let (mut sender, _, managed) = entered.sender();
     // SAFETY: by contract, frames of this stack.
@@ -48,7 +48,8 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
 pub(crate) unsafe fn words<'a>(state: &'a mut State, entered: &mut Entered) -> Option<&'a [u64]> {
     let State { vm, capture, numbers, unnamed, .. } = state;
     // SAFETY: by contract.
-    let (keys, _) = unsafe { capture.take(vm, limit(entered).min(MOST_AROUND)) }?;
+    let (keys, _) =
+        unsafe { capture.take(vm, limit(entered).min(MOST_AROUND), !compiler::may_compile()) }?;
     let had_names = unnamed.is_empty();
     let (mut sender, _, _) = entered.sender();
     for key in keys.iter_mut() {

@@ -5,7 +5,7 @@
 //! become a jump, before the program runs. At the call they are put back, the function is called, and what follows is
 //! done after it.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
@@ -17,17 +17,22 @@ use lifetrace_transport::message::Body;
 
 use crate::collector::Keys;
 use crate::vm::{Vm, event};
-use crate::{entry, mallocs, names, objects, state, terms};
+use crate::{compiler, entry, mallocs, names, objects, state, terms};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
 static SETUP: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static PATCH: Patch = Patch::unset();
 
-/// To be called before the program runs: if it has a machine, watches for its start.
-pub fn watch(host: Host) {
+/// To be called before the program runs, with its arguments: if it has a machine, watches for its start.
+///
+/// # Safety
+/// The arguments are null, or strings up to a null.
+pub unsafe fn watch(host: Host, arguments: *const *const c_char) {
     let Some(setup) = loader::symbol(c"ruby_setup") else { return };
     host::set(host);
+    // SAFETY: by contract.
+    unsafe { compiler::take_note(arguments) };
     SETUP.store(setup.as_ptr(), Ordering::Relaxed);
     let way = machine_is_set_up as *const ();
     // SAFETY: a function, longer than a jump; nobody runs it before the program does.

@@ -210,15 +210,32 @@ impl Vm {
         unsafe { (self.object_of)(argument) }
     }
 
-    /// Puts this thread's frames and their lines into both, innermost first, as many as there is room for; how many.
+    /// Puts this thread's frames and their lines into both, innermost first, as many as there is room for; how many. The
+    /// innermost one's line is looked up only if it has one for sure; else it is 0.
     ///
     /// # Safety
     /// The machine's lock is the caller's, and the thread one of the machine's.
-    pub(crate) unsafe fn profile_frames(&self, frames: &mut [Value], lines: &mut [c_int]) -> usize {
+    pub(crate) unsafe fn profile_frames(
+        &self,
+        frames: &mut [Value],
+        lines: &mut [c_int],
+        has_innermost_line: bool,
+    ) -> usize {
         let room = c_int::try_from(frames.len().min(lines.len())).unwrap_or(c_int::MAX);
-        // SAFETY: by contract; makes no objects.
-        let count =
-            unsafe { (self.profile_frames)(0, room, frames.as_mut_ptr(), lines.as_mut_ptr()) };
+        let (frames, first_line) = (frames.as_mut_ptr(), lines.as_mut_ptr());
+        let of = self.profile_frames;
+        // SAFETY: by contract; makes no objects. There is room for two frames at least.
+        let count = unsafe {
+            if has_innermost_line {
+                of(0, room, frames, first_line)
+            } else {
+                first_line.write(0);
+                match of(0, 1, frames, core::ptr::null_mut()) {
+                    1 => 1 + of(1, room - 1, frames.add(1), first_line.add(1)).max(0),
+                    none => none,
+                }
+            }
+        };
         usize::try_from(count).unwrap_or(0)
     }
 
