@@ -1,5 +1,7 @@
 //! The stack of a thread, as the machine gives it to profilers. \[UNSAFE\]
 
+use core::ops::Range;
+
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::sender::Sender;
 use lifetrace_transport::message::{Body, MANAGED_FRAME};
@@ -29,15 +31,15 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
     }
     // SAFETY: by contract.
     let Some((keys, is_cut)) = (unsafe { capture.take(vm, limit, true) }) else { return false };
-    let had_names = unnamed.is_empty();
+    let before = unnamed.count();
     let (mut sender, _, managed) = entered.sender();
     // SAFETY: by contract, frames of this stack.
     let mut name = |key, number| unsafe { name(vm, &mut sender, unnamed, key, number) };
     let is_known = managed.chain.take(keys, |new, to| translate(numbers, new, to, &mut name))
         && managed.take_walk(limit, is_cut);
-    let are_new = had_names && !unnamed.is_empty();
+    let after = unnamed.count();
     // SAFETY: by contract.
-    unsafe { ask_for_names(vm, entered, are_new) };
+    unsafe { ask_for_names(vm, entered, before..after) };
     is_known
 }
 
@@ -50,7 +52,7 @@ pub(crate) unsafe fn words<'a>(state: &'a mut State, entered: &mut Entered) -> O
     // SAFETY: by contract.
     let (keys, _) =
         unsafe { capture.take(vm, limit(entered).min(MOST_AROUND), !compiler::may_compile()) }?;
-    let had_names = unnamed.is_empty();
+    let before = unnamed.count();
     let (mut sender, _, _) = entered.sender();
     for key in keys.iter_mut() {
         let (number, is_new) = numbers.of(Key(*key))?;
@@ -60,9 +62,9 @@ pub(crate) unsafe fn words<'a>(state: &'a mut State, entered: &mut Entered) -> O
         }
         *key = MANAGED_FRAME | u64::from(number);
     }
-    let are_new = had_names && !unnamed.is_empty();
+    let after = unnamed.count();
     // SAFETY: by contract.
-    unsafe { ask_for_names(vm, entered, are_new) };
+    unsafe { ask_for_names(vm, entered, before..after) };
     Some(keys)
 }
 
@@ -87,17 +89,21 @@ unsafe fn name(
     sender.send(Body::FrameName(names::message(key, number, name))) && unnamed.add(key.0, number)
 }
 
-/// Has the rest asked for at the next safe point, and the recorder wait for it.
+/// Has the rest of these names asked for at the next safe point, and the recorder wait for them. The job is asked for
+/// again where others wait already: the machine may have had no room for it.
 ///
 /// # Safety
 /// The machine's lock is the caller's.
-unsafe fn ask_for_names(vm: &Vm, entered: &mut Entered, are_new: bool) {
-    if are_new {
+unsafe fn ask_for_names(vm: &Vm, entered: &mut Entered, new: Range<usize>) {
+    if new.is_empty() {
+        return;
+    }
+    if new.start == 0 {
         // Before the sample that has such frames.
         entered.send(Body::NamesPending { are_pending: true });
-        // SAFETY: by contract.
-        unsafe { vm.postpone(names::job) };
     }
+    // SAFETY: by contract.
+    unsafe { vm.postpone(names::job) };
 }
 
 /// Finds the numbers of frames; false if one has none.

@@ -129,9 +129,9 @@ impl Unnamed {
         Some((key, number as u32))
     }
 
-    /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
     /// Their keys.

@@ -83,7 +83,6 @@ pub(crate) struct Vm {
     is_collecting: unsafe extern "C" fn() -> c_int,
     current: Option<Current>,
     jobs: Jobs,
-    object_class: *const Value,
     ractor_class: Option<*const Value>,
     superclass: OfValue,
     version: &'static CStr,
@@ -131,7 +130,6 @@ impl Vm {
                 is_collecting: function(c"rb_during_gc")?,
                 current: Current::find(),
                 jobs: Jobs::find()?,
-                object_class: function(c"rb_cObject")?,
                 ractor_class: function(c"rb_cRactor"),
                 superclass: function(c"rb_class_superclass")?,
                 version: CStr::from_ptr(version.as_ptr()),
@@ -316,13 +314,14 @@ impl Vm {
         unsafe { (self.mark)(object) }
     }
 
-    /// Makes an object of that type, which stays for good: its functions take part in collections.
+    /// Makes an object of that type, which stays for good: its functions take part in collections. It has no class, so
+    /// the program does not see it.
     ///
     /// # Safety
     /// The machine is set up, and its lock the caller's.
     pub(crate) unsafe fn take_part(&self, of: &'static DataType) {
         // SAFETY: by contract; the pointer is not null, so that the functions are called.
-        unsafe { (self.keep)((self.wrap)(self.object_class.read(), core::ptr::dangling_mut(), of)) }
+        unsafe { (self.keep)((self.wrap)(0, core::ptr::dangling_mut(), of)) }
     }
 
     /// The symbol of that name, which stays.
