@@ -382,9 +382,12 @@ struct Current(usize);
 impl Current {
     /// `None` if it is not exported. To be called by a thread that executes something.
     fn find() -> Option<Current> {
-        // SAFETY: of a thread-local variable that gives this thread's; outside of malloc.
-        let address =
-            tls::aside(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"ruby_current_ec".as_ptr()) });
+        type Look = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+        // SAFETY: dlsym's type. It is not imported by name, since its version differs between C libraries.
+        let look: Look = unsafe { function(c"dlsym") }?;
+        // SAFETY: of a thread-local variable it gives this thread's; outside of malloc. Null is all modules.
+        let look = || unsafe { look(core::ptr::null_mut(), c"ruby_current_ec".as_ptr()) };
+        let address = tls::aside(look);
         let offset = (address as usize).wrapping_sub(tls::identity());
         (!address.is_null()).then_some(Current(offset))
     }
