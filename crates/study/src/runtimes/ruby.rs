@@ -7,7 +7,8 @@ pub(super) const RUBY: Runtime = Runtime { name: "ruby", notice, young_heap: Non
 fn notice(code: &str) -> Option<&'static str> {
     Some(match code {
         "ruby-unknown" => {
-            "has a Ruby that lacks what its objects are sampled by: they are not in the trace"
+            "has a Ruby of a version whose objects are not sampled yet (those of 3.1 are): they are not in \
+             the trace"
         }
         "ruby-ractors" => {
             "has made a ractor, which its Ruby does not survive, or hides, while objects are sampled: \
