@@ -28,8 +28,8 @@
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
-//! \[UNSAFE\] files: `buffer`, `code`, `context`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`, `room` (its tests), `sender`,
-//! `session`, `sys/*`, `thread`, `tls/*`.
+//! \[UNSAFE\] files: `buffer`, `code`, `context`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`,
+//! `room` (its tests), `sender`, `session`, `sys/*`, `thread`, `tls/*`.
 
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! The collector's exact counters.
+//! The collector's exact counters. \[UNSAFE\]
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_transport::message::{Body, CollectorTotals};

@@ -22,7 +22,8 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `capture`, `compiler`, `mallocs`, `names`, `objects`, `stacks`, `start`, `vm`.
+//! \[UNSAFE\] files: `capture`, `collector`, `compiler`, `mallocs`, `names`, `objects`, `stacks`, `start`,
+//! `state`, `vm`.
 
 #![no_std]
 

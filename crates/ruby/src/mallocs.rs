@@ -26,9 +26,10 @@ fn send(entered: &mut Entered) {
 unsafe fn frames<'a>(entered: &mut Entered) -> &'a [u64] {
     // SAFETY: a function of the machine's that reads whether this thread has its lock; then the state is ours.
     unsafe {
-        let Some(vm) = state::vm().filter(|vm| vm.is_at_ruby()) else { return &[] };
+        if !state::vm().is_some_and(|vm| vm.is_at_ruby()) {
+            return &[];
+        }
         let Some(state) = state::get() else { return &[] };
-        debug_assert!(core::ptr::eq(vm, state.vm));
         state.enter_session(entered);
         stacks::words(state, entered).unwrap_or(&[])
     }

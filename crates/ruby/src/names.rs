@@ -40,7 +40,8 @@ pub(crate) unsafe extern "C" fn last(_: Value) {
 fn name_all() {
     // SAFETY: the job has the lock, and the reference ends before the machine does anything.
     while let Some((key, number, vm)) = unsafe { next() } {
-        // SAFETY: the frame waits for its name, so it is alive until it was taken, and nothing has been collected since.
+        // SAFETY: the frame was kept alive until it was taken; from then on it is on this stack, where the collector
+        // looks for what is in use.
         let name = message(key, number, unsafe { vm.name(key.object()) });
         if let Some(mut entered) = enter() {
             entered.send(Body::FrameName(name));

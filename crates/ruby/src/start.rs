@@ -8,12 +8,12 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::host::{self, Host};
 use lifetrace_agent::loader;
 use lifetrace_agent::patch::Patch;
 use lifetrace_agent::sampler::Rate;
 use lifetrace_transport::message::Body;
+use lifetrace_transport::segment::Settings;
 
 use crate::collector::Keys;
 use crate::vm::{Vm, event};
@@ -75,12 +75,12 @@ unsafe fn start() {
     }
 }
 
-fn settings() -> Option<lifetrace_transport::segment::Settings> {
+fn settings() -> Option<Settings> {
     Some(*entry::enter()?.session().header.settings())
 }
 
 fn notice(code: &'static [u8]) {
-    if let Entry::Recording(mut entered) = guard::enter() {
+    if let Some(mut entered) = entry::enter() {
         entered.send(Body::Notice { code });
     }
 }

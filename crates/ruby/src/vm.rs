@@ -8,8 +8,8 @@ use lifetrace_agent::{loader, sys, tls};
 /// A reference to an object, or an immediate.
 pub(crate) type Value = usize;
 
-/// `Qnil` of all versions with flonums up to 3.1, and since 3.2.
-const NIL: [Value; 2] = [8, 4];
+/// `Qnil`, up to 3.1.
+const NIL: Value = 8;
 
 /// The versions that this has been tried with.
 const KNOWN: [&[u8]; 1] = [b"3.1."];
@@ -49,15 +49,6 @@ pub(crate) struct DataType {
 // SAFETY: never written to.
 unsafe impl Sync for DataType {}
 
-/// How a job is had done at the next safe point.
-#[derive(Clone, Copy, Debug)]
-enum Jobs {
-    /// `rb_postponed_job_register_one`, up to 3.2.
-    Register(unsafe extern "C" fn(u32, Job, *mut c_void) -> c_int),
-    /// `rb_postponed_job_preregister` and `_trigger`, since 3.3.
-    Trigger(unsafe extern "C" fn(u32, Job, *mut c_void) -> u32, unsafe extern "C" fn(u32)),
-}
-
 /// The functions of a machine whose objects can be sampled.
 #[derive(Debug)]
 pub(crate) struct Vm {
@@ -82,7 +73,7 @@ pub(crate) struct Vm {
     has_lock: unsafe extern "C" fn() -> c_int,
     is_collecting: unsafe extern "C" fn() -> c_int,
     current: Option<Current>,
-    jobs: Jobs,
+    postpone: unsafe extern "C" fn(u32, Job, *mut c_void) -> c_int,
     ractor_class: Option<*const Value>,
     superclass: OfValue,
     version: &'static CStr,
@@ -129,7 +120,7 @@ impl Vm {
                 has_lock: function(c"ruby_thread_has_gvl_p")?,
                 is_collecting: function(c"rb_during_gc")?,
                 current: Current::find(),
-                jobs: Jobs::find()?,
+                postpone: function(c"rb_postponed_job_register_one")?,
                 ractor_class: function(c"rb_cRactor"),
                 superclass: function(c"rb_class_superclass")?,
                 version: CStr::from_ptr(version.as_ptr()),
@@ -190,7 +181,7 @@ impl Vm {
     unsafe fn descends(&self, mut class: Value, from: Value) -> bool {
         const DEEPEST: usize = 64;
         for _ in 0..DEEPEST {
-            if class == from || class == 0 || NIL.contains(&class) {
+            if class == from || class == 0 || class == NIL {
                 return class == from;
             }
             // SAFETY: by contract; makes no objects.
@@ -280,7 +271,7 @@ impl Vm {
     /// # Safety
     /// A string, or nil.
     unsafe fn text(&self, mut value: Value) -> Option<&'static [u8]> {
-        if value == 0 || NIL.contains(&value) {
+        if value == 0 || value == NIL {
             return None;
         }
         // SAFETY: by contract. Labels and paths end with a zero byte, as all strings of their own do.
@@ -349,16 +340,7 @@ impl Vm {
     /// The machine's lock is the caller's.
     pub(crate) unsafe fn postpone(&self, job: Job) {
         // SAFETY: by contract. One that is registered already is not registered twice.
-        unsafe {
-            match self.jobs {
-                Jobs::Register(register) => {
-                    register(0, job, core::ptr::null_mut());
-                }
-                Jobs::Trigger(register, trigger) => {
-                    trigger(register(0, job, core::ptr::null_mut()));
-                }
-            }
-        }
+        unsafe { (self.postpone)(0, job, core::ptr::null_mut()) };
     }
 }
 
@@ -402,20 +384,6 @@ impl Current {
         unsafe {
             let executes = place.read();
             !executes.is_null() && executes.add(FRAMES).read() != 0
-        }
-    }
-}
-
-impl Jobs {
-    /// # Safety
-    /// As headers say.
-    unsafe fn find() -> Option<Jobs> {
-        // SAFETY: of these types in all versions that have them.
-        unsafe {
-            let both = function(c"rb_postponed_job_preregister")
-                .zip(function(c"rb_postponed_job_trigger"));
-            let trigger = both.map(|(register, trigger)| Jobs::Trigger(register, trigger));
-            trigger.or_else(|| Some(Jobs::Register(function(c"rb_postponed_job_register_one")?)))
         }
     }
 }
