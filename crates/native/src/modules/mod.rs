@@ -197,7 +197,7 @@ mod tests {
         engine::prepare();
         engine::publish(map_for_tests());
         let (mut known, mut backtraces) = (0..0, Backtraces::default());
-        let end = engine::walk(0, 0, &mut known, &mut backtraces);
+        let end = engine::walk(0, Patience::Short, 0, &mut known, &mut backtraces);
         let frames: Vec<u64> = backtraces.delta().fresh.iter().collect();
         assert!(frames.len() > 5 && frames.len() < 200, "{frames:x?}");
         assert_eq!(end, crate::unwind::walker::Walk::Complete);

@@ -71,10 +71,12 @@ pub fn reset_after_fork() {
 /// Walks this thread's stack and leaves the address of every frame outside this library in
 /// `backtraces`, as return addresses. `readable` is what is known of this thread's stack, see
 /// [`Readable`]; `thread` is any number of its own; frames up to the stack pointer `own_stack` are left
-/// out, too.
+/// out, too. Where other threads walk in all the slots, it waits for one within `patience`, and then ends cut
+/// off.
 #[inline(never)]
 pub fn walk(
     thread: usize,
+    patience: Patience,
     own_stack: u64,
     readable: &mut Range<u64>,
     backtraces: &mut Backtraces,
@@ -83,7 +85,7 @@ pub fn walk(
     let mut stack = Readable::new(readable, registers.sp());
     for attempt in 0..=SLOTS {
         let slot = &SLOT[(thread + attempt) % SLOTS];
-        let patience = if attempt < SLOTS { Patience::None } else { Patience::Short };
+        let patience = if attempt < SLOTS { Patience::None } else { patience };
         let Some(_held) = slot.lock.acquire(patience) else { continue };
         // SAFETY: under the slot's lock the tools are ours, and the map is not dropped.
         let (map, tools) =

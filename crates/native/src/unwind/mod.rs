@@ -62,9 +62,10 @@ fn walk_and_learn(entered: &mut Entered, own_stack: u64) -> Walk {
 }
 
 #[inline(never)]
-fn walk(thread: &mut Thread, own_stack: u64) -> Walk {
-    let Thread { id, backtraces, readable, .. } = thread;
-    engine::walk(id.0 as usize, own_stack, readable, backtraces)
+fn walk(entered: &mut Entered, own_stack: u64) -> Walk {
+    let patience = entered.session().patience();
+    let Thread { id, backtraces, readable, .. } = &mut **entered;
+    engine::walk(id.0 as usize, patience, own_stack, readable, backtraces)
 }
 
 #[cfg(test)]

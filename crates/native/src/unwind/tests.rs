@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::vec::Vec;
 
 use lifetrace_agent::backtrace::Backtraces;
+use lifetrace_agent::lock::Patience;
 use lifetrace_agent::random::Random;
 
 use super::engine;
@@ -26,7 +27,10 @@ impl Check {
     fn compare(&mut self) {
         let mut forgetful = Backtraces::default();
         for backtraces in [&mut self.remembering, &mut forgetful] {
-            assert_eq!(engine::walk(1, 0, &mut self.readable, backtraces), Walk::Complete);
+            assert_eq!(
+                engine::walk(1, Patience::Short, 0, &mut self.readable, backtraces),
+                Walk::Complete
+            );
         }
         let delta = self.remembering.delta();
         self.told.truncate(delta.shared as usize);
@@ -150,7 +154,7 @@ extern "C" fn walk_to_zero() {
     for turn in 0..4 {
         let mut forgetful = Backtraces::default();
         let backtraces = if turn < 2 { &mut forgetful } else { &mut remembering };
-        let end = engine::walk(2, 0, &mut readable, black_box(backtraces));
+        let end = engine::walk(2, Patience::Short, 0, &mut readable, black_box(backtraces));
         assert_eq!(end, Walk::Complete);
         let frames: Vec<u64> = backtraces.delta().fresh.iter().collect();
         assert!(!frames.contains(&0), "{frames:x?}");
