@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::{
-    aarch64, arrows, bench, checkers, circles, ocaml_versions, readers, shell, tools, words,
+    aarch64, arrows, bench, checkers, circles, ocaml_versions, readers, ruby_versions, shell,
+    tools, words,
 };
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
@@ -32,6 +33,7 @@ pub fn ci() -> Result<()> {
     linked_statically()?;
     aarch64::check()?;
     ocaml_versions::test(&[ocaml_versions::ALWAYS])?;
+    ruby_versions::test(&[ruby_versions::ALWAYS])?;
     bench::arena::check()?;
     package()?;
     readers::run_if_possible()

@@ -15,6 +15,7 @@ mod foreign;
 mod fuzz;
 mod ocaml_versions;
 mod readers;
+mod ruby_versions;
 mod shell;
 mod soak;
 mod synth;
@@ -39,6 +40,8 @@ usage: cargo xtask COMMAND
                   the hazards of OCaml by its versions 4.11, 4.14, 5.3 and 5.4, which are
                   fetched from apt's mirror, or from those that LIFETRACE_DEBIAN_ARCHIVE and
                   LIFETRACE_UBUNTU_ARCHIVE name
+  ruby-versions [VERSION]...
+                  the hazards of Ruby by its versions 3.2 and 3.3, which are fetched likewise
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
@@ -93,6 +96,7 @@ fn main() -> Result<()> {
         ["clippy"] => ci::clippy(),
         ["package"] => ci::package(),
         ["aarch64"] => aarch64::check(),
+        ["ruby-versions", ref versions @ ..] => ruby_versions::test(versions),
         ["ocaml-versions", ref versions @ ..] => ocaml_versions::test(versions),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),

@@ -43,6 +43,8 @@ pub struct Thread {
     pub(crate) errno: *mut c_int,
     /// Room for what a managed runtime's callback returns, which has to outlive the callback.
     pub answer: [u64; 2],
+    /// It has left its managed runtime, which must not be asked for its frames any more.
+    pub has_left_runtime: bool,
     /// What is known of its stack below.
     pub(crate) room: Room,
     /// Its last backtrace of a managed runtime's frames, and the next one.
@@ -95,6 +97,7 @@ pub(crate) fn acquire(seed: u64, room: Room) -> Option<*mut Thread> {
     state.readable = 0..0;
     state.room = room;
     state.introduced_to = 0;
+    state.has_left_runtime = false;
     state.busy = true;
     compiler_fence(Ordering::SeqCst);
     tls::set_state(thread as usize);

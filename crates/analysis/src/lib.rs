@@ -32,6 +32,7 @@ pub mod branches;
 pub mod calendar;
 pub mod calls;
 pub mod callsites;
+pub mod classes;
 pub mod cycles;
 pub mod diff;
 pub mod estimate;

@@ -12,9 +12,9 @@ pub fn lines<'a>(
     machinery: &Machinery,
     code: LocationCode,
 ) -> impl Iterator<Item = Line<'a>> {
-    let module = names.module(code);
+    let (module, kind) = (names.module(code), names.kind(code));
     expand(names, code).map(move |frame| {
-        let is_machinery = machinery.has(&frame.place, module);
+        let is_machinery = machinery.has(&frame.place, kind, module);
         Line { frame: NamedFrame { is_machinery, ..frame }, module }
     })
 }

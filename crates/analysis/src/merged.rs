@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use lifetrace_trace::event::Location;
+use lifetrace_trace::frame::FrameKind;
 use lifetrace_trace::ids::LocationCode;
 use rustc_hash::FxHashMap;
 
@@ -40,6 +41,7 @@ struct MergedFrame {
     /// Outermost first; one at least.
     locations: Vec<Location>,
     module: Option<Box<str>>,
+    kind: FrameKind,
 }
 
 impl Merged {
@@ -96,7 +98,8 @@ impl Merged {
         let module = names.module(code);
         let known = names.locations(code);
         let locations = if known.is_empty() { vec![unknown(module)] } else { known.to_vec() };
-        let frame = MergedFrame { locations, module: module.map(Into::into) };
+        let frame =
+            MergedFrame { locations, module: module.map(Into::into), kind: names.kind(code) };
         *self.codes.entry(frame).or_insert_with_key(|frame| {
             self.frames.push(frame.clone());
             LocationCode(self.frames.len() as u64 - 1)
@@ -111,6 +114,10 @@ impl Merged {
 impl Names for Merged {
     fn locations(&self, code: LocationCode) -> &[Location] {
         self.frame(code).map_or(&[], |frame| &frame.locations)
+    }
+
+    fn kind(&self, code: LocationCode) -> FrameKind {
+        self.frame(code).map_or(FrameKind::Unknown, |frame| frame.kind)
     }
 
     fn module(&self, code: LocationCode) -> Option<&str> {

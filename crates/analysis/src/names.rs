@@ -1,12 +1,18 @@
 //! What frames are called.
 
-use lifetrace_trace::event::Location;
+use lifetrace_trace::event::{Location, is_remark};
+use lifetrace_trace::frame::FrameKind;
 use lifetrace_trace::ids::LocationCode;
 
 /// Knows the source locations of frames: a trace that has been read.
 pub trait Names {
     /// The locations of a frame, outermost first; none if nothing is known.
     fn locations(&self, code: LocationCode) -> &[Location];
+
+    /// Whose code a frame runs.
+    fn kind(&self, _code: LocationCode) -> FrameKind {
+        FrameKind::Unknown
+    }
 
     /// Path of the object file that a frame is in; nothing where nobody says.
     fn module(&self, _code: LocationCode) -> Option<&str> {
@@ -56,9 +62,17 @@ pub struct NamedFrame<'a> {
     pub is_machinery: bool,
 }
 
+impl NamedFrame<'_> {
+    /// Whether it is no place, but something to know of the backtrace or the block.
+    fn is_remark(&self) -> bool {
+        matches!(self.place, Place::Known(location) if is_remark(location))
+    }
+}
+
 /// What gives a reason for an allocation, of the lines of a backtrace so far, outermost first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reason {
+    has_lines: bool,
     is_found: bool,
     /// A function that is known, and more than how a program or a thread starts.
     is_named: bool,
@@ -75,9 +89,11 @@ impl Reason {
         };
         let is_start = frame.place.function().is_some_and(|name| STARTS.contains(&name));
         self.is_named |= is_one && !is_start && frame.place.function().is_some();
-        // While nothing gives a reason, the innermost line is the best that there is.
-        let is_best = is_one || !self.is_found;
+        // While nothing gives a reason, the innermost line is the best that there is, unless it only says what the block is.
+        let is_worse = self.has_lines && frame.is_remark();
+        let is_best = is_one || !self.is_found && !is_worse;
         self.is_found |= is_one;
+        self.has_lines = true;
         is_best
     }
 }

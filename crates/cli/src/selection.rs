@@ -12,7 +12,7 @@ use lifetrace_study::sieve::{LABEL, Sieve};
 use lifetrace_study::twice::Twice;
 use lifetrace_trace::event::{Location, TraceInfo};
 use lifetrace_trace::fact::{Fact, Label};
-use lifetrace_trace::frame::Frame;
+use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_trace::ids::{LocationCode, ThreadId};
 use lifetrace_trace::record::{Record, RecordKind};
 use rustc_hash::FxHashMap;
@@ -114,6 +114,11 @@ struct Named<'a> {
 impl Names for Named<'_> {
     fn locations(&self, code: LocationCode) -> &[Location] {
         self.reader.locations(code)
+    }
+
+    fn kind(&self, code: LocationCode) -> FrameKind {
+        let frame = self.reader.as_lt().and_then(|reader| reader.frame(code));
+        frame.map_or(FrameKind::Unknown, |frame| frame.kind)
     }
 
     fn module(&self, code: LocationCode) -> Option<&str> {

@@ -14,6 +14,14 @@ pub fn interval(sampling: &Sampling) -> String {
     }
 }
 
+/// How objects are sampled as such, where that is beside what is sampled by bytes; else nothing.
+pub fn objects_beside(sampling: &Sampling) -> String {
+    match (sampling.interval_bytes(), sampling.interval_objects()) {
+        (0.0, _) | (_, 0.0 | 1.0) => String::new(),
+        (_, objects) => format!(", and one of {} objects", human::count(objects)),
+    }
+}
+
 /// An amount of memory: in documents its bytes and objects, each with its interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity(pub Amount);

@@ -3,8 +3,10 @@
 use lifetrace_analysis::nursery::minor_heap_words;
 use lifetrace_human as human;
 use lifetrace_study::Study;
-use lifetrace_study::runtimes::{self, YoungHeap};
+use lifetrace_study::runtimes::{self, Runtime, YoungHeap};
 use lifetrace_trace::fact::Collector;
+
+use crate::young::Young;
 
 /// What the young heap has room for: as the runtime said last, else by its parameters.
 pub fn young_heap_words(study: &Study) -> Option<u64> {
@@ -15,8 +17,17 @@ pub fn young_heap_words(study: &Study) -> Option<u64> {
 
 /// How the trace's runtime is told the size of its young heap.
 pub fn setting(study: &Study) -> Option<&'static YoungHeap> {
+    runtime(study)?.young_heap.as_ref()
+}
+
+/// What can be said of the young heap.
+pub fn young(study: &Study) -> Young {
+    Young { room: young_heap(study), fate: runtime(study).map(|runtime| runtime.young) }
+}
+
+fn runtime(study: &Study) -> Option<&'static Runtime> {
     let process = study.reading.facts.process.as_ref();
-    runtimes::of_trace(process.map(|process| &*process.runtime))?.young_heap.as_ref()
+    runtimes::of_trace(process.map(|process| &*process.runtime))
 }
 
 /// What the young heap has room for, in bytes.

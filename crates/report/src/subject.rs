@@ -16,7 +16,7 @@ use lifetrace_trace::ids::Timestamp;
 use lifetrace_trace::lt::{Index, Summary};
 use serde::Serialize;
 
-use super::amounts::interval;
+use super::amounts::{interval, objects_beside};
 use super::page::Page;
 use super::trace_facts::{Coverage, TraceFacts, short_rate};
 use crate::fields::number;
@@ -102,6 +102,8 @@ pub struct Subject<'a> {
     /// In words.
     #[serde(skip)]
     interval: String,
+    #[serde(skip)]
+    objects: String,
     #[serde(skip)]
     origin: Origin,
     #[serde(skip)]
@@ -209,6 +211,7 @@ impl<'a> Subject<'a> {
             sample_rate: info.sample_rate,
             sample_interval_bytes: known.sampling.interval_bytes(),
             interval: interval(&known.sampling),
+            objects: objects_beside(&known.sampling),
             exact: known.sampling.is_exact() && origin.caveat().is_none(),
             hears_all: known.sampling.hears_all(),
             samples: counts.samples,
@@ -371,9 +374,10 @@ impl<'a> Subject<'a> {
         }
         let unit = if self.sample_interval_bytes > 0.0 { "word" } else { "object" };
         format!(
-            "one sample every {} on average (rate {} per {unit})",
+            "one sample every {} on average (rate {} per {unit}){}",
             self.interval,
-            short_rate(self.sample_rate)
+            short_rate(self.sample_rate),
+            self.objects
         )
     }
 

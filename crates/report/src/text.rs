@@ -45,13 +45,15 @@ impl Report<'_> {
         match self.options.view {
             ViewName::Peak => Resident::at_peak(self.study),
             ViewName::Sizes | ViewName::Threads | ViewName::Timeline => Resident::of(self.study),
-            ViewName::Hot | ViewName::Tree | ViewName::Paths | ViewName::Functions => {
-                match metric {
-                    Metric::Peak => Resident::at_peak(self.study),
-                    Metric::Live => Resident::of(self.study),
-                    _ => None,
-                }
-            }
+            ViewName::Hot
+            | ViewName::Tree
+            | ViewName::Paths
+            | ViewName::Functions
+            | ViewName::Classes => match metric {
+                Metric::Peak => Resident::at_peak(self.study),
+                Metric::Live => Resident::of(self.study),
+                _ => None,
+            },
             _ => None,
         }
     }

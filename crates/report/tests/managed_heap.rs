@@ -8,7 +8,7 @@ use lifetrace_study::Study;
 use lifetrace_study::choice::Choice;
 use lifetrace_study::question::ViewName;
 use lifetrace_study::watch::unwatched;
-use lifetrace_trace::event::{Location, Source, TraceInfo};
+use lifetrace_trace::event::{Location, Source, TraceInfo, class_remark};
 use lifetrace_trace::fact::{Collector, Cycle, Fact, Generation, Process, SampledUnit, Sampler};
 use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_trace::ids::{
@@ -76,24 +76,28 @@ fn trace(has_malloc: bool) -> NamedTempFile {
 }
 
 fn birth(writer: &mut Writer<Vec<u8>>, number: u64, (source, sampler): (Source, u8), bytes: u64) {
+    // malloc's blocks are of no class.
+    let frames = if source == Source::External { 2 } else { 3 };
     let birth = NewBirth {
         size: Size::Bytes(Bytes(bytes)),
         samples: 1,
         source,
         sampler: SamplerId(sampler),
         is_truncated: false,
-        backtrace: &[LocationCode(4), LocationCode(5)],
+        backtrace: &[LocationCode(4), LocationCode(5), LocationCode(6 + number % 4 / 3)][..frames],
         common_prefix: 0,
         id: None,
     };
     writer.birth(Timestamp(START + 10 * number), &birth, &mut frame).unwrap();
 }
 
-/// `Foo#outer`, in whose C function `Foo#inner` all is allocated.
+/// `Foo#outer`, in whose C function `Foo#inner` all is allocated; of the class `Foo`, and one of four of `Bar`.
 fn frame(code: LocationCode) -> Frame {
     let (name, kind) = match code.0 {
         4 => ("Foo#outer", FrameKind::Ruby),
-        _ => ("Foo#inner", FrameKind::RubyNative),
+        5 => ("Foo#inner", FrameKind::RubyNative),
+        6 => return Frame::from(vec![class_remark("Foo")]),
+        _ => return Frame::from(vec![class_remark("Bar")]),
     };
     let location = Location {
         filename: "foo.rb".into(),
@@ -149,6 +153,52 @@ fn malloc_is_added_to_it() {
     let summary = document(&trace(true), ViewName::Summary);
     let malloc = BLOCK_BYTES as f64;
     assert_eq!(amount(&summary["totals"]["allocated"]), (ALL.0 + malloc, ALL.1 + 1.0));
+}
+
+#[test]
+fn objects_are_of_classes_and_mallocs_blocks_of_none() {
+    let trace = trace(true);
+    let view = document(&trace, ViewName::Classes);
+    let classes = view["classes"].as_array().unwrap();
+    let found: Vec<_> = classes
+        .iter()
+        .map(|class| (class["class"].as_str(), amount(&class["allocated"])))
+        .collect();
+    let part = |share: f64| (ALL.0 * share, ALL.1 * share);
+    let malloc = (BLOCK_BYTES as f64, 1.0);
+    assert_eq!(found, [(Some("Foo"), part(0.75)), (Some("Bar"), part(0.25)), (None, malloc)]);
+    for class in classes {
+        assert_eq!(
+            (&class["callsite"]["function"], &class["callsite_share"]),
+            (&"Foo#outer".into(), &1.0.into())
+        );
+    }
+    let page = page(&trace, ViewName::Classes);
+    assert!(page.contains("3 of 3 classes by bytes allocated"), "{page}");
+    assert!(page.contains("  100.0 % in Foo#outer, foo.rb:3"), "{page}");
+    assert!(page.contains("(of no class)"), "{page}");
+}
+
+#[test]
+fn a_class_is_a_filter() {
+    let trace = trace(true);
+    let filter = "class=Bar".parse().unwrap();
+    let choice = Choice { filter, ..Choice::default() };
+    let study = Study::of(trace.path(), choice, unwatched).unwrap();
+    let options = Options { view: ViewName::Classes, ..Options::default() };
+    let page = Report::new(&study, &options, Width::ENDLESS).unwrap().text();
+    assert!(page.contains("1 of 1 classes") && !page.contains("  Foo  "), "{page}");
+}
+
+#[test]
+fn a_trace_without_classes_says_so() {
+    let study = |filter: &str| {
+        let choice = Choice { filter: filter.parse().unwrap(), ..Choice::default() };
+        Study::of(trace(true).path(), choice, unwatched).unwrap()
+    };
+    let options = Options { view: ViewName::Classes, ..Options::default() };
+    let page = Report::new(&study("source=native"), &options, Width::ENDLESS).unwrap().text();
+    assert!(page.contains("Nothing that was chosen is of a class"), "{page}");
 }
 
 #[test]

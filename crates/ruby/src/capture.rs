@@ -9,6 +9,8 @@ use crate::vm::{Value, Vm};
 
 /// Room for the frames of a stack, and what is known of threads' last ones.
 pub(crate) struct Capture {
+    /// The machine's own frame, which stands outside of the program's on the main thread; 0 is none.
+    outermost: Value,
     frames: Buffer,
     lines: Buffer<u32>,
     keys: Buffer,
@@ -19,15 +21,21 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Nothing.
-    pub(crate) const fn new() -> Capture {
+    /// Nothing; `outermost` is as [`Vm::outermost_frame`] gives it.
+    pub(crate) const fn new(outermost: Value) -> Capture {
         Capture {
+            outermost,
             frames: Buffer::new(),
             lines: Buffer::new(),
             keys: Buffer::new(),
             era: 1,
             eras: Buffer::new(),
         }
+    }
+
+    /// The frame that is always alive and stays where it is, if there is one.
+    pub(crate) fn outermost(&self) -> Option<Value> {
+        Some(self.outermost).filter(|&frame| frame != 0)
     }
 
     /// Frames have been forgotten: an address may be another frame's now.
@@ -44,7 +52,8 @@ impl Capture {
         Some(last == self.era)
     }
 
-    /// The frames of this thread, innermost first, and whether outermost ones are missing; `None` if there is no memory.
+    /// The frames of this thread, innermost first, within one that is given, and whether outermost ones are missing; `None`
+    /// if there is no memory. The machine's own outermost one is left out, unless there is no other.
     ///
     /// # Safety
     /// As [`Vm::profile_frames`].
@@ -53,6 +62,7 @@ impl Capture {
         vm: &Vm,
         limit: usize,
         has_innermost_line: bool,
+        within: Option<Key>,
     ) -> Option<(&mut [u64], bool)> {
         let has_room =
             self.frames.reserve(limit) && self.lines.reserve(limit) && self.keys.reserve(limit);
@@ -68,10 +78,17 @@ impl Capture {
         };
         // SAFETY: by contract.
         let count = unsafe { vm.profile_frames(frames, lines, has_innermost_line) }.min(limit);
+        let is_cut = count == limit;
+        let has_outermost = count > 1 && frames[count - 1] == self.outermost;
+        let count = count - usize::from(has_outermost);
         let found = frames.iter().zip(lines.iter()).take(count);
-        for (key, (&frame, &line)) in self.keys.words_mut().iter_mut().zip(found) {
-            *key = Key::new(frame, line).0;
+        let found = found.map(|(&frame, &line)| Key::new(frame, line));
+        let keys = &mut self.keys.words_mut()[..limit];
+        let mut frames = 0;
+        for (place, key) in keys.iter_mut().zip(within.into_iter().chain(found)) {
+            *place = key.0;
+            frames += 1;
         }
-        Some((&mut self.keys.words_mut()[..count], count == limit))
+        Some((&mut keys[..frames], is_cut))
     }
 }

@@ -22,8 +22,9 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `capture`, `collector`, `compiler`, `mallocs`, `names`, `objects`, `stacks`, `start`,
-//! `state`, `vm`.
+//! \[UNSAFE\] files: `capture`, `class`, `collector`, `compiler`, `current`, `kind`, `mallocs`,
+//! `marks`, `names`, `objects`, `stacks`, `start`,
+//! `state`, `threads`, `vm`.
 
 #![no_std]
 
@@ -31,11 +32,15 @@
 extern crate std;
 
 mod capture;
+mod class;
 mod collector;
 mod compiler;
 mod countdown;
+mod current;
 mod entry;
+mod kind;
 mod mallocs;
+mod marks;
 mod names;
 mod numbers;
 mod objects;
@@ -44,4 +49,6 @@ mod stacks;
 pub mod start;
 mod state;
 mod terms;
+mod threads;
+mod version;
 mod vm;

@@ -26,7 +26,7 @@ fn send(entered: &mut Entered) {
 unsafe fn frames<'a>(entered: &mut Entered) -> &'a [u64] {
     // SAFETY: a function of the machine's that reads whether this thread has its lock; then the state is ours.
     unsafe {
-        if !state::vm().is_some_and(|vm| vm.is_at_ruby()) {
+        if entered.has_left_runtime || !state::vm().is_some_and(|vm| vm.is_at_ruby()) {
             return &[];
         }
         let Some(state) = state::get() else { return &[] };

@@ -11,14 +11,12 @@ use lifetrace_transport::segment::LostReason;
 
 use crate::entry::enter;
 use crate::numbers::Key;
+use crate::samples::Fate;
 use crate::state::State;
-use crate::vm::{self, DataType, Value};
-use crate::{countdown, stacks, state, terms};
+use crate::vm::{DataType, Value};
+use crate::{class, countdown, kind, stacks, state, terms};
 
 const TRACKER: Announcer = Announcer;
-
-/// Bytes of an object's slot.
-const SLOT: u64 = 40;
 
 /// The index of the word in the argument of an event that has the object; 0 before it is known.
 static OBJECT_AT: AtomicUsize = AtomicUsize::new(0);
@@ -65,7 +63,7 @@ unsafe fn may_be_ractor(argument: *const c_void) -> bool {
         return true;
     }
     // SAFETY: the word that has the object in each such argument; an object begins with its flags.
-    unsafe { vm::is_data(argument.cast::<Value>().add(at).read()) }
+    unsafe { kind::is_data(argument.cast::<Value>().add(at).read()) }
 }
 
 /// Finds out which word of an event's argument has the object, which spares a call at each.
@@ -130,13 +128,16 @@ unsafe fn hit(argument: *const c_void) {
 unsafe fn report(state: &mut State, entered: &mut Entered, argument: *const c_void) {
     state.enter_session(entered);
     // SAFETY: an event of an object, with the machine's lock.
-    let (object, is_known) =
-        unsafe { (state.vm.object_of(argument), stacks::take(state, entered)) };
+    let (object, size, is_known) = unsafe {
+        let object = state.vm.object_of(argument);
+        let size = state.vm.slot_size(object);
+        (object, size, stacks::take(state, entered, class::key(state.vm, object)))
+    };
     if !is_known || !state.samples.reserve() {
         return entered.session().header.count_lost(LostReason::NoFrameRecord);
     }
-    let (source, kind) = (SourceKind::Major, AllocationKind::Plain);
-    let allocation = Allocation { size: SLOT, samples: 1, source, kind };
+    let (source, kind) = (SourceKind::Minor, AllocationKind::Plain);
+    let allocation = Allocation { size, samples: 1, source, kind };
     if let Some(sample) = TRACKER.allocated(entered, &allocation) {
         state.samples.add(object, sample);
     }
@@ -152,26 +153,35 @@ pub(crate) unsafe extern "C" fn marked(_: Value, _: *const c_void) {
     let Some(mut entered) = enter() else { return };
     state.enter_session(&mut entered);
     let State { vm, samples, numbers, capture, keys, .. } = state;
-    samples.retain(|object, sample| {
-        // SAFETY: at that event, an object that was alive after the last one.
-        let stays = unsafe { vm.is_marked(object) };
-        if !stays {
+    samples.review(|object, was_old, sample| {
+        // SAFETY: at that event, an object that was alive after the last one, or came since.
+        if !unsafe { vm.is_marked(object) } {
             TRACKER.freed(&mut entered, sample);
+            return Fate::Dead;
         }
-        stays
+        // SAFETY: it is alive.
+        if was_old || !unsafe { vm.is_old(object) } {
+            return Fate::Unchanged;
+        }
+        TRACKER.promoted(&mut entered, sample);
+        Fate::Promoted
     });
-    // SAFETY: at that event; frames are forgotten when they are dead.
-    if numbers.retain(|object| unsafe { vm.is_marked(object) }) {
+    // SAFETY: at that event; frames and classes are forgotten when they are dead, the machine's own types never.
+    if numbers.retain(|object| object == 0 || unsafe { vm.is_marked(object) }) {
         capture.begin_era();
     }
     // SAFETY: the machine's lock is the hook's.
     unsafe { keys.report(vm, &mut entered) }
 }
 
-/// Keeps alive what waits for its name.
+/// Keeps alive what waits for its name, and the outermost frame, all where they are.
 unsafe extern "C" fn mark(_: *mut c_void) {
     // SAFETY: a collection has the lock, and there is no other reference.
     let Some(state) = (unsafe { state::get() }) else { return };
+    if let Some(frame) = state.capture.outermost() {
+        // SAFETY: a collection marks; it has been kept alive since it was there.
+        unsafe { state.vm.mark(frame) }
+    }
     for key in state.unnamed.keys() {
         // SAFETY: a collection marks; the object is alive until it has its name.
         unsafe { state.vm.mark(Key(key).object()) }

@@ -9,7 +9,7 @@ use lifetrace_transport::message::{Body, MANAGED_FRAME};
 use crate::numbers::{Key, Numbers};
 use crate::state::{State, Unnamed};
 use crate::vm::Vm;
-use crate::{compiler, names};
+use crate::{class, compiler, names};
 
 /// Most frames that the recorder takes around a native backtrace.
 const MOST_AROUND: usize = 1 << 10;
@@ -17,11 +17,12 @@ const MOST_AROUND: usize = 1 << 10;
 /// Fewer frames say nothing.
 const LEAST_LIMIT: usize = 16;
 
-/// Makes this thread's stack its backtrace; whether the recorder is to know all of it.
+/// Makes this thread's stack its backtrace, with the class of a new object as its innermost frame; whether the recorder
+/// is to know all of it.
 ///
 /// # Safety
-/// As [`Vm::profile_frames`].
-pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
+/// As [`Vm::profile_frames`]; the class is alive.
+pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered, class: Key) -> bool {
     let State { vm, capture, numbers, unnamed, .. } = state;
     let limit = limit(entered);
     match capture.is_of_era(entered.id.0 as usize) {
@@ -30,7 +31,9 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
         None => return false,
     }
     // SAFETY: by contract.
-    let Some((keys, is_cut)) = (unsafe { capture.take(vm, limit, true) }) else { return false };
+    let Some((keys, is_cut)) = (unsafe { capture.take(vm, limit, true, Some(class)) }) else {
+        return false;
+    };
     let before = unnamed.count();
     let (mut sender, _, managed) = entered.sender();
     // SAFETY: by contract, frames of this stack.
@@ -49,9 +52,9 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered) -> bool {
 /// As [`Vm::profile_frames`].
 pub(crate) unsafe fn words<'a>(state: &'a mut State, entered: &mut Entered) -> Option<&'a [u64]> {
     let State { vm, capture, numbers, unnamed, .. } = state;
+    let has_line = !(compiler::may_compile() && vm.version().has_unsafe_compiled_lines());
     // SAFETY: by contract.
-    let (keys, _) =
-        unsafe { capture.take(vm, limit(entered).min(MOST_AROUND), !compiler::may_compile()) }?;
+    let (keys, _) = unsafe { capture.take(vm, limit(entered).min(MOST_AROUND), has_line, None) }?;
     let before = unnamed.count();
     let (mut sender, _, _) = entered.sender();
     for key in keys.iter_mut() {
@@ -84,6 +87,11 @@ unsafe fn name(
     key: Key,
     number: u32,
 ) -> bool {
+    // SAFETY: by contract.
+    if unsafe { class::is_one(key) } {
+        // SAFETY: as above.
+        return unsafe { class::send_name(vm, sender, key, number) };
+    }
     // SAFETY: by contract.
     let name = unsafe { vm.short_name(key.object()) };
     sender.send(Body::FrameName(names::message(key, number, name))) && unnamed.add(key.0, number)

@@ -17,7 +17,7 @@ use lifetrace_transport::segment::Settings;
 
 use crate::collector::Keys;
 use crate::vm::{Vm, event};
-use crate::{compiler, entry, mallocs, names, objects, state, terms};
+use crate::{compiler, entry, mallocs, names, objects, state, terms, threads};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
@@ -61,15 +61,19 @@ unsafe extern "C" fn machine_is_set_up() -> c_int {
 unsafe fn start() {
     let Some(settings) = settings() else { return };
     let Some(rate) = settings.sources.of(terms::NAME).map(|source| source.rate) else { return };
-    let Some(vm) = Vm::find() else { return notice(terms::UNKNOWN) };
+    // SAFETY: by contract.
+    let Some(vm) = (unsafe { Vm::find() }) else { return notice(terms::UNKNOWN) };
     let rate = Rate::per_word(rate);
     // SAFETY: by contract.
     unsafe {
         let keys = Keys::of(vm);
         state::begin(vm, keys, rate, settings.seed);
+        vm.prepare();
         vm.take_part(&objects::PARTICIPANT);
         vm.at_end(names::last);
-        mallocs::begin();
+        if threads::watch(vm) {
+            mallocs::begin();
+        }
         vm.add_hook(objects::made, event::NEWOBJ);
         vm.add_hook(objects::marked, event::GC_END_MARK);
     }

@@ -73,6 +73,8 @@ pub(crate) fn end() {
 /// # Safety
 /// As [`get`].
 pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
+    // SAFETY: by contract; the machine has just been set up.
+    let outermost = unsafe { vm.outermost_frame() };
     let mut state = State {
         vm,
         keys,
@@ -81,7 +83,7 @@ pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
         random: Random::new(seed, STREAM),
         numbers: Numbers::new(),
         samples: Samples::new(),
-        capture: Capture::new(),
+        capture: Capture::new(outermost),
         unnamed: Unnamed::new(),
     };
     countdown::set(state.rate.gap(&mut state.random));
@@ -101,7 +103,7 @@ impl State {
         self.samples.clear();
         self.unnamed.clear();
         self.capture.begin_era();
-        let version = self.vm.version().to_bytes();
+        let version = self.vm.version_text().to_bytes();
         at.send(Body::Runtime { name: terms::NAME, version });
     }
 }

@@ -12,6 +12,9 @@ pub(crate) const RUBY: FrameKind = FrameKind(0);
 /// A method that is written in C.
 pub(crate) const NATIVE: FrameKind = FrameKind(1);
 
+/// An object's class.
+pub(crate) const CLASS: FrameKind = FrameKind(2);
+
 /// The program has begun to use ractors.
 pub(crate) const RACTORS: &[u8] = b"ruby-ractors";
 

@@ -3,16 +3,22 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
 
-use lifetrace_agent::{loader, sys, tls};
+use lifetrace_agent::{loader, sys};
+
+use crate::current::Current;
+use crate::kind;
+use crate::marks::Marks;
+use crate::threads::Callback;
+use crate::version::Version;
 
 /// A reference to an object, or an immediate.
 pub(crate) type Value = usize;
 
-/// `Qnil`, up to 3.1.
-const NIL: Value = 8;
+/// Bytes of an object's slot, where all have the same.
+const SLOT: u64 = 40;
 
-/// The versions that this has been tried with.
-const KNOWN: [&[u8]; 1] = [b"3.1."];
+/// No class descends from another through more.
+const DEEPEST: usize = 64;
 
 /// An event, as `rb_event_flag_t` numbers it.
 pub(crate) mod event {
@@ -28,6 +34,7 @@ const RAW: c_int = 1 | 4;
 /// What is called at an event.
 pub(crate) type Hook = unsafe extern "C" fn(data: Value, argument: *const c_void);
 type AddHook = unsafe extern "C" fn(hook: Hook, events: u32, data: Value, flags: c_int);
+type WatchThreads = unsafe extern "C" fn(Callback, u32, *mut c_void) -> *mut c_void;
 type OfValue = unsafe extern "C" fn(Value) -> Value;
 pub(crate) type Job = unsafe extern "C" fn(*mut c_void);
 
@@ -62,7 +69,8 @@ pub(crate) struct Vm {
     frame_method: OfValue,
     frame_path: OfValue,
     string: unsafe extern "C" fn(*mut Value) -> *const c_char,
-    is_marked: unsafe extern "C" fn(Value) -> c_int,
+    marks: Marks,
+    slot_size: Option<unsafe extern "C" fn(Value) -> usize>,
     location: OfValue,
     mark: unsafe extern "C" fn(Value),
     wrap: unsafe extern "C" fn(Value, *mut c_void, *const DataType) -> Value,
@@ -74,30 +82,44 @@ pub(crate) struct Vm {
     is_collecting: unsafe extern "C" fn() -> c_int,
     current: Option<Current>,
     postpone: unsafe extern "C" fn(u32, Job, *mut c_void) -> c_int,
+    watch_threads: Option<WatchThreads>,
+    object_class: *const Value,
     ractor_class: Option<*const Value>,
     superclass: OfValue,
-    version: &'static CStr,
+    real_class: OfValue,
+    class_path: OfValue,
+    version_text: &'static CStr,
+    version: Version,
 }
 
 // SAFETY: addresses, which stay; whoever calls has the machine's lock.
 unsafe impl Sync for Vm {}
 
 impl Vm {
-    /// Finds them in this process, for good; `None` if any is missing, the version is none of the [`KNOWN`] ones, or there
-    /// is no memory.
-    pub(crate) fn find() -> Option<&'static Vm> {
+    /// Finds them in this process, for good; `None` if any is missing, the version is not [known](Version::is_known), or
+    /// there is no memory.
+    ///
+    /// # Safety
+    /// The machine is set up, and its lock the caller's.
+    pub(crate) unsafe fn find() -> Option<&'static Vm> {
+        let text = loader::symbol(c"ruby_version")?.cast::<c_char>();
+        // SAFETY: a string that the machine exports.
+        let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+        let version = Version::of(text).filter(|version| version.is_known())?;
         let place = sys::map(size_of::<Vm>())?.cast::<Vm>();
-        // SAFETY: fresh memory, large and aligned enough, which stays.
+        // SAFETY: by contract; fresh memory, large and aligned enough, which stays.
         unsafe {
-            place.write(Vm::found().filter(Vm::is_known)?);
+            place.write(Vm::found(text, version)?);
             Some(place.as_ref())
         }
     }
 
-    fn found() -> Option<Vm> {
-        let version = loader::symbol(c"ruby_version")?.cast::<c_char>();
+    /// # Safety
+    /// As [`find`](Self::find).
+    unsafe fn found(version_text: &'static CStr, version: Version) -> Option<Vm> {
         // SAFETY: of these types in all versions since 2.7, as their headers say.
         unsafe {
+            let intern = function(c"rb_intern")?;
             Some(Vm {
                 add_hook: function(c"rb_add_event_hook2")?,
                 remove_hook: function(c"rb_remove_event_hook")?,
@@ -109,32 +131,58 @@ impl Vm {
                 frame_method: function(c"rb_profile_frame_method_name")?,
                 frame_path: function(c"rb_profile_frame_path")?,
                 string: function(c"rb_string_value_ptr")?,
-                is_marked: function(c"rb_objspace_marked_object_p")?,
+                marks: Marks::find(intern)?,
+                slot_size: function(c"rb_gc_obj_slot_size"),
                 location: function(c"rb_gc_location")?,
                 mark: function(c"rb_gc_mark")?,
                 wrap: function(c"rb_data_typed_object_wrap")?,
                 keep: function(c"rb_gc_register_mark_object")?,
-                intern: function(c"rb_intern")?,
+                intern,
                 symbol: function(c"rb_id2sym")?,
                 stat: function(c"rb_gc_stat")?,
                 has_lock: function(c"ruby_thread_has_gvl_p")?,
                 is_collecting: function(c"rb_during_gc")?,
                 current: Current::find(),
                 postpone: function(c"rb_postponed_job_register_one")?,
+                watch_threads: function(c"rb_internal_thread_add_event_hook"),
+                object_class: function(c"rb_cObject")?,
                 ractor_class: function(c"rb_cRactor"),
                 superclass: function(c"rb_class_superclass")?,
-                version: CStr::from_ptr(version.as_ptr()),
+                real_class: function(c"rb_class_real")?,
+                class_path: function(c"rb_class_path_cached")?,
+                version_text,
+                version,
             })
         }
     }
 
-    fn is_known(&self) -> bool {
-        KNOWN.iter().any(|series| self.version.to_bytes().starts_with(series))
+    /// As `RUBY_VERSION` has it.
+    pub(crate) fn version_text(&self) -> &'static CStr {
+        self.version_text
     }
 
-    /// As `RUBY_VERSION` has it.
-    pub(crate) fn version(&self) -> &'static CStr {
+    /// The series of releases.
+    pub(crate) fn version(&self) -> Version {
         self.version
+    }
+
+    /// Bytes of an object's slot.
+    ///
+    /// # Safety
+    /// An object that is alive.
+    pub(crate) unsafe fn slot_size(&self, object: Value) -> u64 {
+        // SAFETY: by contract; reads what the object's page has.
+        self.slot_size.map_or(SLOT, |size| unsafe { size(object) as u64 })
+    }
+
+    /// Whether an object has survived so many collections that minor ones do not look at it any more.
+    ///
+    /// # Safety
+    /// An object that is alive.
+    pub(crate) unsafe fn is_old(&self, object: Value) -> bool {
+        let old = self.version.old_flags();
+        // SAFETY: by contract; an object begins with its flags.
+        unsafe { (object as *const Value).read() & old == old }
     }
 
     /// Has `hook` called at these events, from now on and for good.
@@ -173,21 +221,53 @@ impl Vm {
         // SAFETY: an object begins with its flags and its class, of which both are there by then; the exported variable.
         let ([_, class], ractor) = unsafe { ((object as *const [Value; 2]).read(), ractor.read()) };
         // SAFETY: the class of an object of that type.
-        unsafe { is_data(object) && class != 0 && self.descends(class, ractor) }
+        unsafe { kind::is_data(object) && class != 0 && self.descends(class, ractor) }
     }
 
     /// # Safety
     /// Both are classes.
     unsafe fn descends(&self, mut class: Value, from: Value) -> bool {
-        const DEEPEST: usize = 64;
         for _ in 0..DEEPEST {
-            if class == from || class == 0 || class == NIL {
+            if class == from || class == 0 || class == self.version.nil() {
                 return class == from;
             }
             // SAFETY: by contract; makes no objects.
             class = unsafe { (self.superclass)(class) };
         }
         false
+    }
+
+    /// The class of a new object; none if it is one of the machine's own, which programs do not see.
+    ///
+    /// # Safety
+    /// The object of an event of [`event::NEWOBJ`], in its hook.
+    pub(crate) unsafe fn class_of(&self, object: Value) -> Option<Value> {
+        // SAFETY: an object begins with its flags and, if it is not of the machine's own types, its class: both are there
+        // by then. A class's real one is found without making anything.
+        unsafe {
+            let [flags, class] = (object as *const [Value; 2]).read();
+            let has_class = class != 0 && !kind::are_internal(flags);
+            let class = has_class.then(|| (self.real_class)(class));
+            class.filter(|&class| class != 0)
+        }
+    }
+
+    /// The name of a class, or of the nearest one that it descends from and that has a name: whether it is its own.
+    /// Makes nothing.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's; a class that is alive. To be used before the machine does anything.
+    pub(crate) unsafe fn class_name(&self, class: Value) -> Option<(&'static [u8], bool)> {
+        // SAFETY: by contract; what a class descends from is alive.
+        let name = |of: Value| unsafe { self.text((self.class_path)(of)) };
+        let outwards = |of: &Value| {
+            // SAFETY: as above.
+            let next = unsafe { (self.superclass)(*of) };
+            (next != 0 && next != self.version.nil()).then_some(next)
+        };
+        let ancestors = core::iter::successors(Some(class), outwards).take(DEEPEST);
+        let found = ancestors.filter_map(|of| Some((name(of)?, of == class))).next();
+        found
     }
 
     /// The object of an event.
@@ -226,6 +306,19 @@ impl Vm {
             }
         };
         usize::try_from(count).unwrap_or(0)
+    }
+
+    /// The frame that is there before the program runs anything; 0 if there is none.
+    ///
+    /// # Safety
+    /// As [`profile_frames`](Self::profile_frames), before anything runs.
+    pub(crate) unsafe fn outermost_frame(&self) -> Value {
+        let (mut frames, mut lines) = ([0; 2], [0; 2]);
+        // SAFETY: by contract.
+        match unsafe { self.profile_frames(&mut frames, &mut lines, true) } {
+            1 => frames[0],
+            _ => 0,
+        }
     }
 
     /// Whether this thread is one of the machine's, has its lock, executes something and is not collecting: whether it
@@ -271,7 +364,7 @@ impl Vm {
     /// # Safety
     /// A string, or nil.
     unsafe fn text(&self, mut value: Value) -> Option<&'static [u8]> {
-        if value == 0 || value == NIL {
+        if value == 0 || value == self.version.nil() {
             return None;
         }
         // SAFETY: by contract. Labels and paths end with a zero byte, as all strings of their own do.
@@ -284,7 +377,7 @@ impl Vm {
     /// Called at [`event::GC_END_MARK`], of an object that the last such event left alive, or that came since.
     pub(crate) unsafe fn is_marked(&self, object: Value) -> bool {
         // SAFETY: by contract.
-        unsafe { (self.is_marked)(object) != 0 }
+        unsafe { self.marks.has(object) }
     }
 
     /// Where an object is now.
@@ -333,6 +426,25 @@ impl Vm {
         unsafe { (self.stat)(key) as u64 }
     }
 
+    /// Has the machine make now what it makes at the first call of a function, which must not be in a hook.
+    ///
+    /// # Safety
+    /// The machine is set up, and its lock the caller's.
+    pub(crate) unsafe fn prepare(&self) {
+        // SAFETY: by contract; a class that is always alive.
+        unsafe { self.marks.has(self.object_class.read()) };
+    }
+
+    /// Has `changed` called at events of threads, on these; false if the machine cannot.
+    ///
+    /// # Safety
+    /// The machine is set up, and its lock the caller's.
+    pub(crate) unsafe fn watch_threads(&self, changed: Callback, events: u32) -> bool {
+        let Some(watch) = self.watch_threads else { return false };
+        // SAFETY: by contract.
+        unsafe { !watch(changed, events, core::ptr::null_mut()).is_null() }
+    }
+
     /// Has `job` done at the next safe point of a thread that has the machine's lock. Makes nothing, so it may be
     /// called in hooks.
     ///
@@ -344,53 +456,11 @@ impl Vm {
     }
 }
 
-/// Whether an object is of the type `T_DATA`.
+/// A function, or the place of a variable, of that name.
 ///
 /// # Safety
-/// An object, which begins with its flags.
-#[inline(always)]
-pub(crate) unsafe fn is_data(object: Value) -> bool {
-    const TYPE: Value = 0x1f;
-    const DATA: Value = 0x0c;
-    // SAFETY: by contract.
-    unsafe { (object as *const Value).read() & TYPE == DATA }
-}
-
-/// Where a thread has the address of what it executes: `ruby_current_ec`, from the thread's pointer on. Exported up to
-/// 3.2, whose functions for profilers do not look whether there is one.
-#[derive(Clone, Copy, Debug)]
-struct Current(usize);
-
-impl Current {
-    /// `None` if it is not exported. To be called by a thread that executes something.
-    fn find() -> Option<Current> {
-        type Look = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
-        // SAFETY: dlsym's type. It is not imported by name, since its version differs between C libraries.
-        let look: Look = unsafe { function(c"dlsym") }?;
-        // SAFETY: of a thread-local variable it gives this thread's; outside of malloc. Null is all modules.
-        let look = || unsafe { look(core::ptr::null_mut(), c"ruby_current_ec".as_ptr()) };
-        let address = tls::aside(look);
-        let offset = (address as usize).wrapping_sub(tls::identity());
-        (!address.is_null()).then_some(Current(offset))
-    }
-
-    /// Whether this thread has frames.
-    fn has_frames(self) -> bool {
-        /// The index of the word that points to the frames.
-        const FRAMES: usize = 2;
-        let place = tls::identity().wrapping_add(self.0) as *const *const usize;
-        // SAFETY: a variable of a library that was there at the start, in each thread at the same distance from the
-        // thread's pointer; and, if it is not null, what it points to has that word.
-        unsafe {
-            let executes = place.read();
-            !executes.is_null() && executes.add(FRAMES).read() != 0
-        }
-    }
-}
-
-/// # Safety
-/// `T` is a function's type, or that of a pointer to a variable.
-unsafe fn function<T: Copy>(name: &CStr) -> Option<T> {
+/// `T` is its type: that of a function, or that of a pointer to a variable.
+pub(crate) unsafe fn function<T: Copy>(name: &CStr) -> Option<T> {
     const { assert!(size_of::<T>() == size_of::<NonNull<c_void>>()) };
     let found = loader::symbol(name)?;
     // SAFETY: by contract; the sizes are equal.

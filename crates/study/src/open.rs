@@ -9,7 +9,7 @@ use anyhow::bail;
 use lifetrace_analysis::Names;
 use lifetrace_trace::event::{Location, TraceInfo};
 use lifetrace_trace::fact::Fact;
-use lifetrace_trace::frame::Frame;
+use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_trace::ids::{LocationCode, Timestamp};
 use lifetrace_trace::lt::{self, Index, Passed};
 use lifetrace_trace::record::{Record, RecordKind};
@@ -213,6 +213,11 @@ fn threads(bytes: u64) -> Option<NonZero<usize>> {
 impl Names for Trace {
     fn locations(&self, code: LocationCode) -> &[Location] {
         self.reader.locations(code)
+    }
+
+    fn kind(&self, code: LocationCode) -> FrameKind {
+        let frame = self.reader.as_lt().and_then(|reader| reader.frame(code));
+        frame.map_or(FrameKind::Unknown, |frame| frame.kind)
     }
 
     fn module(&self, code: LocationCode) -> Option<&str> {

@@ -21,6 +21,8 @@ named! {
         Paths = "paths",
         /// Functions, by themselves and with all that they call
         Functions = "functions",
+        /// Which classes objects are of, where a runtime has classes: Ruby
+        Classes = "classes",
         /// What moved from the young heap to the old one, and what a larger young heap would spare
         Promotion = "promotion",
         /// Garbage collections, and what became of blocks in them
@@ -52,6 +54,7 @@ impl ViewName {
             | Self::Calls
             | Self::Paths
             | Self::Functions
+            | Self::Classes
             | Self::Temporary
             | Self::Lifetimes => Some(asked),
             Self::Peak => Some(Metric::Peak),
@@ -69,7 +72,8 @@ impl ViewName {
             | Self::Tree
             | Self::Calls
             | Self::Paths
-            | Self::Functions => &[],
+            | Self::Functions
+            | Self::Classes => &[],
             // Nobody but us tells of young heaps and collections.
             Self::Promotion | Self::Gc | Self::Timeline => &[Lack::Times],
             Self::Peak => &[Lack::Peak],

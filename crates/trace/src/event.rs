@@ -62,6 +62,22 @@ pub const GROWTH_NAME: &str = "[realloc growth]";
 /// OCaml's Marshal does.
 pub const DESERIALISED_NAME: &str = "[deserialised]";
 
+const CLASS_BEGIN: &str = "[class ";
+const CLASS_END: &str = "]";
+
+/// The [remark] that is the innermost frame of an object of that class.
+pub fn class_remark(class: &str) -> Location {
+    remark(&format!("{CLASS_BEGIN}{class}{CLASS_END}"))
+}
+
+/// The class of an object that has such an innermost frame; none if it is no [`class_remark`].
+pub fn class_of(location: &Location) -> Option<&str> {
+    if !is_remark(location) {
+        return None;
+    }
+    location.defname.strip_prefix(CLASS_BEGIN)?.strip_suffix(CLASS_END)
+}
+
 /// The [remark] in the place of frames that are missing in the middle of a backtrace.
 pub const LEFT_OUT_NAME: &str = "[frames left out]";
 

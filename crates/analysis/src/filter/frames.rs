@@ -4,7 +4,7 @@
 //! [`FrameState`], so in a prefix tree of backtraces each node costs one [`FrameFilter::enter`], however
 //! deep it is.
 
-use lifetrace_trace::event::Location;
+use lifetrace_trace::event::{Location, class_of};
 
 use super::term::{Claim, FrameClaim, FramePattern, Term};
 use super::text::Text;
@@ -35,7 +35,7 @@ impl FramePattern {
         match (line.location(), self) {
             (Some(location), _) => self.matches_place(location, line.module),
             (None, Self::Module(path)) => line.module.is_some_and(|it| path.matches_path(it)),
-            (None, Self::Function(_) | Self::File(..)) => false,
+            (None, Self::Function(_) | Self::File(..) | Self::Class(_)) => false,
         }
     }
 
@@ -51,6 +51,7 @@ impl FramePattern {
                 let object = (at.line == 0).then_some(&*at.filename);
                 module.or(object).is_some_and(|module| path.matches_path(module))
             }
+            Self::Class(name) => class_of(at).is_some_and(|class| name.matches(class)),
         }
     }
 }

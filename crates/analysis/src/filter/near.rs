@@ -1,5 +1,7 @@
 //! Which frames may have been meant by a pattern that no frame matches.
 
+use lifetrace_trace::event::class_of;
+
 use super::frames::Line;
 use super::term::FramePattern;
 use super::text::Text;
@@ -17,6 +19,7 @@ impl FramePattern {
             Self::Function(text) => (text, plain_name(&location?.defname).into_owned()),
             Self::File(text, _) => (text, location?.filename.to_string()),
             Self::Module(text) => (text, line.module?.to_owned()),
+            Self::Class(text) => (text, class_of(location?)?.to_owned()),
         };
         let typed = match text {
             Text::Exact(typed) | Text::Contains(typed) => typed,

@@ -12,7 +12,7 @@ use super::{MAX_TERMS, moment};
 
 const A_FRAME_TERM: &str = "fn, file or module";
 
-const TERMS: [&str; 15] = [
+const TERMS: [&str; 16] = [
     "allocated",
     "freed",
     "alive",
@@ -23,6 +23,7 @@ const TERMS: [&str; 15] = [
     "fn",
     "file",
     "module",
+    "class",
     "innermost",
     "thread",
     "source",
@@ -30,7 +31,7 @@ const TERMS: [&str; 15] = [
     "not",
 ];
 const ALL_TERMS: &str = "\
-terms are allocated, freed, alive, promoted, in old heap, size, lifetime, fn, file, module, thread, source, label;
+terms are allocated, freed, alive, promoted, in old heap, size, lifetime, fn, file, module, class, thread, source, label;
   presets are leaks, temporary, long-lived, churn, premature, peak, deserialised";
 
 const NEGATION: &str = "what must not hold has `not` before it, as in `not leaks`";
@@ -164,7 +165,8 @@ impl<'t> Parser<'t> {
         self.scanner.skip_space();
         let mut ahead = self.scanner.clone();
         let word = ahead.word().to_ascii_lowercase();
-        if !is_frame_word(&word) {
+        // An object's class is no callsite.
+        if !is_frame_word(&word) || word == "class" {
             return Err(Mistake::Expected(A_FRAME_TERM));
         }
         self.scanner = ahead;
@@ -211,7 +213,7 @@ impl<T> MapSecond<T> for (bool, T) {
 }
 
 pub(super) fn is_frame_word(word: &str) -> bool {
-    matches!(word, "fn" | "file" | "module")
+    matches!(word, "fn" | "file" | "module" | "class")
 }
 
 fn suggestion(mistake: &Mistake) -> Option<&'static str> {

@@ -109,6 +109,7 @@ impl Parser<'_> {
                 Ok(FramePattern::File(self.text(operator, name)?, line))
             }
             "module" => Ok(FramePattern::Module(self.text(operator, name)?)),
+            "class" => Ok(FramePattern::Class(self.text(operator, name)?)),
             _ => Ok(FramePattern::Function(self.text(operator, name)?)),
         }
     }
@@ -144,7 +145,7 @@ impl Parser<'_> {
         Ok((Name { text, ..name }, Some(line)))
     }
 
-    /// `[fn|file|module] [=|:|~] NAME`, up to `;` if so, else to the end. Without an operator it is a
+    /// `[fn|file|module|class] [=|:|~] NAME`, up to `;` if so, else to the end. Without an operator it is a
     /// function's exact name.
     pub(super) fn step(&mut self, ends_at_semicolon: bool) -> Result<FramePattern, Mistake> {
         self.scanner.skip_space();

@@ -133,6 +133,8 @@ pub enum FramePattern {
     File(Text, Option<u32>),
     /// By the object file.
     Module(Text),
+    /// By the object's class, which is the innermost frame of objects that have one.
+    Class(Text),
 }
 
 /// What a trace is labelled.
@@ -233,6 +235,7 @@ impl fmt::Display for FramePattern {
         match self {
             Self::Function(name) => write!(f, "fn{name}"),
             Self::Module(path) => write!(f, "module{path}"),
+            Self::Class(name) => write!(f, "class{name}"),
             Self::File(path, line) => {
                 let text = path.as_str();
                 let is_ambiguous = match path {

@@ -110,7 +110,7 @@ pub struct Focus {
 
 impl Focus {
     /// Reads `A;B;*;C`, outermost first: A calls B, which calls C, directly or through others. Each
-    /// is `[fn|file|module] [=|:|~] NAME`; without an operator it is a function's exact name.
+    /// is `[fn|file|module|class] [=|:|~] NAME`; without an operator it is a function's exact name.
     ///
     /// # Errors
     /// If it is no path.
@@ -157,7 +157,7 @@ impl fmt::Display for Focus {
 }
 
 impl FramePattern {
-    /// Reads `[fn|file|module] [=|:|~] NAME`; without an operator it is a function's exact name.
+    /// Reads `[fn|file|module|class] [=|:|~] NAME`; without an operator it is a function's exact name.
     ///
     /// # Errors
     /// If it is something else.

@@ -2,7 +2,7 @@
 
 /// Other programs' words for what we call otherwise. Where a word stands for several things, it means
 /// the first that may stand there.
-const SYNONYMS: [(&str, &str); 34] = [
+const SYNONYMS: [(&str, &str); 35] = [
     ("age", "lifetime"),
     ("allocations", "objects"),
     ("blocks", "objects"),
@@ -37,6 +37,7 @@ const SYNONYMS: [(&str, &str); 34] = [
     ("symbol", "fn"),
     ("tid", "thread"),
     ("total", "allocated"),
+    ("type", "class"),
 ];
 
 /// The candidate that was most likely meant; none if none is near.

@@ -125,7 +125,7 @@ pub(super) const WRAPPERS: &[&str] = &[
 
 /// Beginnings of the names of libraries that are allocators: all that they have inside.
 pub(super) const LIBRARIES: &[&str] =
-    &["libjemalloc", "libmimalloc", "librpmalloc", "libruby", "libtcmalloc"];
+    &["libjemalloc", "liblifetrace", "libmimalloc", "librpmalloc", "libruby", "libtcmalloc"];
 
 /// Beginnings of plain names.
 pub(super) const PREFIXES: &[&str] = &[
@@ -347,3 +347,24 @@ pub(super) const OCAML: &[&str] = &[
 
 /// Ends of the paths of OCaml's source files: those of modules, and what ocamllex and menhir make them from.
 pub(super) const OCAML_FILES: &[&str] = &[".ml", ".mll", ".mly", ".mli"];
+
+/// How the files of Ruby's core begin that are written in Ruby.
+pub(super) const RUBY_CORE: &str = "<internal:";
+
+/// In the paths of the libraries that come with Ruby, and of gems.
+pub(super) const RUBY_LIBRARY: &str = "/lib/ruby/";
+pub(super) const RUBY_GEMS: &str = "/gems/";
+
+/// In these: containers, and what stands before `require`, for all that is loaded.
+pub(super) const RUBY_FILES: &[&str] = &[
+    "/set.rb",
+    "/sorted_set.rb",
+    "/delegate.rb",
+    "/forwardable.rb",
+    "/monitor.rb",
+    "/rubygems/core_ext/kernel_require.rb",
+    "/bundled_gems.rb",
+    "/bootsnap/load_path_cache/core_ext/kernel_require.rb",
+    "/zeitwerk/kernel.rb",
+    "/zeitwerk/core_ext/kernel.rb",
+];

@@ -10,9 +10,11 @@
 mod lists;
 
 use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location, is_remark};
+use lifetrace_trace::frame::FrameKind;
 
 use self::lists::{
-    CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, RUST_ALLOCATOR, WRAPPERS,
+    CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, RUBY_CORE, RUBY_FILES,
+    RUBY_GEMS, RUBY_LIBRARY, RUST_ALLOCATOR, WRAPPERS,
 };
 use crate::filter::FramePattern;
 use crate::names::Place;
@@ -28,12 +30,15 @@ pub struct Machinery {
 }
 
 impl Machinery {
-    /// Whether a place, in the object file with this path, is in allocation machinery, or a remark on the
-    /// block.
-    pub fn has(&self, place: &Place<'_>, module: Option<&str>) -> bool {
+    /// Whether a place, in code of this kind and in the object file with this path, is in allocation machinery, or a
+    /// remark on the block.
+    pub fn has(&self, place: &Place<'_>, kind: FrameKind, module: Option<&str>) -> bool {
         let Place::Known(location) = *place else { return false };
         is_remark_on_block(location)
-            || !self.without_lists && (is_listed(location) || module.is_some_and(is_allocator))
+            || !self.without_lists
+                && (is_listed(location)
+                    || is_ruby(location, kind)
+                    || module.is_some_and(is_allocator))
             || self.others.iter().any(|it| it.matches_place(location, module))
     }
 }
@@ -57,6 +62,19 @@ fn is_listed(location: &Location) -> bool {
 fn is_ocaml_library(Location { defname, filename, .. }: &Location) -> bool {
     OCAML.iter().any(|module| defname.starts_with(module))
         && OCAML_FILES.iter().any(|suffix| filename.ends_with(suffix))
+}
+
+/// Methods that are written in C, and what of the libraries that come with Ruby is a container, or stands before a method
+/// of the core.
+fn is_ruby(location: &Location, kind: FrameKind) -> bool {
+    let path = &*location.filename;
+    kind == FrameKind::RubyNative
+        || kind == FrameKind::Ruby && (path.starts_with(RUBY_CORE) || is_ruby_library(path))
+}
+
+fn is_ruby_library(path: &str) -> bool {
+    let in_library = path.contains(RUBY_LIBRARY) || path.contains(RUBY_GEMS);
+    in_library && RUBY_FILES.iter().any(|file| path.ends_with(file))
 }
 
 fn is_machinery_file(path: &str) -> bool {
@@ -98,6 +116,8 @@ fn without_libc_alias(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use lifetrace_trace::event::remark;
+
     use super::*;
 
     #[test]
@@ -218,6 +238,18 @@ mod tests {
             end_char: 0,
             defname: function.into(),
         })
+    }
+
+    #[test]
+    fn ruby_is_known_by_the_kind_of_code() {
+        let location = |file: &str| Location { filename: file.into(), ..remark("Set#add") };
+        let is_one = |file, kind| is_ruby(&location(file), kind);
+        assert!(is_one("", FrameKind::RubyNative) && !is_one("", FrameKind::Native));
+        assert!(is_one("<internal:kernel>", FrameKind::Ruby));
+        assert!(is_one("/usr/lib/ruby/3.1.0/set.rb", FrameKind::Ruby));
+        assert!(!is_one("/usr/lib/ruby/3.1.0/set.rb", FrameKind::Unknown));
+        assert!(!is_one("/app/lib/set.rb", FrameKind::Ruby));
+        assert!(!is_one("/app/lib/onset.rb", FrameKind::Ruby));
     }
 
     #[test]

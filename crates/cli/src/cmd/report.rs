@@ -34,7 +34,7 @@ pub struct Args {
     /// The trace; - is standard input. Several are added up, callsite by callsite
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Show what each process has, before what all have (views summary, hot, tree, paths, functions)
+    /// Show what each process has, before what all have (views summary, hot, tree, paths, functions, classes)
     #[arg(long)]
     per_process: bool,
     /// The question to answer

@@ -13,6 +13,7 @@ use std::io::Write;
 
 use lifetrace_analysis::account::Balance;
 use lifetrace_analysis::call_tree::NodeId;
+use lifetrace_analysis::classes::class;
 use lifetrace_pprof::proto::{Label, Profile, Sample};
 use lifetrace_pprof::tables::{Code, Strings, mappings};
 use lifetrace_study::Reading;
@@ -118,6 +119,9 @@ fn labels(kind: &Kind, kinds: &Kinds, reading: &Reading, strings: &mut Strings) 
     }
     if let Some(sampler) = reading.facts.samplers.get(&kind.sampler) {
         add("sampler", &sampler.name);
+    }
+    if let Some(class) = class(reading.profile.tree(), &reading.trace, kind.backtrace) {
+        add("class", class);
     }
     if reading.trace.has_facts() {
         match kinds.thread_names.get(&kind.thread) {

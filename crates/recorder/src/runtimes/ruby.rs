@@ -14,8 +14,8 @@ pub(crate) struct Ruby;
 
 /// What an agent begins with.
 const SETUP: &str = "ruby_setup";
-/// By which a collection's findings are known.
-const MARKED: &str = "rb_objspace_marked_object_p";
+/// What 3.1 to 3.4 have, by which a collection's findings can be known.
+const MARKED: &str = "rb_obj_gc_flags";
 const FRAMES: &str = "rb_profile_frames";
 
 const SYMBOLS: [&str; 3] = [SETUP, MARKED, FRAMES];

@@ -33,7 +33,7 @@ use serde_json::Value;
 
 use super::resident::Resident;
 use super::text::notes;
-use super::views::{Functions, Paths, Ranking, Summary as Totals, Tree, View};
+use super::views::{Classes, Functions, Paths, Ranking, Summary as Totals, Tree, View};
 use super::{Flaws, Known, Subject};
 use crate::Options;
 use memory::Memory;
@@ -227,8 +227,14 @@ impl<'a> Sum<'a> {
 }
 
 /// Those of which several traces have a sum.
-pub const OF_SEVERAL: [ViewName; 5] =
-    [ViewName::Summary, ViewName::Hot, ViewName::Tree, ViewName::Paths, ViewName::Functions];
+pub const OF_SEVERAL: [ViewName; 6] = [
+    ViewName::Summary,
+    ViewName::Hot,
+    ViewName::Tree,
+    ViewName::Paths,
+    ViewName::Functions,
+    ViewName::Classes,
+];
 
 /// Finds the answer for several traces, if the view is one [of those](OF_SEVERAL).
 fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn View + 'a>> {
@@ -238,6 +244,7 @@ fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn Vi
         ViewName::Tree => Box::new(Tree::new(several, options)),
         ViewName::Paths => Box::new(Paths::new(several, options)),
         ViewName::Functions => Box::new(Functions::new(several, options)),
+        ViewName::Classes => Box::new(Classes::new(several, options)),
         _ => return None,
     })
 }

@@ -11,7 +11,7 @@ use lifetrace_import::Lack;
 use lifetrace_study::question::ViewName;
 use lifetrace_trace::ids::Timestamp;
 
-use super::super::amounts::{bytes_or_none, interval};
+use super::super::amounts::{bytes_or_none, interval, objects_beside};
 use super::super::page::Page;
 use super::super::table::{Cell, Column, Table, Tail};
 use super::super::views::measure;
@@ -136,7 +136,7 @@ impl Several {
     /// When, how it was sampled, and how much.
     fn about(&self) -> Vec<String> {
         let Summary { sampling, samples, collections, .. } = &self.summary;
-        let interval = interval(sampling);
+        let (interval, objects) = (interval(sampling), objects_beside(sampling));
         let is_even = self
             .processes
             .iter()
@@ -152,8 +152,10 @@ impl Several {
                 "every allocation counted: all numbers are exact".to_owned()
             }
             (true, _) => "every allocation recorded: all numbers are exact".to_owned(),
-            (false, true) => format!("one sample every {interval} on average"),
-            (false, false) => format!("one sample every {interval} on average, or more of them"),
+            (false, true) => format!("one sample every {interval} on average{objects}"),
+            (false, false) => {
+                format!("one sample every {interval} on average{objects}, or more of them")
+            }
         };
         let count = |number: u64| human::count(number as f64);
         let made = self.origin.lacks(Lack::Times);

@@ -3,6 +3,7 @@
 
 mod calls;
 mod callsites;
+mod classes;
 mod functions;
 mod gc;
 mod leaks;
@@ -19,6 +20,7 @@ mod tree;
 
 pub use calls::Calls;
 pub use callsites::Ranking;
+pub use classes::Classes;
 pub use functions::Functions;
 pub use gc::Gc;
 pub use leaks::Leaks;
@@ -84,6 +86,7 @@ pub fn make<'a>(
         ViewName::Calls => Box::new(Calls::new(study, options)?),
         ViewName::Paths => Box::new(Paths::new(study, options)),
         ViewName::Functions => Box::new(Functions::new(study, options)),
+        ViewName::Classes => Box::new(Classes::new(study, options)),
         ViewName::Promotion => Box::new(Promotion::new(study, options)?),
         ViewName::Gc => Box::new(Gc::new(study, options, width)?),
         ViewName::Peak => Box::new(Peak::new(study, options)),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Render;
 use super::callsites::Ranking;
 use crate::Options;
-use crate::heap::young_heap;
+use crate::heap;
 use crate::page::Page;
 use crate::style::PLAIN;
 use crate::young;
@@ -49,7 +49,7 @@ impl<'a> Peak<'a> {
         );
         Self {
             sentence,
-            young: young::at_peak(&summary, young_heap(study)),
+            young: young::at_peak(&summary, heap::young(study)),
             ranking: Ranking::new(study, options, Metric::Peak),
         }
     }

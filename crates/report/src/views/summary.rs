@@ -11,12 +11,12 @@ use serde::Serialize;
 use super::Render;
 use super::callsites::Ranking;
 use crate::Options;
-use crate::heap::{exact_totals, young_heap};
+use crate::heap::{self, exact_totals};
 use crate::page::Page;
 use crate::resident::Resident;
 use crate::style::{PLAIN, STRONG};
 use crate::table::{Column, Table, Tail};
-use crate::young;
+use crate::young::{self, Young};
 
 /// Totals and the first callsites: the document of the view, whose totals are those that all have.
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ pub struct Summary<'a> {
     #[serde(skip)]
     exact_totals: Option<String>,
     #[serde(skip)]
-    young_heap: young::Room,
+    young_heap: Young,
     #[serde(skip)]
     origin: Origin,
     #[serde(flatten)]
@@ -48,7 +48,7 @@ impl<'a> Summary<'a> {
         };
         Self {
             exact_totals: exact_totals(study),
-            young_heap: young_heap(study),
+            young_heap: heap::young(study),
             resident: Resident::of(study),
             ..Self::noted(study, options, peak_note)
         }
@@ -62,7 +62,7 @@ impl<'a> Summary<'a> {
     fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
         let ranking = Ranking::new(of, options, options.metric);
         let (totals, origin) = (of.summary(), of.origin());
-        let (exact_totals, young_heap, resident) = (None, None, None);
+        let (exact_totals, young_heap, resident) = (None, Young::default(), None);
         Self { totals, peak_note, exact_totals, young_heap, origin, resident, ranking }
     }
 }

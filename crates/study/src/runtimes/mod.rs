@@ -10,6 +10,8 @@ pub struct Runtime {
     name: &'static str,
     /// What goes on after the program's name, of a notice with this code.
     notice: fn(&str) -> Option<&'static str>,
+    /// What goes on after "... is young: ": how much of it may be dead.
+    pub young: &'static str,
     /// How it is told the size of its young heap.
     pub young_heap: Option<YoungHeap>,
 }

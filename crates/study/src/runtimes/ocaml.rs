@@ -5,6 +5,7 @@ use super::{Runtime, YoungHeap};
 pub(super) const OCAML: Runtime = Runtime {
     name: "ocaml",
     notice,
+    young: "no collection has met it, so much of it may be dead",
     young_heap: Some(YoungHeap {
         now: |words| format!("s={words}"),
         then: |words| format!("OCAMLRUNPARAM=s={words}"),

@@ -2,12 +2,17 @@
 
 use super::Runtime;
 
-pub(super) const RUBY: Runtime = Runtime { name: "ruby", notice, young_heap: None };
+pub(super) const RUBY: Runtime = Runtime {
+    name: "ruby",
+    notice,
+    young: "it has not survived three collections yet, so some of it may be dead",
+    young_heap: None,
+};
 
 fn notice(code: &str) -> Option<&'static str> {
     Some(match code {
         "ruby-unknown" => {
-            "has a Ruby of a version whose objects are not sampled yet (those of 3.1 are): they are not in \
+            "has a Ruby of a version whose objects are not sampled yet (those of 3.1 to 3.4 are): they are not in \
              the trace"
         }
         "ruby-ractors" => {

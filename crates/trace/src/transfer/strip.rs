@@ -14,6 +14,7 @@ use super::pseudonyms::Pseudonyms;
 use super::writer::AnyWriter;
 use crate::event::{
     DESERIALISED_NAME, GROWTH, GROWTH_NAME, LEFT_OUT_NAME, Location, TRUNCATED_NAME, TraceInfo,
+    class_of, class_remark,
 };
 use crate::fact::{Fact, Label, Module, Parent, Process, Sampler, ThreadName};
 use crate::frame::Frame;
@@ -196,9 +197,10 @@ impl Strip {
     }
 
     fn location(&mut self, location: &Location) -> Location {
-        let defname = match NO_NAMES.contains(&&*location.defname) {
-            true => location.defname.clone(),
-            false => self.functions.of(&location.defname),
+        let defname = match class_of(location) {
+            Some(class) => class_remark(&self.functions.of(class)).defname,
+            None if NO_NAMES.contains(&&*location.defname) => location.defname.clone(),
+            None => self.functions.of(&location.defname),
         };
         let filename = match NO_NAMES.contains(&&*location.filename) {
             true => location.filename.clone(),
@@ -260,4 +262,17 @@ pub fn strip<R: Read, W: Write>(
     })?;
     writer.extend(reader.end_time())?;
     Ok(stopped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_stays_one_by_another_name() {
+        let mut strip = Strip::new(false);
+        let class = strip.location(&class_remark("Secret::Plan"));
+        assert_eq!(class, class_remark("f1"));
+        assert_eq!(strip.location(&class_remark("Secret::Plan")), class);
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lifetrace_trace::event::Location;
+use lifetrace_trace::frame::FrameKind;
 use lifetrace_trace::ids::LocationCode;
 use proptest::prelude::*;
 
@@ -23,7 +24,7 @@ pub(super) fn location(function: &str, file: &str, line: u32) -> Location {
 
 pub(super) fn line(location: &Location) -> Line<'_> {
     let place = Place::Known(location);
-    let is_machinery = Machinery::default().has(&place, None);
+    let is_machinery = Machinery::default().has(&place, FrameKind::Unknown, None);
     Line { frame: NamedFrame { place, inlined: false, is_machinery }, module: None }
 }
 
@@ -147,6 +148,23 @@ fn what_was_deserialised_says_so_and_is_its_readers() {
 }
 
 #[test]
+fn a_class_is_no_callsite_and_no_function_of_that_name() {
+    let mut locations = backtrace();
+    locations.push(location("[class JSON::Foo]", "", 0));
+    assert!(chosen("class=JSON::Foo innermost fn=json::parse", &locations));
+    assert!(chosen("class~^JSON:: not class=Foo", &locations));
+    assert!(!chosen("class:main", &locations) && !chosen("class=JSON::Foo", &backtrace()));
+    assert!(chosen("fn:JSON::Foo", &locations));
+}
+
+#[test]
+fn where_all_is_machinery_the_innermost_place_is_the_callsite() {
+    let mut locations = vec![location("malloc", "", 0), location("calloc", "", 0)];
+    locations.push(location("[class String]", "", 0));
+    assert!(chosen("innermost fn=calloc", &locations));
+}
+
+#[test]
 fn each_term_may_be_about_another_frame() {
     assert!(chosen("fn=main file=json.cpp not fn:zlib", &backtrace()));
     assert!(!chosen("fn=main fn:zlib", &backtrace()));
@@ -173,7 +191,11 @@ fn naively(filter: &Filter, lines: &[Line<'_>]) -> bool {
         let is_passed_on = is_nameless && lines[..*at].iter().any(is_named);
         !lines[*at].frame.is_machinery && !is_passed_on
     };
-    let callsite = (0..lines.len()).rev().find(is_one).map(|at| &lines[at]).or(lines.last());
+    let says_what_it_is = |at: usize| matches!(lines[at].frame.place, Place::Known(it) if it.filename.is_empty() && it.defname.starts_with('['));
+    // Where nothing gives a reason: the innermost place, or the one remark that there is.
+    let best = |at: &usize| *at == 0 || !says_what_it_is(*at);
+    let all = || (0..lines.len()).rev();
+    let callsite = all().find(is_one).or_else(|| all().find(best)).map(|at| &lines[at]);
     filter.terms().iter().all(|term| {
         let claim = match &term.claim {
             Claim::Preset(Preset::Deserialised) => &Preset::Deserialised.terms()[0].claim,
@@ -194,12 +216,15 @@ proptest! {
         filter in strategies::filter(),
         names in proptest::collection::vec(
             proptest::sample::select(
-                &["main", "malloc", "a;b", "7", "x", "operator new", "[deserialised]", "", "start_thread"][..],
+                &["main", "malloc", "a;b", "7", "x", "operator new", "[deserialised]", "[class x]", "", "start_thread"][..],
             ),
             0..8,
         ),
     ) {
-        let locations: Vec<_> = names.iter().map(|name| location(name, name, 12)).collect();
+        let at = |name: &&str| {
+            if name.starts_with('[') { location(name, "", 0) } else { location(name, name, 12) }
+        };
+        let locations: Vec<_> = names.iter().map(at).collect();
         let lines: Vec<_> = locations
             .iter()
             .map(|it| if it.defname.is_empty() { unknown(1) } else { line(it) })

@@ -135,6 +135,7 @@ pub(super) fn pattern() -> impl Strategy<Value = FramePattern> {
     prop_oneof![
         text().prop_map(FramePattern::Function),
         text().prop_map(FramePattern::Module),
+        text().prop_map(FramePattern::Class),
         (text(), option::of(any::<u32>())).prop_map(|(path, line)| FramePattern::File(path, line)),
     ]
 }
@@ -175,8 +176,11 @@ fn life_claim() -> impl Strategy<Value = Claim> {
 }
 
 fn other_claim() -> impl Strategy<Value = Claim> {
-    let frame = (any::<bool>(), pattern())
-        .prop_map(|(innermost, pattern)| Claim::Frame(FrameClaim { innermost, pattern }));
+    let frame = (any::<bool>(), pattern()).prop_map(|(innermost, pattern)| {
+        // An object's class is no callsite.
+        let innermost = innermost && !matches!(pattern, FramePattern::Class(_));
+        Claim::Frame(FrameClaim { innermost, pattern })
+    });
     let label = (name(), option::of(text()))
         .prop_map(|(key, value)| Claim::Label(LabelClaim { key, value }));
     prop_oneof![frame, label, select(presets(true)).prop_map(Claim::Preset)]
@@ -210,6 +214,7 @@ pub(super) fn scribble() -> impl Strategy<Value = String> {
         "size",
         "lifetime",
         "fn",
+        "class",
         "file",
         "innermost",
         "label",

@@ -21,10 +21,10 @@ use serde::Serialize;
 use super::Render;
 use super::callsites::Hottest;
 use crate::Options;
-use crate::heap::young_heap;
+use crate::heap;
 use crate::page::Page;
 use crate::resident::Resident;
-use crate::young;
+use crate::young::Young;
 
 /// Who holds what at the end, and whether that grows: the document of the view.
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ pub struct Leaks<'a> {
     #[serde(skip)]
     summary: Summary,
     #[serde(skip)]
-    young_heap: young::Room,
+    young_heap: Young,
     /// How fast all leaks grow together, if there is any.
     #[serde(skip)]
     together: Option<Together>,
@@ -131,7 +131,7 @@ impl<'a> Leaks<'a> {
             callsites_total: all.len(),
             callsites: Listed { all, top },
             summary,
-            young_heap: young_heap(study),
+            young_heap: heap::young(study),
             together,
             is_too_short,
             tells_freed: !reading.origin().lacks(Lack::Allocated),

@@ -1,0 +1,107 @@
+//! The machine's own types of objects: the low bits of an object's first word. \[UNSAFE\]
+//!
+//! Their numbers, `ruby_value_type` in the machine's public headers, are the same in all versions since 2.7.
+
+use crate::vm::Value;
+
+const MASK: Value = 0x1f;
+const CLASS: Value = 0x02;
+const DATA: Value = 0x0c;
+const FIRST_INTERNAL: Value = 0x1a;
+
+/// What `ObjectSpace.count_objects` calls them; by their numbers, up to [`FIRST_INTERNAL`] and beyond.
+const NAMES: [&str; 32] = [
+    "T_NONE",
+    "T_OBJECT",
+    "T_CLASS",
+    "T_MODULE",
+    "T_FLOAT",
+    "T_STRING",
+    "T_REGEXP",
+    "T_ARRAY",
+    "T_HASH",
+    "T_STRUCT",
+    "T_BIGNUM",
+    "T_FILE",
+    "T_DATA",
+    "T_MATCH",
+    "T_COMPLEX",
+    "T_RATIONAL",
+    "",
+    "T_NIL",
+    "T_TRUE",
+    "T_FALSE",
+    "T_SYMBOL",
+    "T_FIXNUM",
+    "T_UNDEF",
+    "",
+    "",
+    "",
+    "T_IMEMO",
+    "T_NODE",
+    "T_ICLASS",
+    "T_ZOMBIE",
+    "T_MOVED",
+    "",
+];
+
+/// The number of an object's type.
+///
+/// # Safety
+/// An object, which begins with its flags.
+#[inline(always)]
+pub(crate) unsafe fn of(object: Value) -> Value {
+    // SAFETY: by contract.
+    unsafe { (object as *const Value).read() & MASK }
+}
+
+/// Whether an object is of the type `T_DATA`.
+///
+/// # Safety
+/// As [`of`].
+#[inline(always)]
+pub(crate) unsafe fn is_data(object: Value) -> bool {
+    // SAFETY: by contract.
+    unsafe { of(object) == DATA }
+}
+
+/// Whether an object is a class.
+///
+/// # Safety
+/// As [`of`].
+pub(crate) unsafe fn is_class(object: Value) -> bool {
+    // SAFETY: by contract.
+    unsafe { of(object) == CLASS }
+}
+
+/// Whether objects with these flags are of a type that programs do not see, and have something else in the place of their
+/// class.
+pub(crate) fn are_internal(flags: Value) -> bool {
+    flags & MASK >= FIRST_INTERNAL
+}
+
+/// What a type is called.
+pub(crate) fn name(number: u32) -> &'static str {
+    NAMES.get(number as usize).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_called_as_programs_know_them() {
+        let names = [CLASS, DATA, FIRST_INTERNAL, 5, 20, 28].map(|it| name(it as u32));
+        assert_eq!(names, ["T_CLASS", "T_DATA", "T_IMEMO", "T_STRING", "T_SYMBOL", "T_ICLASS"]);
+        assert_eq!(name(99), "");
+    }
+
+    #[test]
+    fn flags_above_the_type_do_not_matter() {
+        let object = [0xffff_ff00_usize | 0x60 | CLASS, 0];
+        let address = object.as_ptr() as Value;
+        // SAFETY: words of flags.
+        assert!(unsafe { is_class(address) && !is_data(address) });
+        assert!(are_internal(0x60 | FIRST_INTERNAL) && !are_internal(0x60 | DATA));
+    }
+}
