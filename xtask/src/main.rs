@@ -46,6 +46,8 @@ usage: cargo xtask COMMAND
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
                   benchmarks/record/native-2 and writes the README's table
+  bench ruby [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
+                  cost of `record` on Ruby programs: objects and malloc
   bench ocaml [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record] [--at-once]
                   cost of `record`, of the runtime's sampler alone, and of Memtrace where ocamlfind knows
                   it, on OCaml programs, one run at a time or those of a round at once; appends to
@@ -100,6 +102,7 @@ fn main() -> Result<()> {
         ["ocaml-versions", ref versions @ ..] => ocaml_versions::test(versions),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
+        ["bench", "ruby", ref options @ ..] => bench::ruby::run(options),
         ["bench", "inside", ref options @ ..] => bench::inside::run(options),
         ["bench", "table"] => bench::table::write(),
         ["bench", "instructions"] => bench::instructions::run(),

@@ -13,8 +13,8 @@ use super::options::Options;
 use super::record::Record;
 use super::row::{COLUMNS, PROMOTED_COLUMNS, Rounds};
 use super::run::Runner;
-use super::spread::{median, median_interval};
 use super::variant::{BARE, MEMTRACE, Means, SAMPLER, Variant, built, lifetrace, plain};
+use super::verdict::verdict;
 use super::{at_once, need, program};
 
 /// The record's name.
@@ -129,19 +129,6 @@ fn recorder_limit(cpu: f64) -> f64 {
     0.2 + 0.02 * cpu
 }
 
-/// Says whether the middle of `ratios` is within its limit, as far as they are enough to say so.
-fn verdict(ratios: &[f64], limit: f64) -> String {
-    let middle = median(ratios.iter().copied()).unwrap_or(f64::NAN);
-    let is_within = if middle <= limit { "within" } else { "BEYOND" };
-    let Some([low, high]) = median_interval(ratios.iter().copied()) else {
-        return format!(
-            "{middle:.4}, {is_within} the limit of {limit:.2}; too few rounds to be sure"
-        );
-    };
-    let sure = if (low..=high).contains(&limit) { ", undecided" } else { "" };
-    format!("{middle:.4} (95 %: {low:.4} to {high:.4}), {is_within} the limit of {limit:.2}{sure}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::variant::tests::check_baselines;
@@ -150,19 +137,6 @@ mod tests {
     #[test]
     fn a_baseline_stands_before_what_is_compared_with_it() {
         check_baselines(VARIANTS);
-    }
-
-    #[test]
-    fn a_limit_inside_the_interval_is_undecided() {
-        let ratios = [1.02, 1.04, 1.05, 1.05, 1.06, 1.06, 1.06, 1.07, 1.2];
-        let said = "1.0600 (95 %: 1.0400 to 1.0700), BEYOND the limit of 1.03";
-        assert_eq!(verdict(&ratios, 1.03), said);
-        let said = "1.0600 (95 %: 1.0400 to 1.0700), BEYOND the limit of 1.05, undecided";
-        assert_eq!(verdict(&ratios, 1.05), said);
-        let said = "1.0600 (95 %: 1.0400 to 1.0700), within the limit of 1.10";
-        assert_eq!(verdict(&ratios, 1.10), said);
-        let said = "1.0400, within the limit of 1.10; too few rounds to be sure";
-        assert_eq!(verdict(&ratios[..3], 1.10), said);
     }
 
     #[test]

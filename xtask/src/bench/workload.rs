@@ -39,7 +39,7 @@ pub struct Plan {
     pub name: &'static str,
     /// What it runs.
     pub needs: &'static [Need],
-    make: fn(&Path, Share) -> Result<Workload>,
+    pub make: fn(&Path, Share) -> Result<Workload>,
 }
 
 /// All workloads. In full, each takes one to three seconds of processor time.
