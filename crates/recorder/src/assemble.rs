@@ -17,7 +17,7 @@ use std::io;
 use std::sync::Arc;
 
 use lifetrace_trace::event::{GROWTH, Source};
-use lifetrace_trace::fact::{self, Counters, Fact};
+use lifetrace_trace::fact::{self, Counters, Fact, RuntimeCount};
 use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, SamplerId, Size};
 use lifetrace_transport::message::{
     AllocationKind, BacktraceDelta, Body, FrameName, MANAGED_FRAME, Message, Module,
@@ -175,6 +175,7 @@ impl Assembler {
                     self.write_collector()?;
                 }
             }
+            Body::RuntimeCount { name, value } => self.runtime_count(message.time, name, value)?,
             Body::Context { frames } => {
                 self.contexts.set(message.thread, frames, &mut self.places);
             }
@@ -185,6 +186,17 @@ impl Assembler {
             }
         }
         Ok(())
+    }
+
+    fn runtime_count(&mut self, time: MonotonicNanos, name: &[u8], value: u64) -> io::Result<()> {
+        let is_name = |name: &&str| name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+        match std::str::from_utf8(name).ok().filter(is_name) {
+            Some(name) => {
+                let count = RuntimeCount { name: name.into(), value };
+                self.fact(time, &Fact::RuntimeCount(count))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Takes note of a frame's name, before it is used.

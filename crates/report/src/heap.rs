@@ -41,7 +41,9 @@ fn word_bytes(study: &Study) -> u64 {
 
 /// A sentence about all of the program, whatever the filter; nothing where the trace does not tell.
 pub fn exact_totals(study: &Study) -> Option<String> {
-    sentence(study.reading.facts.collector.as_ref()?, word_bytes(study))
+    let facts = &study.reading.facts;
+    let of_heap = facts.collector.as_ref().and_then(|it| sentence(it, word_bytes(study)));
+    of_heap.or_else(|| (runtime(study)?.counted)(&facts.runtime_counts))
 }
 
 fn sentence(collector: &Collector, word_bytes: u64) -> Option<String> {

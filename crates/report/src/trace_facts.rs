@@ -42,6 +42,7 @@ pub struct TraceFacts<'a> {
     thread_names: Option<u64>,
     gc_cycle_steps: Option<u64>,
     heap: Option<HeapFields>,
+    runtime_counts: BTreeMap<&'a str, CountFields>,
     notices: Vec<&'a str>,
     truncated_backtraces: u64,
     #[serde(skip)]
@@ -70,6 +71,14 @@ struct HeapFields {
     is_behind: bool,
     /// What the runtime's sampler has allocated for the recording is counted.
     has_samplers_share: bool,
+}
+
+/// A count of a managed runtime's.
+#[derive(Serialize)]
+struct CountFields {
+    /// Not known where only the index has been read.
+    first: Option<u64>,
+    last: u64,
 }
 
 impl HeapFields {
@@ -143,6 +152,14 @@ impl<'a> TraceFacts<'a> {
             thread_names: if_all(facts.thread_names),
             gc_cycle_steps: if_all(facts.cycle_steps),
             heap: facts.collector.map(HeapFields::new),
+            runtime_counts: facts
+                .runtime_counts
+                .iter()
+                .map(|(name, counted)| {
+                    let first = if_all(counted.first);
+                    (&**name, CountFields { first, last: counted.last })
+                })
+                .collect(),
             notices: facts.notices.iter().map(|code| &**code).collect(),
             truncated_backtraces: facts.truncated_backtraces,
             coverage,

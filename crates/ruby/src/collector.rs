@@ -1,16 +1,35 @@
 //! The collector's exact counters. \[UNSAFE\]
 
+use core::ffi::CStr;
+
 use lifetrace_agent::guard::Entered;
+use lifetrace_agent::sys;
 use lifetrace_transport::message::{Body, CollectorTotals};
 
 use crate::terms;
 use crate::vm::{Value, Vm};
+
+/// What is in the trace by its own name; all versions have these.
+const COUNTS: [&CStr; 6] = [
+    c"total_allocated_objects",
+    c"total_freed_objects",
+    c"heap_live_slots",
+    c"heap_available_slots",
+    c"old_objects",
+    c"malloc_increase_bytes",
+];
+
+/// Nanoseconds from one time that they are sent to the next.
+const APART: u64 = 1_000_000_000;
 
 /// The names of figures of `GC.stat`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     minor: Value,
     major: Value,
+    counts: [Value; COUNTS.len()],
+    /// When the counts are sent next, at the earliest.
+    due: u64,
 }
 
 impl Keys {
@@ -22,8 +41,12 @@ impl Keys {
     pub(crate) unsafe fn of(vm: &Vm) -> Keys {
         // SAFETY: by contract.
         unsafe {
-            let keys =
-                Keys { minor: vm.symbol(c"minor_gc_count"), major: vm.symbol(c"major_gc_count") };
+            let keys = Keys {
+                minor: vm.symbol(c"minor_gc_count"),
+                major: vm.symbol(c"major_gc_count"),
+                counts: COUNTS.map(|name| vm.symbol(name)),
+                due: 0,
+            };
             vm.stat(keys.minor);
             keys
         }
@@ -33,7 +56,7 @@ impl Keys {
     ///
     /// # Safety
     /// As [`Vm::stat`].
-    pub(crate) unsafe fn report(self, vm: &Vm, at: &mut Entered) {
+    pub(crate) unsafe fn report(&mut self, vm: &Vm, at: &mut Entered) {
         // SAFETY: by contract; all versions have these figures.
         let (minor, major) = unsafe { (vm.stat(self.minor), vm.stat(self.major)) };
         let totals = CollectorTotals {
@@ -43,5 +66,23 @@ impl Keys {
             ..CollectorTotals::default()
         };
         at.send(Body::from(&totals.to_bytes()));
+        let now = sys::now().0;
+        if now >= self.due {
+            self.due = now + APART;
+            // SAFETY: by contract.
+            unsafe { self.report_counts(vm, at) }
+        }
+    }
+
+    /// Reports what the machine has counted in its own terms.
+    ///
+    /// # Safety
+    /// As [`Vm::stat`].
+    pub(crate) unsafe fn report_counts(&self, vm: &Vm, at: &mut Entered) {
+        for (name, &key) in COUNTS.iter().zip(&self.counts) {
+            // SAFETY: by contract; all versions have these figures.
+            let value = unsafe { vm.stat(key) };
+            at.send(Body::RuntimeCount { name: name.to_bytes(), value });
+        }
     }
 }

@@ -34,6 +34,14 @@ pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
 pub(crate) unsafe extern "C" fn last(_: Value) {
     // What is made here is ours.
     tls::aside(|| countdown::aside(name_all));
+    if let Some(mut entered) = enter() {
+        // SAFETY: the procedure has the lock, and there is no other reference.
+        if let Some(state) = unsafe { state::get() } {
+            state.enter_session(&mut entered);
+            // SAFETY: as above.
+            unsafe { state.keys.report_counts(state.vm, &mut entered) }
+        }
+    }
     state::end();
 }
 

@@ -68,6 +68,10 @@ unsafe fn start() {
     unsafe {
         let keys = Keys::of(vm);
         state::begin(vm, keys, rate, settings.seed);
+        if let (Some(state), Some(mut entered)) = (state::get(), entry::enter()) {
+            // What has been counted before the first object can be hit.
+            state.enter_session(&mut entered);
+        }
         vm.prepare();
         vm.take_part(&objects::PARTICIPANT);
         vm.at_end(names::last);

@@ -105,6 +105,8 @@ impl State {
         self.capture.begin_era();
         let version = self.vm.version_text().to_bytes();
         at.send(Body::Runtime { name: terms::NAME, version });
+        // SAFETY: who has the state has the machine's lock.
+        unsafe { self.keys.report_counts(self.vm, at) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lifetrace_trace::fact::{
-    Collector, Counters, Exit, Fact, Label, Lost, Module, Parent, Process, Sampler,
+    Collector, Counters, Exit, Fact, Label, Lost, Module, Parent, Process, RuntimeCount, Sampler,
 };
 use lifetrace_trace::ids::{Bytes, SamplerId};
 use lifetrace_trace::record::Birth;
@@ -36,10 +36,21 @@ pub struct Facts {
     pub cycle_steps: u64,
     /// The last figures of a managed heap.
     pub collector: Option<Collector>,
+    /// What a managed runtime has counted, by its own names.
+    pub runtime_counts: BTreeMap<Arc<str>, Counted>,
     /// What the recorder wants the user to know, by code.
     pub notices: BTreeSet<Arc<str>>,
     /// Births whose backtraces lack outermost frames.
     pub truncated_backtraces: u64,
+}
+
+/// A count of a managed runtime's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// When the first samples could be taken.
+    pub first: u64,
+    /// At last.
+    pub last: u64,
 }
 
 impl Facts {
@@ -63,6 +74,10 @@ impl Facts {
             Fact::ThreadName(_) => self.thread_names += 1,
             Fact::Cycle(_) => self.cycle_steps += 1,
             Fact::Collector(collector) => self.collector = Some(collector),
+            Fact::RuntimeCount(RuntimeCount { name, value }) => {
+                let new = Counted { first: value, last: value };
+                self.runtime_counts.entry(name).or_insert(new).last = value;
+            }
             Fact::Notice(code) => drop(self.notices.insert(code)),
             Fact::Resize(_) | Fact::WallClock(_) => {}
         }
@@ -94,6 +109,8 @@ mod tests {
             resident(None),
             resident(Some(Bytes(5))),
             Fact::Marker("here".into()),
+            Fact::RuntimeCount(RuntimeCount { name: "objects".into(), value: 7 }),
+            Fact::RuntimeCount(RuntimeCount { name: "objects".into(), value: 9 }),
             Fact::Exit(Exit::Status(0)),
             Fact::Exit(Exit::Signal(9)),
         ] {
@@ -101,6 +118,7 @@ mod tests {
         }
         assert_eq!((facts.lost["ring-full"], facts.lost["no-memory"]), (u64::MAX, 3));
         assert_eq!(&*facts.labels["build"], "new");
+        assert_eq!(facts.runtime_counts["objects"], Counted { first: 7, last: 9 });
         assert_eq!(facts.peak_resident, Some(Bytes(7)));
         assert_eq!((facts.markers, facts.modules.len(), facts.exit), (1, 0, Some(Exit::Signal(9))));
     }

@@ -35,8 +35,19 @@ pub enum Fact {
     WallClock(Timestamp),
     /// Figures of a managed runtime's heap.
     Collector(Collector),
+    /// What a managed runtime has counted of its own, up to this moment.
+    RuntimeCount(RuntimeCount),
     /// What a user should know of this trace, by a code for programs: `ocaml-domains-misreported`.
     Notice(Arc<str>),
+}
+
+/// What a managed runtime has counted, in its own terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeCount {
+    /// As the runtime calls it: `total_allocated_objects` of Ruby's `GC.stat`.
+    pub name: Arc<str>,
+    /// So many.
+    pub value: u64,
 }
 
 /// Figures of the whole process at one moment, as the system and the allocator give them; `None`

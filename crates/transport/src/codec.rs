@@ -23,6 +23,7 @@
 //! CollectorTotals name  which are known  the nine of them
 //! Rate            bits of the probability
 //! Context         frames  frames × frame
+//! RuntimeCount    value  name bytes  bytes…
 //! NamesPending    –                                         (detail = 1 if there are)
 //! ```
 //!
@@ -77,6 +78,7 @@ const COLLECTOR_TOTALS: u8 = 13;
 const RATE: u8 = 14;
 const CONTEXT: u8 = 15;
 const NAMES_PENDING: u8 = 18;
+const RUNTIME_COUNT: u8 = 19;
 const ALLOCATION_OF_RUNS: u8 = 16;
 const FRAME_ADDRESS: u8 = 17;
 
@@ -181,6 +183,11 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             head.bytes(totals.bytes());
             (COLLECTOR_TOTALS, 0, 0)
         }
+        Body::RuntimeCount { name, value } => {
+            head.word(value);
+            head.text(name);
+            (RUNTIME_COUNT, 0, 0)
+        }
         Body::NamesPending { are_pending } => (NAMES_PENDING, are_pending.into(), 0),
         Body::Rate { bits } => {
             head.word(bits);
@@ -240,6 +247,10 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         }
         COLLECTOR_TOTALS => Body::CollectorTotals(fields.collector_totals()?),
         RATE => Body::Rate { bits: fields.word()? },
+        RUNTIME_COUNT => {
+            let value = fields.word()?;
+            Body::RuntimeCount { name: fields.text()?, value }
+        }
         NAMES_PENDING => Body::NamesPending { are_pending: detail == 1 },
         CONTEXT => {
             let count = usize::try_from(fields.word()?).unwrap_or(usize::MAX);

@@ -151,6 +151,13 @@ pub enum Body<'a> {
     },
     /// What a managed runtime's collector has counted.
     CollectorTotals(EncodedTotals<'a>),
+    /// What a managed runtime has counted of its own, in its own terms.
+    RuntimeCount {
+        /// As the runtime calls it: `total_allocated_objects`. At most [`MAX_BUILD_ID`](crate::codec::MAX_BUILD_ID) bytes.
+        name: &'a [u8],
+        /// So many.
+        value: u64,
+    },
     /// What the allocator says of the whole process, the agent's own memory for samples included.
     AllocatorTotals {
         /// Bytes that the program has asked for and not given back, as the allocator counts them.

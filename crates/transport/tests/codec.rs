@@ -47,6 +47,7 @@ enum Kind {
     ThreadStarted(u32),
     ThreadEnded,
     Notice(Vec<u8>),
+    RuntimeCount(Vec<u8>, u64),
     Exiting,
     AllocatorTotals(u64, u64),
     Rate(u64),
@@ -100,6 +101,7 @@ impl Owned {
             Kind::ThreadStarted(os_id) => Body::ThreadStarted { os_id: *os_id },
             Kind::ThreadEnded => Body::ThreadEnded,
             Kind::Notice(code) => Body::Notice { code },
+            Kind::RuntimeCount(name, value) => Body::RuntimeCount { name, value: *value },
             Kind::Exiting => Body::Exiting,
             Kind::Rate(bits) => Body::Rate { bits: *bits },
             Kind::Context(frames) => Body::Context { frames: Frames::Words(frames) },
@@ -171,6 +173,9 @@ impl Owned {
                 Kind::ThreadEnded => (7, 0, 0, vec![], vec![]),
                 Kind::Notice(code) => (8, 0, 0, vec![code.len() as u64], code.clone()),
                 Kind::Exiting => (9, 0, 0, vec![], vec![]),
+                Kind::RuntimeCount(name, value) => {
+                    (19, 0, 0, vec![*value, name.len() as u64], name.clone())
+                }
                 Kind::AllocatorTotals(in_use, held) => (10, 0, 0, vec![*in_use, *held], vec![]),
                 Kind::FrameName { frame, kind, places, is_first, is_last, function, file } => {
                     let flags = u64::from(*is_last) | u64::from(*is_first) << 1;
@@ -239,6 +244,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         any::<u32>().prop_map(Kind::ThreadStarted),
         Just(Kind::ThreadEnded),
         build_id.clone().prop_map(Kind::Notice),
+        (build_id.clone(), any::<u64>()).prop_map(|(name, value)| Kind::RuntimeCount(name, value)),
         Just(Kind::Exiting),
         any::<(u64, u64)>().prop_map(|(in_use, held)| Kind::AllocatorTotals(in_use, held)),
         name.prop_map(|((frame, kind), places, [is_first, is_last], function, file)| {

@@ -125,6 +125,32 @@ fn every_kind_of_method() {
     check("objects", 1);
 }
 
+/// What Ruby's objects are estimated to be, from and to, and what Ruby itself has counted of them.
+fn estimated_and_counted(trace: &Path) -> ([f64; 2], f64) {
+    let page = |filter: &str| -> serde_json::Value {
+        let page =
+            lifetrace_verb(&["report", "--json", "--filter", filter, trace.to_str().unwrap()]);
+        serde_json::from_str(&page.stdout_text()).unwrap()
+    };
+    let page = page("source=ruby");
+    let bound = |name: &str| page["totals"]["allocated"][name].as_f64().unwrap();
+    let counted = &page["trace"]["facts"]["runtime_counts"]["total_allocated_objects"];
+    let counted = counted["last"].as_f64().unwrap() - counted["first"].as_f64().unwrap();
+    ([bound("objects_low95"), bound("objects_high95")], counted)
+}
+
+#[test]
+fn what_ruby_has_counted_is_within_the_interval() {
+    let target = program("objects");
+    let sampled = target.record(&["--rate", "0.02", "--seed", "1"]);
+    let ([low, high], counted) = estimated_and_counted(&sampled.traces()[0]);
+    assert!(low < counted && counted < high, "{low} {counted} {high}");
+    // What is made to name frames is counted by Ruby alone.
+    let exact = target.record(EXACT);
+    let ([found, _], counted) = estimated_and_counted(&exact.traces()[0]);
+    assert!(found <= counted && counted < 1.05 * found, "{found} {counted}");
+}
+
 #[test]
 fn forks_of_a_preforking_server() {
     let [exact, _] = check("forks", 4);

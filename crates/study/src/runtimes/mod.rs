@@ -3,6 +3,11 @@
 mod ocaml;
 mod ruby;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::facts::Counted;
+
 /// A managed runtime, as a reader of traces has to know it.
 #[derive(Debug)]
 pub struct Runtime {
@@ -12,6 +17,8 @@ pub struct Runtime {
     notice: fn(&str) -> Option<&'static str>,
     /// What goes on after "... is young: ": how much of it may be dead.
     pub young: &'static str,
+    /// A sentence about what it has counted itself, by its own names.
+    pub counted: fn(&BTreeMap<Arc<str>, Counted>) -> Option<String>,
     /// How it is told the size of its young heap.
     pub young_heap: Option<YoungHeap>,
 }

@@ -6,6 +6,7 @@ pub(super) const OCAML: Runtime = Runtime {
     name: "ocaml",
     notice,
     young: "no collection has met it, so much of it may be dead",
+    counted: |_| None,
     young_heap: Some(YoungHeap {
         now: |words| format!("s={words}"),
         then: |words| format!("OCAMLRUNPARAM=s={words}"),

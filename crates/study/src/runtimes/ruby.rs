@@ -1,13 +1,35 @@
 //! Ruby.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lifetrace_human as human;
+
 use super::Runtime;
+use crate::facts::Counted;
 
 pub(super) const RUBY: Runtime = Runtime {
     name: "ruby",
     notice,
     young: "it has not survived three collections yet, so some of it may be dead",
+    counted,
     young_heap: None,
 };
+
+/// Of the objects that could be sampled.
+fn counted(counts: &BTreeMap<Arc<str>, Counted>) -> Option<String> {
+    let objects = |name: &str| {
+        let counted = counts.get(name)?;
+        Some(human::count(counted.last.checked_sub(counted.first)? as f64))
+    };
+    let (allocated, freed) = (objects("total_allocated_objects")?, objects("total_freed_objects")?);
+    let live = counts.get("heap_live_slots").map(|counted| human::count(counted.last as f64));
+    let live = live.map(|live| format!("; {live} are there")).unwrap_or_default();
+    Some(format!(
+        "Exactly {allocated} objects allocated and {freed} freed since the first one could be sampled{live}, \
+         as Ruby's GC.stat counts"
+    ))
+}
 
 fn notice(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -23,4 +45,25 @@ fn notice(code: &str) -> Option<&'static str> {
         "no-ruby" => "has no Ruby: nothing was sampled (--sources native samples malloc)",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ruby_counts_is_a_sentence() {
+        let counted = |first, last| Counted { first, last };
+        let mut counts = BTreeMap::from([
+            ("total_allocated_objects".into(), counted(1_000, 31_500)),
+            ("total_freed_objects".into(), counted(10, 20_010)),
+        ]);
+        let text = "Exactly 30,500 objects allocated and 20,000 freed since the first one could be sampled, as \
+                    Ruby's GC.stat counts";
+        assert_eq!(super::counted(&counts).as_deref(), Some(text));
+        counts.insert("heap_live_slots".into(), counted(5, 11_490));
+        assert!(super::counted(&counts).unwrap().contains("sampled; 11,490 are there, as"));
+        counts.remove("total_freed_objects");
+        assert_eq!(super::counted(&counts), None);
+    }
 }

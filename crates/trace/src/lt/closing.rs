@@ -84,6 +84,7 @@ fn is_of_all(fact: &Fact) -> bool {
         | Fact::Parent(_)
         | Fact::Exit(_)
         | Fact::Collector(_)
+        | Fact::RuntimeCount(_)
         | Fact::Label(_)
         | Fact::Sampler(_)
         | Fact::Lost(_)
@@ -105,6 +106,7 @@ fn is_successor(fact: &Fact, earlier: &Fact) -> bool {
         (Fact::Sampler(new), Fact::Sampler(old)) => new.id == old.id,
         (Fact::Lost(new), Fact::Lost(old)) => new.reason == old.reason,
         (Fact::Notice(new), Fact::Notice(old)) => new == old,
+        (Fact::RuntimeCount(new), Fact::RuntimeCount(old)) => new.name == old.name,
         _ => std::mem::discriminant(fact) == std::mem::discriminant(earlier),
     }
 }

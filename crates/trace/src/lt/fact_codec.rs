@@ -8,7 +8,7 @@ use super::error::Fault;
 use super::varint::{Plain, PutPlain};
 use crate::fact::{
     Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
-    Resize, SampledUnit, Sampler, ThreadName,
+    Resize, RuntimeCount, SampledUnit, Sampler, ThreadName,
 };
 use crate::ids::{AllocationId, Bytes, SamplerId, Size, ThreadId, Timestamp, Words};
 
@@ -30,6 +30,7 @@ const EXIT: Tag = 12;
 const WALL_CLOCK: Tag = 13;
 const COLLECTOR: Tag = 14;
 const NOTICE: Tag = 15;
+const RUNTIME_COUNT: Tag = 16;
 
 /// Longest string in a fact, in bytes; longer ones are cut.
 const MAX_STRING: usize = 1 << 12;
@@ -123,6 +124,11 @@ impl FactCodec {
                 put_string(code, &mut out);
                 NOTICE
             }
+            Fact::RuntimeCount(count) => {
+                put_string(&count.name, &mut out);
+                out.put_varint(count.value);
+                RUNTIME_COUNT
+            }
         };
         (tag, out)
     }
@@ -155,6 +161,10 @@ impl FactCodec {
                 Fact::Collector(with_standing(figures, &mut plain)?)
             }
             NOTICE => Fact::Notice(string(&mut plain)?),
+            RUNTIME_COUNT => {
+                let name = string(&mut plain)?;
+                Fact::RuntimeCount(RuntimeCount { name, value: plain.varint()? })
+            }
             _ => return Ok(None),
         }))
     }

@@ -142,6 +142,7 @@ impl Past {
             }
             Fact::Counters(_)
             | Fact::Collector(_)
+            | Fact::RuntimeCount(_)
             | Fact::Cycle(_)
             | Fact::Marker(_)
             | Fact::Lost(_)

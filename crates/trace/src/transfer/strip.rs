@@ -98,6 +98,7 @@ impl Strip {
         match fact {
             Fact::Counters(_)
             | Fact::Collector(_)
+            | Fact::RuntimeCount(_)
             | Fact::Cycle(_)
             | Fact::Resize(_)
             | Fact::Lost(_)

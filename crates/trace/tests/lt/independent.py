@@ -698,6 +698,8 @@ class Facts:
             return ["collector", *told, young_heap, standing]
         if tag == 15:
             return ["notice", string()]
+        if tag == 16:
+            return ["count", string(), varint()]
         return ["unknown"]
 
 

@@ -179,5 +179,6 @@ fn fact_fields(fact: &Fact) -> String {
             format!("collector{}\t{standing}", joined(it.figures().map(figure)))
         }
         Fact::Notice(code) => format!("notice\t{code}"),
+        Fact::RuntimeCount(it) => format!("count\t{}\t{}", it.name, it.value),
     }
 }

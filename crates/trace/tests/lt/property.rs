@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lifetrace_trace::event::{GROWTH, Source};
-use lifetrace_trace::fact::{Fact, Label, Lost};
+use lifetrace_trace::fact::{Fact, Label, Lost, RuntimeCount};
 use lifetrace_trace::ids::{Bytes, LocationCode, Size, Timestamp, Words};
 use lifetrace_trace::lt::{Reader, Writer};
 use proptest::prelude::*;
@@ -50,6 +50,8 @@ fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         text().prop_map(Fact::Marker),
         name().prop_map(Fact::Notice),
+        (name(), number())
+            .prop_map(|(name, value)| Fact::RuntimeCount(RuntimeCount { name, value })),
         (name(), number()).prop_map(|(reason, count)| Fact::Lost(Lost { reason, count })),
         (name(), text()).prop_map(|(key, value)| Fact::Label(Label { key, value })),
     ]
@@ -61,6 +63,7 @@ fn of_all(facts: impl Iterator<Item = Fact>) -> BTreeMap<String, Fact> {
     for fact in facts {
         let subject = match &fact {
             Fact::Notice(code) => format!("notice {code}"),
+            Fact::RuntimeCount(count) => format!("count {}", count.name),
             Fact::Lost(lost) => format!("lost {}", lost.reason),
             Fact::Label(label) => format!("label {}", label.key),
             _ => continue,

@@ -6,7 +6,7 @@ use lifetrace_human as human;
 use lifetrace_report::unit_name;
 use lifetrace_trace::fact::{
     Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
-    Resize, Sampler, ThreadName,
+    Resize, RuntimeCount, Sampler, ThreadName,
 };
 use lifetrace_trace::ids::{Bytes, Size, Timestamp, Words};
 
@@ -47,6 +47,9 @@ pub(super) fn text(fact: &Fact) -> String {
         Fact::WallClock(Timestamp(time)) => Line::new("wall_clock").with("time_us", time),
         Fact::Collector(collector) => of_collector(collector),
         Fact::Notice(code) => Line::new("notice").text("code", code),
+        Fact::RuntimeCount(RuntimeCount { name, value }) => {
+            Line::new("runtime_count").with("value", value).text("name", name)
+        }
     }
     .0
 }
