@@ -30,6 +30,8 @@ pub(crate) struct Keys {
     counts: [Value; COUNTS.len()],
     /// When the counts are sent next, at the earliest.
     due: u64,
+    /// Collections, when one was reported last; 0 before that.
+    collections: u64,
 }
 
 impl Keys {
@@ -46,6 +48,7 @@ impl Keys {
                 major: vm.symbol(c"major_gc_count"),
                 counts: COUNTS.map(|name| vm.symbol(name)),
                 due: 0,
+                collections: 0,
             };
             vm.stat(keys.minor);
             keys
@@ -66,6 +69,11 @@ impl Keys {
             ..CollectorTotals::default()
         };
         at.send(Body::from(&totals.to_bytes()));
+        let last = core::mem::replace(&mut self.collections, minor + major);
+        if last != 0 && self.collections > last + 1 {
+            // Who was freed in those we do not know, and what lies there now may be another object.
+            at.send(Body::Notice { code: terms::HIDDEN_COLLECTIONS });
+        }
         let now = sys::now().0;
         if now >= self.due {
             self.due = now + APART;

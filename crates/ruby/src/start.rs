@@ -36,7 +36,9 @@ pub unsafe fn watch(host: Host, arguments: *const *const c_char) {
     SETUP.store(setup.as_ptr(), Ordering::Relaxed);
     let way = machine_is_set_up as *const ();
     // SAFETY: a function, longer than a jump; nobody runs it before the program does.
-    unsafe { PATCH.put(setup.as_ptr().cast(), way) };
+    if !unsafe { PATCH.put(setup.as_ptr().cast(), way) } {
+        notice(terms::UNWATCHED);
+    }
 }
 
 /// In place of `ruby_setup`.

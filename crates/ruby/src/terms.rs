@@ -18,5 +18,11 @@ pub(crate) const CLASS: FrameKind = FrameKind(2);
 /// The program has begun to use ractors.
 pub(crate) const RACTORS: &[u8] = b"ruby-ractors";
 
+/// The kernel does not let the machine's code be changed, so that its start is not seen.
+pub(crate) const UNWATCHED: &[u8] = b"ruby-unwatched";
+
+/// Garbage was collected where we did not see it.
+pub(crate) const HIDDEN_COLLECTIONS: &[u8] = b"ruby-collections-hidden";
+
 /// The machine lacks something that sampling needs.
 pub(crate) const UNKNOWN: &[u8] = b"ruby-unknown";

@@ -23,10 +23,13 @@ const SYMBOLS: [&str; 3] = [SETUP, MARKED, FRAMES];
 /// From the first ractor on objects are not sampled.
 const RACTORS: RuntimeNotice = RuntimeNotice::unsampled("ruby-ractors");
 const UNKNOWN: RuntimeNotice = RuntimeNotice::unsampled("ruby-unknown");
+const UNWATCHED: RuntimeNotice = RuntimeNotice::unsampled("ruby-unwatched");
+const HIDDEN_COLLECTIONS: RuntimeNotice = RuntimeNotice::plain("ruby-collections-hidden");
 const HIDDEN: RuntimeNotice = RuntimeNotice::unsampled("ruby-hidden");
 const ABSENT: RuntimeNotice = RuntimeNotice::absence("no-ruby");
 
-static NOTICES: [RuntimeNotice; 4] = [UNKNOWN, RACTORS, HIDDEN, ABSENT];
+static NOTICES: [RuntimeNotice; 6] =
+    [UNKNOWN, RACTORS, UNWATCHED, HIDDEN_COLLECTIONS, HIDDEN, ABSENT];
 
 impl Runtime for Ruby {
     fn name(&self) -> SourceName {

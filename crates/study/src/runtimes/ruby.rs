@@ -41,6 +41,14 @@ fn notice(code: &str) -> Option<&'static str> {
             "has made a ractor, which its Ruby does not survive, or hides, while objects are sampled: \
              from then on they are not in the trace"
         }
+        "ruby-unwatched" => {
+            "has a Ruby whose start could not be seen, as the kernel does not let the program's code be \
+             changed: its objects are not in the trace"
+        }
+        "ruby-collections-hidden" => {
+            "has collected garbage where that was hidden from its agent (within the hook of another tool): \
+             objects that died then may seem to live, or to have died later"
+        }
         "ruby-hidden" => "has a Ruby that it does not export: its objects are not in the trace",
         "no-ruby" => "has no Ruby: nothing was sampled (--sources native samples malloc)",
         _ => return None,
