@@ -162,6 +162,7 @@ impl Recording {
             max_size: self.max_size,
             counters: self.counters,
             keep_empty: true,
+            native_frames: false,
             labels: self.labels,
             introduction: Introduction::default(),
         })

@@ -32,6 +32,7 @@ fn options(folder: &Path) -> CollectorOptions {
         counters: None,
         labels: Vec::new(),
         keep_empty: true,
+        native_frames: false,
         introduction: Introduction::default(),
     }
 }

@@ -63,6 +63,7 @@ impl Request<'_> {
             counters: Some(COUNTERS),
             labels: Vec::new(),
             keep_empty: true,
+            native_frames: false,
             introduction: Introduction {
                 context: self.context.to_owned(),
                 runtime_params: self.parameters.to_owned(),

@@ -114,6 +114,12 @@ impl Assembler {
         }
     }
 
+    /// Has what an interpreter has called within itself stay in backtraces, or not.
+    pub(crate) fn with_native_frames(mut self, stay: bool) -> Self {
+        self.contexts.keeps_interpreter = stay;
+        self
+    }
+
     /// Writes what `message` says; their times never decrease.
     ///
     /// # Errors

@@ -71,6 +71,8 @@ pub struct CollectorOptions {
     /// Whether traces are kept in which nothing was sampled, but the command's, which always is, and those
     /// of which there is more to tell.
     pub keep_empty: bool,
+    /// Whether what an interpreter has called within itself stays in malloc's backtraces, inside of its program's frames.
+    pub native_frames: bool,
     /// Keys and values for each trace to tell.
     pub labels: Vec<(String, String)>,
     /// What each trace begins with, where the program has something to say.
@@ -115,6 +117,7 @@ impl CollectorOptions {
             max_size: self.max_size,
             format: self.format,
             keeps_empty: self.keep_empty,
+            native_frames: self.native_frames,
             follows: self.follow_children,
             command,
             labels: labels.collect(),

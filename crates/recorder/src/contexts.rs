@@ -10,6 +10,8 @@
 //! joined                  <main>  parse          parser.so  parser.so
 //! ```
 
+use std::ops::Range;
+
 use lifetrace_trace::ids::LocationCode;
 use lifetrace_transport::message::{Frames, SAID_FRAME, ThreadId};
 use rustc_hash::FxHashMap;
@@ -27,6 +29,9 @@ const MOST_FRAMES: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Contexts {
     by_thread: FxHashMap<ThreadId, Context>,
+    /// Whether what the interpreter has called within itself stays as well, from its last frames on that have called
+    /// somebody else.
+    pub(crate) keeps_interpreter: bool,
     /// A backtrace with its context.
     joined: Vec<LocationCode>,
 }
@@ -81,7 +86,12 @@ impl Contexts {
         if context.is_stack {
             let (frames, marks) = frames.split_at(frames.len().saturating_sub(marks));
             self.joined.extend_from_slice(&context.codes);
-            self.joined.extend_from_slice(called_by_interpreter(frames, is_interpreters));
+            let called = called_by_interpreter(frames, &is_interpreters);
+            let kept = match self.keeps_interpreter {
+                true => with_interpreters(frames, &called, is_interpreters),
+                false => called,
+            };
+            self.joined.extend_from_slice(&frames[kept]);
             self.joined.extend_from_slice(marks);
             return (&self.joined, 0);
         }
@@ -98,15 +108,25 @@ impl Contexts {
     }
 }
 
-/// The frames of what the interpreter has called last, without those that it was called back by to allocate.
+/// Where the frames are of what the interpreter has called last, without those that it was called back by to allocate.
 fn called_by_interpreter(
     frames: &[LocationCode],
     is_interpreters: impl Fn(LocationCode) -> bool,
-) -> &[LocationCode] {
+) -> Range<usize> {
     let end = frames.iter().rposition(|&code| !is_interpreters(code)).map_or(0, |last| last + 1);
     let start = frames[..end].iter().rposition(|&code| is_interpreters(code));
     // Without any outside of them they are what has started the interpreter.
-    start.map_or(&[], |interpreters| &frames[interpreters + 1..end])
+    start.map_or(end, |interpreters| interpreters + 1)..end
+}
+
+/// Where the interpreter's own frames are as well, from those on that have called that.
+fn with_interpreters(
+    frames: &[LocationCode],
+    called: &Range<usize>,
+    is_interpreters: impl Fn(LocationCode) -> bool,
+) -> Range<usize> {
+    let outside = frames[..called.start].iter().rposition(|&code| !is_interpreters(code));
+    outside.map_or(0, |last| last + 1)..frames.len()
 }
 
 #[cfg(test)]
@@ -114,22 +134,25 @@ mod tests {
     use super::*;
 
     /// Capital letters are the interpreter's.
-    fn check(frames: &str, expected: &str) {
+    fn check(frames: &str, expected: &str, with: &str) {
         let codes = |text: &str| text.bytes().map(|it| LocationCode(it.into())).collect::<Vec<_>>();
         let is_interpreters = |code: LocationCode| (code.0 as u8).is_ascii_uppercase();
         let frames = codes(frames);
-        assert_eq!(called_by_interpreter(&frames, is_interpreters), codes(expected));
+        let called = called_by_interpreter(&frames, is_interpreters);
+        let all = with_interpreters(&frames, &called, is_interpreters);
+        assert_eq!(frames[called], codes(expected));
+        assert_eq!(frames[all], codes(with));
     }
 
     #[test]
     fn of_native_frames_those_stay_that_the_interpreter_has_called() {
-        check("", "");
-        check("smVC", "");
-        check("smVCpqA", "pq");
-        check("smVCpq", "pq");
-        check("smVCpqVCx", "x");
-        check("smVCpqVA", "pq");
-        check("VCA", "");
-        check("sm", "");
+        check("", "", "");
+        check("smVC", "", "VC");
+        check("smVCpqA", "pq", "VCpqA");
+        check("smVCpq", "pq", "VCpq");
+        check("smVCpqVCx", "x", "VCx");
+        check("smVCpqVA", "pq", "VCpqVA");
+        check("VCA", "", "VCA");
+        check("sm", "", "");
     }
 }

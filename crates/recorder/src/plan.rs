@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) format: Format,
     /// Whether traces are kept that tell nothing.
     pub(crate) keeps_empty: bool,
+    /// Whether an interpreter's own frames stay.
+    pub(crate) native_frames: bool,
     /// Whether all are to be traced that the command starts.
     pub(crate) follows: bool,
     /// Whose trace is kept anyway.

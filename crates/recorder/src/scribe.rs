@@ -181,7 +181,7 @@ impl Scribe {
         match sink::open(plan.format, file, heap, &info) {
             Ok(sink) => {
                 let assembler = Assembler::new(sink, anchor, samplers, symbolizer, process);
-                scribe.trace = Some(assembler);
+                scribe.trace = Some(assembler.with_native_frames(plan.native_frames));
             }
             Err(error) => scribe.fail(error),
         }

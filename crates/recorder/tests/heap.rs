@@ -47,6 +47,7 @@ fn options(heap: &Heap) -> CollectorOptions {
         counters: None,
         labels: Vec::new(),
         keep_empty: true,
+        native_frames: false,
         introduction: Introduction::default(),
     }
 }

@@ -61,6 +61,7 @@ fn options() -> CollectorOptions {
         format: Format::Lt,
         labels: Vec::new(),
         keep_empty: true,
+        native_frames: false,
         introduction: lifetrace_recorder::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_void};
 
 use lifetrace_agent::tls;
 
-use crate::vm::function;
+use crate::symbols::function;
 
 /// Where a thread has the address of what it executes: `ruby_current_ec`, from the thread's pointer on. Exported up to
 /// 3.2, whose functions for profilers do not look whether there is one.

@@ -2,7 +2,7 @@
 //!
 //! Their numbers, `ruby_value_type` in the machine's public headers, are the same in all versions since 2.7.
 
-use crate::vm::Value;
+use crate::symbols::Value;
 
 const MASK: Value = 0x1f;
 const CLASS: Value = 0x02;

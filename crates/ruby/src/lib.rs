@@ -24,7 +24,7 @@
 //!
 //! \[UNSAFE\] files: `capture`, `class`, `collector`, `compiler`, `current`, `kind`, `mallocs`,
 //! `marks`, `names`, `objects`, `stacks`, `start`,
-//! `state`, `threads`, `vm`.
+//! `state`, `symbols`, `threads`, `vm`.
 
 #![no_std]
 
@@ -48,6 +48,7 @@ mod samples;
 mod stacks;
 pub mod start;
 mod state;
+mod symbols;
 mod terms;
 mod threads;
 mod version;

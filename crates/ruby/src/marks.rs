@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use crate::vm::{Value, function};
+use crate::symbols::{Value, function};
 
 /// An identifier of the machine's.
 type Id = usize;
@@ -40,7 +40,7 @@ impl Marks {
     /// Whether the collection that has just marked has found the object alive.
     ///
     /// # Safety
-    /// As [`Vm::is_marked`](crate::vm::Vm::is_marked); or, to have the machine make what it needs at the first time, the
+    /// At the end of a collection's marking, an object that the last one left alive, or that came since; or, to have the machine make what it needs at the first time, the
     /// object is alive, and the machine's lock is the caller's outside of hooks.
     pub(crate) unsafe fn has(self, object: Value) -> bool {
         match self {

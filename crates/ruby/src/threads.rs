@@ -16,9 +16,6 @@ const RESUMED: u32 = 1 << 2;
 /// `RUBY_INTERNAL_THREAD_EVENT_EXITED`.
 const EXITED: u32 = 1 << 4;
 
-/// `rb_internal_thread_event_callback`.
-pub(crate) type Callback = unsafe extern "C" fn(u32, *const c_void, *mut c_void);
-
 /// Watches for it, where the version needs that; false if it cannot.
 ///
 /// # Safety

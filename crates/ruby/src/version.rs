@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use crate::vm::Value;
+use crate::symbols::Value;
 
 /// A series of releases, as 3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

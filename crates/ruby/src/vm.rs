@@ -1,18 +1,16 @@
 //! The machine's functions, found by name. \[UNSAFE\]
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr::NonNull;
 
 use lifetrace_agent::{loader, sys};
 
 use crate::current::Current;
 use crate::kind;
 use crate::marks::Marks;
-use crate::threads::Callback;
+use crate::symbols::function;
 use crate::version::Version;
 
-/// A reference to an object, or an immediate.
-pub(crate) type Value = usize;
+pub(crate) use crate::symbols::Value;
 
 /// Bytes of an object's slot, where all have the same.
 const SLOT: u64 = 40;
@@ -34,6 +32,8 @@ const RAW: c_int = 1 | 4;
 /// What is called at an event.
 pub(crate) type Hook = unsafe extern "C" fn(data: Value, argument: *const c_void);
 type AddHook = unsafe extern "C" fn(hook: Hook, events: u32, data: Value, flags: c_int);
+/// `rb_internal_thread_event_callback`.
+pub(crate) type Callback = unsafe extern "C" fn(u32, *const c_void, *mut c_void);
 type WatchThreads = unsafe extern "C" fn(Callback, u32, *mut c_void) -> *mut c_void;
 type OfValue = unsafe extern "C" fn(Value) -> Value;
 pub(crate) type Job = unsafe extern "C" fn(*mut c_void);
@@ -454,15 +454,4 @@ impl Vm {
         // SAFETY: by contract. One that is registered already is not registered twice.
         unsafe { (self.postpone)(0, job, core::ptr::null_mut()) };
     }
-}
-
-/// A function, or the place of a variable, of that name.
-///
-/// # Safety
-/// `T` is its type: that of a function, or that of a pointer to a variable.
-pub(crate) unsafe fn function<T: Copy>(name: &CStr) -> Option<T> {
-    const { assert!(size_of::<T>() == size_of::<NonNull<c_void>>()) };
-    let found = loader::symbol(name)?;
-    // SAFETY: by contract; the sizes are equal.
-    Some(unsafe { core::mem::transmute_copy(&found) })
 }

@@ -63,6 +63,9 @@ pub struct Args {
     /// Most frames of an OCaml or a Ruby backtrace; of deeper ones both ends are kept, and the cut is marked
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = stack_limit())]
     stack_limit: u32,
+    /// Keep what Ruby's interpreter calls within itself in malloc's backtraces, inside of Ruby's own frames
+    #[arg(long)]
+    native_frames: bool,
     /// Seed of the sampler; the same one gives a single-threaded program the same samples
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -100,7 +103,7 @@ pub struct Args {
     /// outside; the program alone, not what it starts. Of the other options, -o, --format, -f, --rate,
     /// --interval, --report and -q count
     #[arg(long, conflicts_with_all = ["sources", "labels", "seed", "delay", "duration", "max_size",
-        "counters", "progress", "no_children", "keep_empty", "stack_limit"])]
+        "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames"])]
     memtrace: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -206,6 +209,7 @@ impl Args {
         let density = Density { interval: self.interval, rate: self.rate };
         let options = CollectorOptions {
             keep_empty: self.keep_empty,
+            native_frames: self.native_frames,
             output: self.output.unwrap_or_else(|| format.default_template().into()).into(),
             format,
             labels: self.labels,

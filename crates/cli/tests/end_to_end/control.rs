@@ -138,6 +138,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             format: Format::Lt,
             labels: Vec::new(),
             keep_empty: true,
+            native_frames: false,
             introduction: lifetrace_recorder::Introduction::default(),
         },
     })

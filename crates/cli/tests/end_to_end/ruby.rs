@@ -90,9 +90,12 @@ fn is_as_expected(found: &Totals, expected: &Totals) -> bool {
     found.blocks == expected.blocks && is_alive && found.promoted <= found.blocks
 }
 
-/// Runs a program in all three ways; returns the recorded runs.
 fn check(name: &str, traces: usize) -> [Recording; 2] {
-    let target = program(name);
+    check_target(&program(name), traces)
+}
+
+/// Runs a program in all three ways; returns the recorded runs.
+fn check_target(target: &Target, traces: usize) -> [Recording; 2] {
     let bare = target.bare();
     assert_eq!(bare.code, 0, "{bare:?}");
     let recordings = [target.record(EXACT), target.record(RARE)];
@@ -187,6 +190,19 @@ fn others_who_listen_to_the_machine() {
 }
 
 #[test]
+fn finalisers_weak_references_signals_and_what_is_left_to_the_end() {
+    check("weak", 1);
+}
+
+#[test]
+fn a_program_in_c_that_has_a_ruby() {
+    // Others than the system's are not there to be linked to.
+    if std::env::var_os("LIFETRACE_RUBY").is_none() {
+        check_target(&Target::new(&[&fixture::c_with_ruby("embedded")]), 1);
+    }
+}
+
+#[test]
 fn the_first_ractor_ends_the_objects() {
     let target = program("ractors");
     let bare = target.bare();
@@ -219,6 +235,22 @@ fn mallocs_have_rubys_frames() {
         let bytes = page["totals"]["allocated"]["bytes"].as_f64().unwrap();
         assert!(bytes > 0.7 * least, "{function}: {bytes}");
     }
+}
+
+#[test]
+fn the_interpreters_own_frames_are_shown_when_asked_for() {
+    let target = program("mallocs");
+    let options = ["--interval", "4KiB", "--seed", "1"];
+    let has_own = |more: &[&str]| {
+        let recording = target.record(&[&options[..], more].concat());
+        let trace = recording.traces().remove(0);
+        let filter = "fn=Object#hazard_string module:libruby";
+        let page =
+            lifetrace_verb(&["report", "--json", "--filter", filter, trace.to_str().unwrap()]);
+        let page: serde_json::Value = serde_json::from_str(&page.stdout_text()).unwrap();
+        page["totals"]["allocated"]["bytes"].as_f64().unwrap() > 1e6
+    };
+    assert!(!has_own(&[]) && has_own(&["--native-frames"]));
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub(super) fn defaults() -> CollectorOptions {
         counters: None,
         labels: Vec::new(),
         keep_empty: true,
+        native_frames: false,
         introduction: crate::plan::Introduction::default(),
     }
 }

@@ -12,6 +12,7 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         format: Format::Lt,
         labels: Vec::new(),
         keep_empty: true,
+        native_frames: false,
         introduction: crate::plan::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -52,6 +52,19 @@ pub fn c_aarch64(name: &str) -> PathBuf {
     })
 }
 
+/// A program in C that has the system's Ruby in it.
+pub fn c_with_ruby(name: &str) -> PathBuf {
+    let library = "print File.join(RbConfig::CONFIG['archlibdir'] || RbConfig::CONFIG['libdir'], \
+                   RbConfig::CONFIG['LIBRUBY_SO'])";
+    let found = Command::new("ruby").args(["-rrbconfig", "-e", library]).output().unwrap();
+    let library = String::from_utf8(found.stdout).unwrap();
+    compiled(&format!("ruby/{name}.c"), &format!("{name}-ruby"), |source| {
+        let mut command = gcc(source, &[]);
+        command.arg(library);
+        command
+    })
+}
+
 /// A shared library in C.
 pub fn c_library(name: &str) -> PathBuf {
     compiled(&format!("c/{name}.c"), &format!("lib{name}.so"), |source| {
