@@ -94,13 +94,13 @@ mod tests {
     const IMPORT: Verb =
         Verb { name: "import", writes_memtrace: false, has_format: false, option: "-o " };
 
-    fn said_by(verb: Verb, name: &str) -> String {
+    fn advice(verb: Verb, name: &str) -> String {
         let refused = refuse(verb, name.as_ref(), false);
         refused.err().map_or_else(String::new, |error| error.to_string())
     }
 
     fn said(name: &str) -> String {
-        said_by(RECORD, name)
+        advice(RECORD, name)
     }
 
     #[test]
@@ -135,11 +135,11 @@ mod tests {
 
     #[test]
     fn what_writes_one_format_says_so() {
-        assert_eq!(said_by(IMPORT, "x.lt"), "");
-        let memtrace = said_by(IMPORT, "a/x.ctf");
+        assert_eq!(advice(IMPORT, "x.lt"), "");
+        let memtrace = advice(IMPORT, "a/x.ctf");
         assert!(memtrace.contains("lifetrace convert a/x.lt a/x.ctf"), "{memtrace}");
-        let text = said_by(IMPORT, "x.txt");
+        let text = advice(IMPORT, "x.txt");
         assert!(text.contains(".lt works;") && !text.contains("--format"), "{text}");
-        assert!(said_by(IMPORT, "x.svg").contains("import to x.lt, then: lifetrace export -F svg"));
+        assert!(advice(IMPORT, "x.svg").contains("import to x.lt, then: lifetrace export -F svg"));
     }
 }

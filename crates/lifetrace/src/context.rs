@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_transport::message::{
-    Body, FrameKind, FrameName, Frames, MANAGED_FRAME, MemoryKind, SAID_FRAME,
+    Body, FrameKind, FrameName, Frames, MANAGED_FRAME, MemoryKind, SPAN_FRAME,
 };
 
 use crate::name_once::NameOnce;
@@ -60,7 +60,7 @@ fn send_path(at: &mut Entered, path: Option<&'static SpanPath>) -> bool {
 
 impl SpanPath {
     fn frame(&self) -> u64 {
-        SAID_FRAME | (u64::from(MemoryKind::MOST) + u64::from(self.number))
+        SPAN_FRAME | (u64::from(MemoryKind::MOST) + u64::from(self.number))
     }
 
     fn send(&self, at: &mut Entered) {

@@ -469,6 +469,6 @@ mod fake_tests;
 #[cfg(test)]
 mod managed_tests;
 #[cfg(test)]
-mod said_tests;
+mod span_tests;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use lifetrace_trace::ids::LocationCode;
-use lifetrace_transport::message::{Frames, SAID_FRAME, ThreadId};
+use lifetrace_transport::message::{Frames, SPAN_FRAME, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::places::Places;
@@ -53,7 +53,7 @@ impl Contexts {
             self.by_thread.clear();
         }
         let codes = frames.iter().rev().take(MOST_FRAMES).map(|word| places.code(word)).collect();
-        let is_stack = frames.iter().next().is_some_and(|word| word & SAID_FRAME == 0);
+        let is_stack = frames.iter().next().is_some_and(|word| word & SPAN_FRAME == 0);
         self.by_thread.insert(thread, Context { codes, is_new: true, is_stack });
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lifetrace_trace::event::{Location, remark};
 use lifetrace_trace::frame::{Frame, FrameKind};
-use lifetrace_transport::message::{self, FrameName, SAID_FRAME};
+use lifetrace_transport::message::{self, FrameName, SPAN_FRAME};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::runtimes::Runtime;
@@ -97,7 +97,7 @@ impl ManagedNames {
 
     /// What the program says itself is no runtime's.
     fn kind(&self, number: u64, kind: message::FrameKind) -> FrameKind {
-        let runtime = self.runtime.filter(|_| number & SAID_FRAME == 0);
+        let runtime = self.runtime.filter(|_| number & SPAN_FRAME == 0);
         let kinds = runtime.map_or(&[][..], Runtime::frame_kinds);
         kinds.get(usize::from(kind.0)).copied().unwrap_or_default()
     }
@@ -213,8 +213,8 @@ mod tests {
             let kind = message::FrameKind(number);
             names.add(&FrameName { kind, ..name(u64::from(number), "f", FIRST | LAST) });
         }
-        names.add(&name(SAID_FRAME, "said", FIRST | LAST));
-        let kinds = |names: &ManagedNames| [0, 1, 2, SAID_FRAME, 77].map(|it| names.frame(it).kind);
+        names.add(&name(SPAN_FRAME, "said", FIRST | LAST));
+        let kinds = |names: &ManagedNames| [0, 1, 2, SPAN_FRAME, 77].map(|it| names.frame(it).kind);
         let unknown = FrameKind::Unknown;
         assert_eq!(kinds(&names), [unknown; 5]);
         names.are_of(&Fake);

@@ -81,7 +81,7 @@ impl Report<'_> {
             metric: self.options.view.metric(self.options.metric).map(Metric::name),
             filter: (!filter.is_empty()).then(|| filter.to_string()),
             samples_in_trace: reading.profile.replay().births(),
-            totals: Totals::new(&reading.profile.summary()).told_by(&origin)?,
+            totals: Totals::new(&reading.profile.summary()).known_to(&origin)?,
             view_fields,
             gates,
             flaws: Flaws::new(&reading.damages),
@@ -100,7 +100,7 @@ impl Totals {
     }
 
     /// What of them is known.
-    pub fn told_by(self, origin: &Origin) -> serde_json::Result<Value> {
+    pub fn known_to(self, origin: &Origin) -> serde_json::Result<Value> {
         let mut totals = serde_json::to_value(self)?;
         origin.silence(&mut totals);
         Ok(totals)

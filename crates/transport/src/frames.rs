@@ -14,7 +14,7 @@ pub const MANAGED_FRAME: u64 = 1 << 63;
 /// itself, and are no code of a managed runtime's: [`MemoryKind`]s have the first of these, the rest are free.
 ///
 /// [`MemoryKind`]: crate::message::MemoryKind
-pub const SAID_FRAME: u64 = 1 << 62;
+pub const SPAN_FRAME: u64 = 1 << 62;
 
 /// In a backtrace, the place of frames that were left out of its middle.
 pub const FRAMES_LEFT_OUT: u64 = MANAGED_FRAME;

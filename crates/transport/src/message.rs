@@ -3,7 +3,7 @@
 //! Both sides are always of the same build (the command carries the preload library inside), so
 //! there is one version, checked at the handshake, and no compatibility within it.
 
-pub use crate::frames::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, Run, SAID_FRAME};
+pub use crate::frames::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, Run, SPAN_FRAME};
 use crate::sources::SourceName;
 
 /// A sampled block, unique within a session, in the order in which agents handed them out.
@@ -74,7 +74,7 @@ impl MemoryKind {
 
     /// Of its [`FrameName`].
     pub fn frame(self) -> u64 {
-        SAID_FRAME | u64::from(self.0)
+        SPAN_FRAME | u64::from(self.0)
     }
 }
 

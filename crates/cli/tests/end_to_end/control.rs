@@ -281,7 +281,7 @@ fn a_program_killed_at_any_moment_leaves_all_that_it_did() {
         assert_eq!(recording.outcome.code, 137, "{:?}", recording.outcome);
         let got = counted(&count);
         let heard =
-            ledger::heard(&recording.traces()).get("hazard_sudden").map_or(0, |it| it.blocks);
+            ledger::recorded(&recording.traces()).get("hazard_sudden").map_or(0, |it| it.blocks);
         assert!((got..=got + 1).contains(&heard), "{heard} of {got} blocks, {micros} us");
     }
 }

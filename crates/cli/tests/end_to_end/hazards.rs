@@ -4,7 +4,7 @@
 //! outside; the exact traces must say, to the word, what the program says of itself.
 
 use crate::support::fixture;
-use crate::support::hazard::{EXACT, SHORT_INTERVAL, check, check_unheard};
+use crate::support::hazard::{EXACT, SHORT_INTERVAL, check, check_unsampled};
 use crate::support::run::Target;
 
 #[test]
@@ -86,7 +86,7 @@ fn a_child_without_environment_is_not_heard() {
 #[test]
 fn an_emptied_environment_and_another_directory() {
     let folder = tempfile::tempdir().unwrap();
-    check_unheard(&Target::new(&[&fixture::c("environment")]).folder(folder.path()));
+    check_unsampled(&Target::new(&[&fixture::c("environment")]).folder(folder.path()));
     check(&fixture::c("environment"), &[], 2);
 }
 
@@ -200,7 +200,7 @@ fn a_limit_of_address_space() {
 fn an_inherited_limit_of_address_space() {
     let program = fixture::c("address_space");
     let script = "ulimit -v 524288 && exec \"$0\" inherited";
-    check_unheard(&Target::new(&["bash", "-c", script, program.to_str().unwrap()]));
+    check_unsampled(&Target::new(&["bash", "-c", script, program.to_str().unwrap()]));
 }
 
 /// The program kills its recorder, which cannot remove its socket then, and goes on to allocate

@@ -132,7 +132,7 @@ fn memory_outside_the_heap() {
     let target = Target::new(&[&ocaml::native("bigarrays")]);
     let (bare, exact) = (target.bare(), target.record(EXACT));
     assert_eq!(exact.outcome, bare);
-    let outside = ledger::heard_of(&exact.traces(), |block| block.source == Source::External);
+    let outside = ledger::recorded_of(&exact.traces(), |block| block.source == Source::External);
     same_as_expected(&bare, &outside);
 }
 
@@ -209,12 +209,12 @@ fn inside_a_library_of_a_c_program() {
     for sources in ["auto", "ocaml"] {
         let exact = target.record(&["--rate", "1", "--sources", sources]);
         assert_eq!(exact.outcome, bare);
-        same_as_expected(&bare, &ledger::heard_of(&exact.traces(), |_| true));
+        same_as_expected(&bare, &ledger::recorded_of(&exact.traces(), |_| true));
     }
     let exact = target.record(ALL_SOURCES);
     assert_eq!(exact.outcome, bare);
     let in_heap = |block: &blocks::Block| block.source != Source::External;
-    same_as_expected(&bare, &ledger::heard_of(&exact.traces(), in_heap));
+    same_as_expected(&bare, &ledger::recorded_of(&exact.traces(), in_heap));
     assert!(blocks::of(&exact.traces()[0]).iter().any(|block| !in_heap(block)));
 }
 
@@ -233,7 +233,8 @@ fn all_sources_at_once() {
         let (bare, exact) = (target.bare(), target.record(ALL_SOURCES));
         assert_eq!(exact.outcome, bare, "{name}");
         assert_eq!(exact.traces().len(), traces, "{name}");
-        let in_heap = ledger::heard_of(&exact.traces(), |block| block.source != Source::External);
+        let in_heap =
+            ledger::recorded_of(&exact.traces(), |block| block.source != Source::External);
         same_as_expected(&bare, &in_heap);
         let malloc = blocks::of(&exact.traces()[0]);
         assert!(malloc.iter().any(|block| block.source == Source::External), "{name}");

@@ -130,7 +130,7 @@ fn domains_whose_lifetimes_are_misreported() {
     let (bare, exact) = (target.bare(), target.record(EXACT));
     assert_eq!((exact.outcome.code, &exact.outcome.stdout), (0, &bare.stdout), "{bare:?}");
     let [ref trace] = exact.traces()[..] else { panic!("{:?}", exact.traces()) };
-    let heard = ledger::heard(&[trace]);
+    let heard = ledger::recorded(&[trace]);
     for (function, expected) in ledger::expected(&bare.stdout_text()) {
         let heard = heard[&function];
         assert_eq!((heard.blocks, heard.words), (expected.blocks, expected.words), "{function}");

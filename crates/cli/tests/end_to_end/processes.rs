@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::support::fixture;
-use crate::support::hazard::{EXACT, check, check_totals, check_unheard};
+use crate::support::hazard::{EXACT, check, check_totals, check_unsampled};
 use crate::support::ledger;
 use crate::support::root::only_root_can;
 use crate::support::run::{Recording, Target, file_name, lifetrace_verb};
@@ -53,7 +53,7 @@ fn chains_of_shells() {
 fn a_program_behind_an_empty_environment() {
     let program = fixture::c("ending");
     let target = Target::new(&["env", "-i", program.to_str().unwrap(), "return"]);
-    check_unheard(&target);
+    check_unsampled(&target);
     let traces = target.record(EXACT).traces();
     assert!(traces.iter().all(|trace| file_name(trace).starts_with("env.")), "{traces:?}");
 }
@@ -82,7 +82,7 @@ fn a_program_that_its_dynamic_linker_starts() {
 fn a_program_of_another_c_library() {
     let program = fixture::c_musl("ending");
     let script = "\"$0\" return; echo $?";
-    check_unheard(&Target::new(&["sh", "-c", script, program.to_str().unwrap()]));
+    check_unsampled(&Target::new(&["sh", "-c", script, program.to_str().unwrap()]));
 }
 
 /// `record` waits for it, though it has left session, streams and parent behind.
@@ -94,7 +94,7 @@ fn a_daemon_that_outlives_the_command() {
     let recording = target.record(EXACT);
     assert_eq!((recording.outcome.code, recording.outcome.stderr_text().as_str()), (0, ""));
     let told = recording.outcome.stdout_text() + &fs::read_to_string(&file).unwrap();
-    assert_eq!(ledger::expected(&told), ledger::heard(&recording.traces()));
+    assert_eq!(ledger::expected(&told), ledger::recorded(&recording.traces()));
     assert_eq!(recording.traces().len(), 2, "{:?}", recording.traces());
 }
 

@@ -223,6 +223,6 @@ fn is_bottom(stack: &impl Frames, before: State) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod sent_tests;
 #[cfg(test)]
-mod told_tests;
+mod tests;

@@ -50,7 +50,7 @@ impl Sum<'_> {
             metric: self.options.metric.name(),
             filter: (!choice.filter.is_empty()).then(|| choice.filter.to_string()),
             samples_in_traces: processes.iter().map(|process| process.births).sum(),
-            totals: Totals::of_sum(summary).told_by(origin)?,
+            totals: Totals::of_sum(summary).known_to(origin)?,
             view_fields,
             gates,
         })
@@ -65,7 +65,7 @@ impl Sum<'_> {
             trace: &process.subject,
             parent,
             share: self.several.share(process),
-            totals: Totals::new(&process.summary).told_by(&process.origin)?,
+            totals: Totals::new(&process.summary).known_to(&process.origin)?,
             flaws: Flaws::new(&process.damages),
         })
     }

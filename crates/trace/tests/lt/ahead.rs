@@ -15,10 +15,10 @@ use crate::support::{Record, RecordKind, fixtures, fixtures_with, read_from};
 const THREADS: NonZero<usize> = NonZero::new(3).unwrap();
 
 /// All that a reader says, to its end.
-type Said = (Vec<Record>, Frames, (Vec<Damage>, u64), (Passed, Option<Index>), (bool, u64, u64));
+type Outcome = (Vec<Record>, Frames, (Vec<Damage>, u64), (Passed, Option<Index>), (bool, u64, u64));
 type Frames = BTreeMap<LocationCode, Option<Frame>>;
 
-fn said(mut reader: Reader<&[u8]>) -> Said {
+fn outcome(mut reader: Reader<&[u8]>) -> Outcome {
     let told = read_from(&mut reader);
     let births = told.iter().filter_map(|told| match &told.kind {
         RecordKind::Birth(birth) => Some(&birth.backtrace),
@@ -36,10 +36,10 @@ fn check(trace: &[u8], what: &str) -> Vec<Damage> {
         assert!(Reader::open(trace).is_err());
         return Vec::new();
     };
-    let (alone, ahead) = (said(reader), said(Reader::open(trace).unwrap().ahead(THREADS)));
+    let (alone, ahead) = (outcome(reader), outcome(Reader::open(trace).unwrap().ahead(THREADS)));
     assert!(alone == ahead, "{what}: {:?} and {:?}", alone.2, ahead.2);
     let skip = || Reader::open(trace).unwrap().without_backtraces();
-    assert!(said(skip()) == said(skip().ahead(THREADS)), "{what}: without backtraces");
+    assert!(outcome(skip()) == outcome(skip().ahead(THREADS)), "{what}: without backtraces");
     alone.2.0
 }
 

@@ -45,8 +45,8 @@ pub fn check_totals_by(target: &Target, [exact, sampled]: [&[&str]; 2]) -> [Reco
     recordings
 }
 
-/// Checks a program of which nothing need be heard; what we say of that on stderr is ours.
-pub fn check_unheard(target: &Target) {
+/// Checks a program of which nothing need be recorded; what we say of that on stderr is ours.
+pub fn check_unsampled(target: &Target) {
     let bare = target.bare();
     assert_eq!(bare.code, 0, "{bare:?}");
     same_but_for_stderr(&bare, target);
@@ -64,17 +64,18 @@ pub fn check_despite_losses(target: &Target) {
 
 /// Checks that the exact trace says what the program says of itself.
 pub fn same_ledger(bare: &Outcome, recording: &Recording) {
-    same_as_expected(bare, &ledger::heard(&recording.traces()));
+    same_as_expected(bare, &ledger::recorded(&recording.traces()));
 }
 
-/// Checks that what was heard is what the program says of itself.
-pub fn same_as_expected(bare: &Outcome, heard: &Ledger) {
+/// Checks that what was recorded is what the program says of itself.
+pub fn same_as_expected(bare: &Outcome, recorded: &Ledger) {
     for (function, expected) in ledger::expected(&bare.stdout_text()) {
-        let mut heard = *heard.get(&function).unwrap_or_else(|| panic!("{function} was not heard"));
+        let mut recorded =
+            *recorded.get(&function).unwrap_or_else(|| panic!("{function} was not recorded"));
         // Of blocks that do not stay, those are promoted that a collection meets alive.
-        assert!(heard.promoted >= expected.promoted, "{function}: {heard:?}, {expected:?}");
-        heard.promoted = expected.promoted;
-        assert_eq!(heard, expected, "{function}: trace (left), program (right)");
+        assert!(recorded.promoted >= expected.promoted, "{function}: {recorded:?}, {expected:?}");
+        recorded.promoted = expected.promoted;
+        assert_eq!(recorded, expected, "{function}: trace (left), program (right)");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a fixture asked for by its own account, and what a trace has heard of it.
+//! What a fixture asked for by its own account, and what a trace has of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,12 +26,12 @@ pub fn expected(stdout: &str) -> Ledger {
 }
 
 /// What exact traces say about the functions called `hazard_…`.
-pub fn heard(traces: &[impl AsRef<Path>]) -> Ledger {
-    heard_of(traces, |_| true)
+pub fn recorded(traces: &[impl AsRef<Path>]) -> Ledger {
+    recorded_of(traces, |_| true)
 }
 
 /// What exact traces say about the blocks that are `wanted` of the functions called `hazard_…`.
-pub fn heard_of(traces: &[impl AsRef<Path>], wanted: impl Fn(&Block) -> bool) -> Ledger {
+pub fn recorded_of(traces: &[impl AsRef<Path>], wanted: impl Fn(&Block) -> bool) -> Ledger {
     let mut ledger = Ledger::new();
     let blocks = traces.iter().flat_map(|trace| blocks::of(trace.as_ref()));
     for block in blocks.filter(wanted) {

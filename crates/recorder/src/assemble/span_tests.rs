@@ -1,6 +1,6 @@
 //! What programs say of themselves: kinds of memory, and what threads are at.
 
-use lifetrace_transport::message::{Frames, MemoryKind, SAID_FRAME};
+use lifetrace_transport::message::{Frames, MemoryKind, SPAN_FRAME};
 use proptest::prelude::*;
 
 use super::managed_tests::{frame, scene};
@@ -17,7 +17,7 @@ fn kind(number: u16) -> MemoryKind {
 impl Scene {
     /// `path` is innermost first.
     fn at(&mut self, thread: u32, path: &[u64]) {
-        let path: Vec<u64> = path.iter().map(|number| frame(SAID_FRAME | number)).collect();
+        let path: Vec<u64> = path.iter().map(|number| frame(SPAN_FRAME | number)).collect();
         self.say(thread, Body::Context { frames: Frames::Words(&path) });
     }
 }
@@ -41,8 +41,8 @@ fn a_kind_is_the_innermost_frame_and_a_sampler() {
 #[test]
 fn what_a_thread_is_at_is_outside_of_all_frames_but_the_mark_of_what_is_cut() {
     let mut scene = scene(BOTH);
-    scene.named(SAID_FRAME | 5, &["request"]);
-    scene.named(SAID_FRAME | 6, &["load"]);
+    scene.named(SPAN_FRAME | 5, &["request"]);
+    scene.named(SPAN_FRAME | 6, &["load"]);
     scene.named(1, &["A.main"]);
     scene.born(1, 0, MALLOC, 0, &[0x12, 0x11]);
     scene.at(1, &[6, 5]);
@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn the_naive_twin_agrees(steps in prop::collection::vec(step(), 1..60)) {
         let mut scene = scene(NATIVE);
-        (0..4).for_each(|number| scene.named(SAID_FRAME | number, &[&format!("s{number}")]));
+        (0..4).for_each(|number| scene.named(SPAN_FRAME | number, &[&format!("s{number}")]));
         let mut paths: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
         let mut stacks: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
         let mut expected = Vec::new();
