@@ -266,8 +266,8 @@ impl Vm {
             (next != 0 && next != self.version.nil()).then_some(next)
         };
         let ancestors = core::iter::successors(Some(class), outwards).take(DEEPEST);
-        let found = ancestors.filter_map(|of| Some((name(of)?, of == class))).next();
-        found
+        let mut named = ancestors.filter_map(|of| Some((name(of)?, of == class)));
+        named.next()
     }
 
     /// The object of an event.
