@@ -61,7 +61,7 @@ impl Capture {
         &mut self,
         vm: &Vm,
         limit: usize,
-        has_innermost_line: bool,
+        have_lines: bool,
         within: Option<Key>,
     ) -> Option<(&mut [u64], bool)> {
         let has_room =
@@ -77,7 +77,7 @@ impl Capture {
             (of(frames, limit), core::slice::from_raw_parts_mut::<c_int>(lines, limit))
         };
         // SAFETY: by contract.
-        let count = unsafe { vm.profile_frames(frames, lines, has_innermost_line) }.min(limit);
+        let count = unsafe { vm.profile_frames(frames, lines, have_lines) }.min(limit);
         let is_cut = count == limit;
         let has_outermost = count > 1 && frames[count - 1] == self.outermost;
         let count = count - usize::from(has_outermost);

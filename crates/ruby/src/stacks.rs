@@ -52,9 +52,9 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered, class: Key) 
 /// As [`Vm::profile_frames`].
 pub(crate) unsafe fn words<'a>(state: &'a mut State, entered: &mut Entered) -> Option<&'a [u64]> {
     let State { vm, capture, numbers, unnamed, .. } = state;
-    let has_line = !(compiler::may_compile() && vm.version().has_unsafe_compiled_lines());
+    let have_lines = !(compiler::may_compile() && vm.version().has_unsafe_compiled_lines());
     // SAFETY: by contract.
-    let (keys, _) = unsafe { capture.take(vm, limit(entered).min(MOST_AROUND), has_line, None) }?;
+    let (keys, _) = unsafe { capture.take(vm, limit(entered).min(MOST_AROUND), have_lines, None) }?;
     let before = unnamed.count();
     let (mut sender, _, _) = entered.sender();
     for key in keys.iter_mut() {

@@ -279,8 +279,8 @@ impl Vm {
         unsafe { (self.object_of)(argument) }
     }
 
-    /// Puts this thread's frames and their lines into both, innermost first, as many as there is room for; how many. The
-    /// innermost one's line is looked up only if it has one for sure; else it is 0.
+    /// Puts this thread's frames and their lines into both, innermost first, as many as there is room for; how many. Lines
+    /// are looked up only if all have one for sure; else they are 0.
     ///
     /// # Safety
     /// The machine's lock is the caller's, and the thread one of the machine's.
@@ -288,23 +288,17 @@ impl Vm {
         &self,
         frames: &mut [Value],
         lines: &mut [c_int],
-        has_innermost_line: bool,
+        have_lines: bool,
     ) -> usize {
         let room = c_int::try_from(frames.len().min(lines.len())).unwrap_or(c_int::MAX);
-        let (frames, first_line) = (frames.as_mut_ptr(), lines.as_mut_ptr());
-        let of = self.profile_frames;
-        // SAFETY: by contract; makes no objects. There is room for two frames at least.
-        let count = unsafe {
-            if has_innermost_line {
-                of(0, room, frames, first_line)
-            } else {
-                first_line.write(0);
-                match of(0, 1, frames, core::ptr::null_mut()) {
-                    1 => 1 + of(1, room - 1, frames.add(1), first_line.add(1)).max(0),
-                    none => none,
-                }
-            }
+        let wanted = if have_lines {
+            lines.as_mut_ptr()
+        } else {
+            lines.fill(0);
+            core::ptr::null_mut()
         };
+        // SAFETY: by contract; makes no objects. It begins at the innermost frame, as up to 3.3 no other beginning works.
+        let count = unsafe { (self.profile_frames)(0, room, frames.as_mut_ptr(), wanted) };
         usize::try_from(count).unwrap_or(0)
     }
 

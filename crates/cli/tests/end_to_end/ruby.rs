@@ -254,6 +254,23 @@ fn the_interpreters_own_frames_are_shown_when_asked_for() {
 }
 
 #[test]
+fn frames_of_a_ruby_that_compiles_come_once() {
+    let file = fixture::source("ruby/mallocs.rb");
+    let target = ruby().arguments(&["--yjit", file.to_str().unwrap()]);
+    if target.bare().code != 0 {
+        eprintln!("skipped: this Ruby cannot compile");
+        return;
+    }
+    let trace = target.record(&["--interval", "4KiB", "--seed", "1"]).traces().remove(0);
+    let filter = "fn=Object#hazard_string source=native";
+    let page = lifetrace_verb(&["report", "--json", "--filter", filter, trace.to_str().unwrap()]);
+    let page: serde_json::Value = serde_json::from_str(&page.stdout_text()).unwrap();
+    let frames = page["callsites"][0]["hottest_backtrace"]["frames"].as_array().unwrap();
+    let names: Vec<_> = frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect();
+    assert_eq!(names[..2], ["String#*", "Object#hazard_string"], "{names:?}");
+}
+
+#[test]
 fn the_leak_of_a_server_is_named_at_its_line() {
     let recording = program("shop").record(&["--seed", "1"]);
     assert_eq!(recording.outcome.stdout_text(), "closed\n");
