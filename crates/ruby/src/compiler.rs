@@ -1,8 +1,9 @@
 //! Whether the machine may compile what it executes. \[UNSAFE\]
 //!
 //! Compiled code of 3.1 and 3.2 saves where it is only before calls that may collect. So in a malloc that is called in
-//! another way the innermost frame may have no line that can be looked up, and no other can be looked up without it. Whether code is compiled the machine has not
-//! decided yet when we begin, so what is said on its command line and in its environment decides here: a word with `jit`.
+//! another way the innermost frame may have no line that can be looked up, and no other line can be had without it.
+//! Whether code is compiled the machine has not decided yet when we begin, so what is said on its command line and in
+//! its environment decides here: a word with `jit`.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, Ordering};
