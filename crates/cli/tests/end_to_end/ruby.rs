@@ -145,7 +145,7 @@ fn estimated_and_counted(trace: &Path) -> ([f64; 2], f64) {
 #[test]
 fn what_ruby_has_counted_is_within_the_interval() {
     let target = program("objects");
-    let sampled = target.record(&["--rate", "0.02", "--seed", "1"]);
+    let sampled = target.record(&["--sources", "ruby", "--rate", "0.02", "--seed", "1"]);
     let ([low, high], counted) = estimated_and_counted(&sampled.traces()[0]);
     assert!(low < counted && counted < high, "{low} {counted} {high}");
     // What is made to name frames is counted by Ruby alone.
@@ -261,7 +261,8 @@ fn frames_of_a_ruby_that_compiles_come_once() {
         eprintln!("skipped: this Ruby cannot compile");
         return;
     }
-    let trace = target.record(&["--interval", "4KiB", "--seed", "1"]).traces().remove(0);
+    let recording = target.record(&["--interval", "4KiB", "--seed", "1"]);
+    let trace = recording.traces().remove(0);
     let filter = "fn=Object#hazard_string source=native";
     let page = lifetrace_verb(&["report", "--json", "--filter", filter, trace.to_str().unwrap()]);
     let page: serde_json::Value = serde_json::from_str(&page.stdout_text()).unwrap();
