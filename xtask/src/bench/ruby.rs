@@ -24,7 +24,7 @@ const VARIANTS: &[Variant] = &[
     plain("bare-again", BARE, &[], &[]),
     lifetrace("malloc-alone", &["--sources", "native"]),
     lifetrace("default", &[]),
-    lifetrace("1e-2", &["--rate", "1e-2"]),
+    lifetrace("1e-2", &["--rate", "1e-2", "--interval", "512KiB"]),
     Variant { slow: true, ..lifetrace("all-objects", &["--rate", "1", "--interval", "512KiB"]) },
 ];
 
