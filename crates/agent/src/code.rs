@@ -40,5 +40,32 @@ pub unsafe fn write(place: *mut u8, code: &[u8]) -> bool {
             last = in(reg) place.add(code.len() - 1),
         )
     };
+    #[cfg(target_arch = "x86_64")]
+    forget_translation(place, code.len());
     protect(libc::PROT_READ | libc::PROT_EXEC)
+}
+
+/// Has valgrind, if the program runs in it, translate that code anew: it keeps translations of code that came from a
+/// file, and does not look whether it has changed. On aarch64 the instructions for the caches tell it.
+///
+/// This is its request `DISCARD_TRANSLATIONS`, by the sequence of instructions that it knows and a processor does
+/// nothing by (`valgrind.h`).
+#[cfg(target_arch = "x86_64")]
+fn forget_translation(place: *const u8, length: usize) {
+    const DISCARD_TRANSLATIONS: u64 = 0x1002;
+    let request = [DISCARD_TRANSLATIONS, place as u64, length as u64, 0, 0, 0];
+    // SAFETY: the rotations add up to none, and a register changes places with itself; it reads `request`, and writes
+    // an answer.
+    unsafe {
+        core::arch::asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") request.as_ptr(),
+            inout("rdx") 0_u64 => _,
+            options(nostack),
+        );
+    }
 }

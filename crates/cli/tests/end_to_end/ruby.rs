@@ -271,6 +271,18 @@ fn frames_of_a_ruby_that_compiles_come_once() {
     assert_eq!(names[..2], ["String#*", "Object#hazard_string"], "{names:?}");
 }
 
+/// It keeps translations of the machine's code, whose beginning we change and put back.
+#[test]
+fn in_valgrind() {
+    if std::env::var_os("LIFETRACE_RUBY").is_none() {
+        let code = "def hazard(n) = Array.new(n) { Object.new }; puts hazard(100).size";
+        let words = ["valgrind", "--tool=none", "-q", "ruby", "--disable-gems", "-e", code];
+        let recording = Target::new(&words).record(&["--rate", "1", "--sources", "ruby"]);
+        let outcome = &recording.outcome;
+        assert_eq!((outcome.code, &*outcome.stdout_text()), (0, "100\n"), "{outcome:?}");
+    }
+}
+
 #[test]
 fn the_leak_of_a_server_is_named_at_its_line() {
     let recording = program("shop").record(&["--seed", "1"]);
