@@ -32,8 +32,8 @@ pub fn ci() -> Result<()> {
     test()?;
     linked_statically()?;
     aarch64::check()?;
-    ocaml_versions::test(&[ocaml_versions::ALWAYS])?;
-    ruby_versions::test(&[ruby_versions::ALWAYS])?;
+    ocaml_versions::OCAML.test(&[ocaml_versions::ALWAYS])?;
+    ruby_versions::RUBY.test(&[ruby_versions::ALWAYS])?;
     bench::arena::check()?;
     package()?;
     readers::run_if_possible()

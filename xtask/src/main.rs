@@ -20,6 +20,7 @@ mod shell;
 mod soak;
 mod synth;
 mod tools;
+mod versions;
 mod words;
 
 use anyhow::{Result, bail};
@@ -98,8 +99,8 @@ fn main() -> Result<()> {
         ["clippy"] => ci::clippy(),
         ["package"] => ci::package(),
         ["aarch64"] => aarch64::check(),
-        ["ruby-versions", ref versions @ ..] => ruby_versions::test(versions),
-        ["ocaml-versions", ref versions @ ..] => ocaml_versions::test(versions),
+        ["ruby-versions", ref versions @ ..] => ruby_versions::RUBY.test(versions),
+        ["ocaml-versions", ref versions @ ..] => ocaml_versions::OCAML.test(versions),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
         ["bench", "ruby", ref options @ ..] => bench::ruby::run(options),
