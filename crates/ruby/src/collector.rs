@@ -55,6 +55,11 @@ impl Keys {
         }
     }
 
+    /// Forgets how many collections there were: those that passed between two sessions are nobody's.
+    pub(crate) fn begin_session(&mut self) {
+        self.collections = 0;
+    }
+
     /// Reports what the collector has counted.
     ///
     /// # Safety

@@ -103,6 +103,7 @@ impl State {
         self.samples.clear();
         self.unnamed.clear();
         self.capture.begin_era();
+        self.keys.begin_session();
         let version = self.vm.version_text().to_bytes();
         at.send(Body::Runtime { name: terms::NAME, version });
         // SAFETY: who has the state has the machine's lock.

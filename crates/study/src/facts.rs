@@ -47,9 +47,9 @@ pub struct Facts {
 /// A count of a managed runtime's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// When the first samples could be taken.
+    /// When it was told first, which is before the first samples.
     pub first: u64,
-    /// At last.
+    /// When it was told last.
     pub last: u64,
 }
 

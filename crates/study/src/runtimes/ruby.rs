@@ -16,7 +16,7 @@ pub(super) const RUBY: Runtime = Runtime {
     young_heap: None,
 };
 
-/// Of the objects that could be sampled.
+/// From when sampling began to the program's end, or, if it was killed, to a collection before that.
 fn counted(counts: &BTreeMap<Arc<str>, Counted>) -> Option<String> {
     let objects = |name: &str| {
         let counted = counts.get(name)?;
@@ -24,10 +24,10 @@ fn counted(counts: &BTreeMap<Arc<str>, Counted>) -> Option<String> {
     };
     let (allocated, freed) = (objects("total_allocated_objects")?, objects("total_freed_objects")?);
     let live = counts.get("heap_live_slots").map(|counted| human::count(counted.last as f64));
-    let live = live.map(|live| format!("; {live} are there")).unwrap_or_default();
+    let live = live.map(|live| format!("; then there were {live}")).unwrap_or_default();
     Some(format!(
-        "Exactly {allocated} objects allocated and {freed} freed since the first one could be sampled{live}, \
-         as Ruby's GC.stat counts"
+        "Ruby's own GC.stat counted {allocated} objects allocated and {freed} freed between the first and the \
+         last time that it was asked{live}"
     ))
 }
 
@@ -66,11 +66,11 @@ mod tests {
             ("total_allocated_objects".into(), counted(1_000, 31_500)),
             ("total_freed_objects".into(), counted(10, 20_010)),
         ]);
-        let text = "Exactly 30,500 objects allocated and 20,000 freed since the first one could be sampled, as \
-                    Ruby's GC.stat counts";
+        let text = "Ruby's own GC.stat counted 30,500 objects allocated and 20,000 freed between the first and \
+                    the last time that it was asked";
         assert_eq!(super::counted(&counts).as_deref(), Some(text));
         counts.insert("heap_live_slots".into(), counted(5, 11_490));
-        assert!(super::counted(&counts).unwrap().contains("sampled; 11,490 are there, as"));
+        assert!(super::counted(&counts).unwrap().ends_with("was asked; then there were 11,490"));
         counts.remove("total_freed_objects");
         assert_eq!(super::counted(&counts), None);
     }
