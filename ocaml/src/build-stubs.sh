@@ -28,16 +28,16 @@ fi
 
 library=liblifetrace_stubs.a
 folder=${CARGO_TARGET_DIR:-$repository/target}
-set -- build --quiet --profile ocaml-library --package lifetrace-ocaml-library \
+set -- build --quiet --profile library --package lifetrace-ocaml-library \
   --manifest-path "$repository/Cargo.toml" --target-dir "$folder"
 case "$(ocamlfind ocamlopt -config 2>/dev/null || ocamlopt -config)" in
 *musl*)
   target=$(uname -m)-unknown-linux-musl
   cargo "$@" --target "$target"
-  cp "$folder/$target/ocaml-library/$library" "$output"
+  cp "$folder/$target/library/$library" "$output"
   ;;
 *)
   cargo "$@"
-  cp "$folder/ocaml-library/$library" "$output"
+  cp "$folder/library/$library" "$output"
   ;;
 esac

@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-recorder", &["lifetrace-transport", "lifetrace-trace"]),
     ("lifetrace-inside", &["lifetrace-native", "lifetrace-recorder"]),
     ("lifetrace-ocaml-library", &["lifetrace-ocaml", "lifetrace-inside"]),
+    ("lifetrace-ruby-library", &["lifetrace-ruby", "lifetrace-inside", "lifetrace-pprof"]),
     ("lifetrace", &["lifetrace-inside", "lifetrace-pprof"]),
     ("lifetrace-analysis", &["lifetrace-trace"]),
     ("lifetrace-pprof", &["lifetrace-recorder"]),

@@ -413,6 +413,13 @@ impl Entered {
         }
     }
 
+    /// Whether half of this thread's ring is free: whether there is no hurry for the recorder.
+    pub fn has_ring_room(&self) -> bool {
+        let session = self.session;
+        let ring = session.ring(self.id.0 as usize % session.ring_count());
+        ring.used() <= u64::from(session.header.settings().ring_bytes) / 2
+    }
+
     /// Sends `body` to the recorder; whether it got through.
     pub fn send(&mut self, body: Body<'_>) -> bool {
         self.sender().0.send(body)

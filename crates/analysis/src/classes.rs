@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::account::Balance;
 use crate::call_tree::{NodeId, Tree};
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Tally};
 use crate::metric::Metric;
 use crate::names::{Names, Place};
 use crate::sites::{SiteId, Sites};
@@ -23,6 +23,8 @@ pub struct Class<'a> {
     pub value: Estimate,
     /// All that they have.
     pub balance: Balance,
+    /// What they took in the end, where that was measured.
+    pub held: Option<Tally>,
     /// The callsite that has most of that value.
     pub callsite: Place<'a>,
     /// The value that this callsite has.
@@ -32,16 +34,18 @@ pub struct Class<'a> {
 #[derive(Default)]
 struct Sums {
     balance: Balance,
+    held: Option<Tally>,
     by_site: FxHashMap<SiteId, Balance>,
 }
 
 /// The classes of the backtraces that have these balances, the greatest by `metric` first; those that have
-/// nothing of it are left out.
+/// nothing of it are left out. `held` is what the blocks of a backtrace took in the end.
 pub fn classes<'a>(
     tree: &Tree<LocationCode>,
     names: &'a impl Names,
     sites: &Sites<'a>,
     balances: impl Iterator<Item = (NodeId, Balance)>,
+    held: impl Fn(NodeId) -> Option<Tally>,
     metric: Metric,
 ) -> Vec<Class<'a>> {
     let mut sums: FxHashMap<Option<&str>, Sums> = FxHashMap::default();
@@ -49,6 +53,9 @@ pub fn classes<'a>(
         let Some(site) = sites.of(node) else { continue };
         let sums = sums.entry(class(tree, names, node)).or_default();
         sums.balance += &balance;
+        if let Some(tally) = held(node) {
+            *sums.held.get_or_insert_default() += &tally;
+        }
         *sums.by_site.entry(site).or_default() += &balance;
     }
     let found = sums.into_iter().filter(|(_, sums)| !metric.tally(&sums.balance).is_empty());
@@ -76,6 +83,6 @@ impl Sums {
                 (sites.place(site), value)
             });
         let value = metric.of(&self.balance);
-        Class { name, value, balance: self.balance, callsite, of_callsite }
+        Class { name, value, balance: self.balance, held: self.held, callsite, of_callsite }
     }
 }

@@ -18,6 +18,8 @@ pub struct Block {
     pub promoted: Option<Timestamp>,
     /// Bytes that it takes, a runtime's header included.
     pub bytes: u64,
+    /// What it took when it was measured last, with what belonged to it elsewhere; at its birth, if it never was.
+    pub last_bytes: u64,
     /// How many blocks it stands for.
     pub weight: Weight,
     /// How many births the trace told before it.
@@ -71,6 +73,13 @@ impl History {
         Some(*block)
     }
 
+    /// A block has been measured; if it lives.
+    pub fn measure(&mut self, id: AllocationId, bytes: u64) {
+        if let Some(block) = self.live.get_mut(&id) {
+            block.last_bytes = bytes;
+        }
+    }
+
     /// A block dies; nothing if it does not live.
     pub fn collect(&mut self, id: AllocationId) -> Option<Block> {
         self.live.remove(&id)
@@ -98,6 +107,7 @@ mod tests {
             born: Timestamp(born),
             promoted: None,
             bytes: 32,
+            last_bytes: 32,
             weight: Weight::ONE,
             index: 0,
             backtrace: NodeId::ROOT,

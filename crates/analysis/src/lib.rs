@@ -43,6 +43,7 @@ pub mod folding;
 pub mod functions;
 pub mod gate;
 mod grammar;
+pub mod held;
 pub mod history;
 pub mod interval;
 pub mod leaks;

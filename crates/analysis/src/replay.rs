@@ -198,10 +198,12 @@ impl Replay {
         mut admits: impl FnMut(&Block, &CallTree) -> bool,
         observer: &mut (impl Observer + ?Sized),
     ) {
+        let bytes = self.sampling.bytes(birth);
         let block = Block {
             born: record.time,
             promoted: None,
-            bytes: self.sampling.bytes(birth),
+            bytes,
+            last_bytes: bytes,
             weight: self.sampling.weigh(birth),
             index: self.births,
             backtrace: self.tree.follow(birth.common_prefix, backtrace),
@@ -284,6 +286,9 @@ impl Replay {
             && self.sampling.set(sampler).is_err()
         {
             self.counts.invalid_samplers += 1;
+        }
+        if let Fact::Resize(resize) = fact {
+            self.history.measure(resize.id, self.sampling.bytes_of(resize.size));
         }
         if let Fact::Notice(code) = fact {
             self.sampling.learn(code);

@@ -182,6 +182,11 @@ impl Sampling {
         }
     }
 
+    /// Bytes of a size that is told apart from a birth.
+    pub fn bytes_of(&self, size: Size) -> u64 {
+        size.bytes(self.word_bits).0
+    }
+
     /// How many blocks like it a sampled block stands for.
     pub fn weigh(&self, birth: &Birth) -> Weight {
         let rate = self.of(birth.sampler);

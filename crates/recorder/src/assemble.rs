@@ -153,6 +153,11 @@ impl Assembler {
                     self.sink.promotion(self.anchor.wall(message.time), id)?;
                 }
             }
+            Body::Measured { id, size } => {
+                if let Some(&id) = self.live.get(&id) {
+                    self.sink.measured(self.anchor.wall(message.time), id, Bytes(size))?;
+                }
+            }
             Body::ModuleLoaded(module) => {
                 let number = self.places.load(&module);
                 let path = self.places.path_of(&module);

@@ -1,7 +1,7 @@
 //! How densely to sample, in the units that people use and in the agents'.
 
 use lifetrace_trace::chance::Chance;
-use lifetrace_transport::sources::SourceName;
+use lifetrace_transport::sources::{SourceName, Unit};
 
 /// Probability that a unit is hit by the sampler, in (0, 1]: an 8-byte word, or what else a runtime's sampler hits.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -50,6 +50,8 @@ impl Rate {
 pub struct Rates {
     /// Malloc and its like.
     pub malloc: Rate,
+    /// Malloc, where objects of a managed runtime are hit as a whole beside it.
+    malloc_beside_objects: Rate,
     /// The heaps of managed runtimes.
     managed: Vec<(SourceName, Rate)>,
 }
@@ -57,7 +59,19 @@ pub struct Rates {
 impl Rates {
     /// One for all, unless another is said.
     pub fn all(rate: Rate) -> Rates {
-        Rates { malloc: rate, managed: Vec::new() }
+        Rates { malloc: rate, malloc_beside_objects: rate, managed: Vec::new() }
+    }
+
+    /// With another one for malloc where objects of a managed runtime are hit as a whole beside it: a rate that suits
+    /// objects suits no bytes.
+    #[must_use]
+    pub fn with_malloc_beside_objects(self, rate: Rate) -> Rates {
+        Rates { malloc_beside_objects: rate, ..self }
+    }
+
+    /// Malloc's, beside that runtime's heap, if there is one.
+    pub(crate) fn of_malloc(&self, beside: Option<Unit>) -> Rate {
+        if beside == Some(Unit::OBJECT) { self.malloc_beside_objects } else { self.malloc }
     }
 
     /// With that of a managed runtime's heap.

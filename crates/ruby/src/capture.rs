@@ -21,15 +21,30 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Nothing; `outermost` is as [`Vm::outermost_frame`] gives it.
-    pub(crate) const fn new(outermost: Value) -> Capture {
+    /// Nothing.
+    pub(crate) const fn new() -> Capture {
         Capture {
-            outermost,
+            outermost: 0,
             frames: Buffer::new(),
             lines: Buffer::new(),
             keys: Buffer::new(),
             era: 1,
             eras: Buffer::new(),
+        }
+    }
+
+    /// Finds the machine's own outermost frame on the main thread's stack, unless that is deeper than this: it is called
+    /// as the program's own, but has no line. Others have none.
+    ///
+    /// # Safety
+    /// As [`Vm::profile_frames`].
+    pub(crate) unsafe fn find_outermost(&mut self, vm: &Vm, limit: usize) {
+        // SAFETY: by contract.
+        let Some((keys, false)) = (unsafe { self.take(vm, limit, true, None) }) else { return };
+        let Some(last) = keys.last().copied().map(Key) else { return };
+        // SAFETY: a frame of this stack.
+        if last.line() == 0 && unsafe { vm.is_main(last.object()) } {
+            self.outermost = last.object();
         }
     }
 

@@ -7,6 +7,12 @@ use crate::symbols::Value;
 const MASK: Value = 0x1f;
 const CLASS: Value = 0x02;
 const DATA: Value = 0x0c;
+const OBJECT: Value = 0x01;
+const STRING: Value = 0x05;
+const ARRAY: Value = 0x07;
+const HASH: Value = 0x08;
+const STRUCT: Value = 0x09;
+const BIGNUM: Value = 0x0a;
 const FIRST_INTERNAL: Value = 0x1a;
 
 /// What `ObjectSpace.count_objects` calls them; by their numbers, up to [`FIRST_INTERNAL`] and beyond.
@@ -80,6 +86,12 @@ pub(crate) fn are_internal(flags: Value) -> bool {
     flags & MASK >= FIRST_INTERNAL
 }
 
+/// Whether objects with these flags are of a type whose size the machine reads in them alone, so that it can be asked for
+/// when they are about to be freed.
+pub(crate) fn are_plain(flags: Value) -> bool {
+    matches!(flags & MASK, OBJECT | STRING | ARRAY | HASH | STRUCT | BIGNUM)
+}
+
 /// What a type is called.
 pub(crate) fn name(number: u32) -> &'static str {
     NAMES.get(number as usize).copied().unwrap_or_default()
@@ -102,6 +114,7 @@ mod tests {
         let address = object.as_ptr() as Value;
         // SAFETY: words of flags.
         assert!(unsafe { is_class(address) && !is_data(address) });
+        assert!(are_plain(0x60 | STRING) && !are_plain(DATA) && !are_plain(CLASS));
         assert!(are_internal(0x60 | FIRST_INTERNAL) && !are_internal(0x60 | DATA));
     }
 }

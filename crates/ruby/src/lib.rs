@@ -22,9 +22,8 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `capture`, `class`, `collector`, `compiler`, `current`, `kind`, `mallocs`,
-//! `marks`, `names`, `objects`, `stacks`, `start`,
-//! `state`, `symbols`, `threads`, `vm`.
+//! \[UNSAFE\] files: `capture`, `class`, `collector`, `compiler`, `current`, `kind`, `linked`, `mallocs`, `marks`, `names`,
+//! `objects`, `sampling`, `sizes`, `stacks`, `start`, `state`, `symbols`, `threads`, `vm`.
 
 #![no_std]
 
@@ -39,12 +38,15 @@ mod countdown;
 mod current;
 mod entry;
 mod kind;
+pub mod linked;
 mod mallocs;
 mod marks;
 mod names;
 mod numbers;
 mod objects;
 mod samples;
+mod sampling;
+mod sizes;
 mod stacks;
 pub mod start;
 mod state;

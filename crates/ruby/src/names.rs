@@ -12,7 +12,7 @@ use lifetrace_transport::message::{Body, FrameName};
 use crate::entry::enter;
 use crate::numbers::Key;
 use crate::vm::{Value, Vm};
-use crate::{countdown, state, terms};
+use crate::{countdown, sizes, state, terms};
 
 /// Bytes of a name, and of a file's.
 const MOST_NAME: usize = 255;
@@ -23,8 +23,7 @@ const MOST_FILE: usize = 4095;
 /// # Safety
 /// Called by the machine, with its lock.
 pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
-    // What is made here is ours.
-    tls::aside(|| countdown::aside(name_all));
+    now();
 }
 
 /// Names what has no name yet. Called by the machine at the program's end.
@@ -32,17 +31,35 @@ pub(crate) unsafe extern "C" fn job(_: *mut c_void) {
 /// # Safety
 /// As [`job`].
 pub(crate) unsafe extern "C" fn last(_: Value) {
-    // What is made here is ours.
-    tls::aside(|| countdown::aside(name_all));
+    // SAFETY: the procedure has the lock, and there is no other reference.
+    unsafe {
+        sizes::report_last();
+        finish();
+    }
+    state::end();
+}
+
+/// Names what has no name yet, and reports what the machine has counted.
+///
+/// # Safety
+/// The machine's lock is the caller's, outside of hooks, and there is no reference to the state.
+pub(crate) unsafe fn finish() {
+    now();
     if let Some(mut entered) = enter() {
-        // SAFETY: the procedure has the lock, and there is no other reference.
+        // SAFETY: by contract.
         if let Some(state) = unsafe { state::get() } {
             state.enter_session(&mut entered);
             // SAFETY: as above.
             unsafe { state.keys.report_counts(state.vm, &mut entered) }
         }
     }
-    state::end();
+}
+
+/// Names what has no name yet. The machine's lock is the caller's, outside of hooks, and there is no reference to the
+/// state.
+pub(crate) fn now() {
+    // What is made here is ours.
+    tls::aside(|| countdown::aside(name_all));
 }
 
 fn name_all() {

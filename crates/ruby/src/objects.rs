@@ -14,7 +14,7 @@ use crate::numbers::Key;
 use crate::samples::Fate;
 use crate::state::State;
 use crate::vm::{DataType, Value};
-use crate::{class, countdown, kind, stacks, state, terms};
+use crate::{class, countdown, kind, sizes, stacks, state, terms};
 
 const TRACKER: Announcer = Announcer;
 
@@ -103,6 +103,8 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
         vm.remove_hook(marked);
     }
     countdown::set(u64::MAX);
+    // From now on nobody looks at them in collections.
+    state.samples.clear();
     if let Some(mut entered) = enter() {
         entered.send(Body::Notice { code: terms::RACTORS });
     }
@@ -150,12 +152,14 @@ unsafe fn report(state: &mut State, entered: &mut Entered, argument: *const c_vo
 pub(crate) unsafe extern "C" fn marked(_: Value, _: *const c_void) {
     // SAFETY: the event's hook has the lock, and there is no other reference.
     let Some(state) = (unsafe { state::get() }) else { return };
-    let Some(mut entered) = enter() else { return };
+    let Some(mut entered) = enter() else { return forget(state) };
     state.enter_session(&mut entered);
     let State { vm, samples, numbers, capture, keys, .. } = state;
     samples.review(|object, was_old, sample| {
         // SAFETY: at that event, an object that was alive after the last one, or came since.
         if !unsafe { vm.is_marked(object) } {
+            // SAFETY: likewise.
+            unsafe { sizes::report_at_death(vm, object, sample, &mut entered) };
             TRACKER.freed(&mut entered, sample);
             return Fate::Dead;
         }
@@ -186,6 +190,15 @@ unsafe extern "C" fn mark(_: *mut c_void) {
         // SAFETY: a collection marks; the object is alive until it has its name.
         unsafe { state.vm.mark(Key(key).object()) }
     }
+}
+
+/// There is nobody to be told of the dead: in a forked child that is not recorded, say. Who is not looked at in a
+/// collection may be anything after it.
+fn forget(state: &mut State) {
+    state.samples.review(|_, _, sample| {
+        guard::count_lost_release(sample.0);
+        Fate::Dead
+    });
 }
 
 /// Objects have been moved.

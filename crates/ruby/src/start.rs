@@ -11,13 +11,10 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use lifetrace_agent::host::{self, Host};
 use lifetrace_agent::loader;
 use lifetrace_agent::patch::Patch;
-use lifetrace_agent::sampler::Rate;
 use lifetrace_transport::message::Body;
-use lifetrace_transport::segment::Settings;
 
-use crate::collector::Keys;
-use crate::vm::{Vm, event};
-use crate::{compiler, entry, mallocs, names, objects, state, terms, threads};
+use crate::vm::Vm;
+use crate::{compiler, entry, mallocs, names, sampling, terms, threads};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
@@ -61,32 +58,18 @@ unsafe extern "C" fn machine_is_set_up() -> c_int {
 /// # Safety
 /// The machine has just been set up, on this thread.
 unsafe fn start() {
-    let Some(settings) = settings() else { return };
-    let Some(rate) = settings.sources.of(terms::NAME).map(|source| source.rate) else { return };
+    let Some(settings) = sampling::settings() else { return };
+    let Some(rate) = sampling::rate(&settings) else { return };
     // SAFETY: by contract.
     let Some(vm) = (unsafe { Vm::find() }) else { return notice(terms::UNKNOWN) };
-    let rate = Rate::per_word(rate);
     // SAFETY: by contract.
     unsafe {
-        let keys = Keys::of(vm);
-        state::begin(vm, keys, rate, settings.seed);
-        if let (Some(state), Some(mut entered)) = (state::get(), entry::enter()) {
-            // What has been counted before the first object can be hit.
-            state.enter_session(&mut entered);
-        }
-        vm.prepare();
-        vm.take_part(&objects::PARTICIPANT);
+        sampling::begin(vm, rate, settings.seed);
         vm.at_end(names::last);
         if threads::watch(vm) {
             mallocs::begin();
         }
-        vm.add_hook(objects::made, event::NEWOBJ);
-        vm.add_hook(objects::marked, event::GC_END_MARK);
     }
-}
-
-fn settings() -> Option<Settings> {
-    Some(*entry::enter()?.session().header.settings())
 }
 
 fn notice(code: &'static [u8]) {

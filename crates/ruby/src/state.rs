@@ -19,6 +19,9 @@ use crate::{countdown, terms};
 /// The stream of random numbers by which objects are drawn, apart from those of threads.
 const STREAM: u64 = 1 << 33;
 
+/// Frames that the main thread may have where sampling begins, so that its outermost one is found.
+const DEEPEST: usize = 1 << 13;
+
 /// Everything that is known of the machine, under its lock.
 pub(crate) struct State {
     pub(crate) vm: &'static Vm,
@@ -73,8 +76,6 @@ pub(crate) fn end() {
 /// # Safety
 /// As [`get`].
 pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
-    // SAFETY: by contract; the machine has just been set up.
-    let outermost = unsafe { vm.outermost_frame() };
     let mut state = State {
         vm,
         keys,
@@ -83,16 +84,24 @@ pub(crate) unsafe fn begin(vm: &'static Vm, keys: Keys, rate: Rate, seed: u64) {
         random: Random::new(seed, STREAM),
         numbers: Numbers::new(),
         samples: Samples::new(),
-        capture: Capture::new(outermost),
+        capture: Capture::new(),
         unnamed: Unnamed::new(),
     };
     countdown::set(state.rate.gap(&mut state.random));
+    // SAFETY: by contract.
+    unsafe { state.capture.find_outermost(vm, DEEPEST) };
     // SAFETY: by contract.
     unsafe { *STATE.0.get() = Some(state) };
     VM.store(core::ptr::from_ref(vm).cast_mut(), Ordering::Release);
 }
 
 impl State {
+    /// Draws from now on at this rate.
+    pub(crate) fn set_rate(&mut self, rate: Rate, seed: u64) {
+        (self.rate, self.random) = (rate, Random::new(seed, STREAM));
+        countdown::set(self.rate.gap(&mut self.random));
+    }
+
     /// Sees to it that everything known is known to the session that `at` speaks to.
     pub(crate) fn enter_session(&mut self, at: &mut Entered) {
         if self.session == at.session().number {

@@ -70,6 +70,7 @@ pub(crate) struct Vm {
     frame_path: OfValue,
     string: unsafe extern "C" fn(*mut Value) -> *const c_char,
     marks: Marks,
+    memory_of: Option<unsafe extern "C" fn(Value) -> usize>,
     slot_size: Option<unsafe extern "C" fn(Value) -> usize>,
     location: OfValue,
     mark: unsafe extern "C" fn(Value),
@@ -132,6 +133,7 @@ impl Vm {
                 frame_path: function(c"rb_profile_frame_path")?,
                 string: function(c"rb_string_value_ptr")?,
                 marks: Marks::find(intern)?,
+                memory_of: function(c"rb_obj_memsize_of"),
                 slot_size: function(c"rb_gc_obj_slot_size"),
                 location: function(c"rb_gc_location")?,
                 mark: function(c"rb_gc_mark")?,
@@ -270,6 +272,19 @@ impl Vm {
         named.next()
     }
 
+    /// What a dead object takes that has not been freed yet, as [`memory_of`](Self::memory_of), if its type's own
+    /// functions need not be asked.
+    ///
+    /// # Safety
+    /// Called at [`event::GC_END_MARK`], of an object that the last such event left alive, or that came since.
+    pub(crate) unsafe fn memory_at_death(&self, object: Value) -> Option<u64> {
+        // SAFETY: by contract nothing of it, and nothing that it refers to, has been freed.
+        unsafe {
+            let is_plain = kind::are_plain((object as *const Value).read());
+            self.memory_of.filter(|_| is_plain).map(|memory| memory(object) as u64)
+        }
+    }
+
     /// The object of an event.
     ///
     /// # Safety
@@ -302,16 +317,27 @@ impl Vm {
         usize::try_from(count).unwrap_or(0)
     }
 
-    /// The frame that is there before the program runs anything; 0 if there is none.
+    /// Whether a frame is called as the outermost ones of programs are.
     ///
     /// # Safety
-    /// As [`profile_frames`](Self::profile_frames), before anything runs.
-    pub(crate) unsafe fn outermost_frame(&self) -> Value {
-        let (mut frames, mut lines) = ([0; 2], [0; 2]);
+    /// The machine's lock is the caller's; the frame is alive.
+    pub(crate) unsafe fn is_main(&self, frame: Value) -> bool {
         // SAFETY: by contract.
-        match unsafe { self.profile_frames(&mut frames, &mut lines, true) } {
-            1 => frames[0],
-            _ => 0,
+        unsafe { self.short_name(frame).0 == b"<main>" }
+    }
+
+    /// What an object takes with all that belongs to it, in bytes, as `ObjectSpace.memsize_of` says; none if the machine
+    /// does not tell, or the object is one of its own.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's, outside of hooks and collections; an object that is alive. The types of C
+    /// extensions have functions of their own for that, which may do anything.
+    pub(crate) unsafe fn memory_of(&self, object: Value) -> Option<u64> {
+        // SAFETY: by contract; an object begins with its flags.
+        unsafe {
+            let is_internal = kind::are_internal((object as *const Value).read());
+            let memory = self.memory_of.filter(|_| !is_internal)?;
+            Some(memory(object) as u64)
         }
     }
 

@@ -9,6 +9,7 @@
 //!  of runs        likewise, with runs of frames, of 4 bytes each
 //! Release         id
 //! Promotion       id
+//! Measured        id  size
 //! ModuleLoaded    bias  start  end  build-id bytes:32|path bytes:32  bytes…
 //! ModuleUnloaded  start
 //! ThreadStarted   os id
@@ -81,6 +82,7 @@ const NAMES_PENDING: u8 = 18;
 const RUNTIME_COUNT: u8 = 19;
 const ALLOCATION_OF_RUNS: u8 = 16;
 const FRAME_ADDRESS: u8 = 17;
+const MEASURED: u8 = 20;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +142,11 @@ type Kind = (u8, u8, u64);
 #[cold]
 fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
     let kind = match body {
+        Body::Measured { id, size } => {
+            head.word(id.0);
+            head.word(size);
+            (MEASURED, 0, 0)
+        }
         Body::ModuleLoaded(module) => {
             head.module(&module);
             (MODULE_LOADED, 0, 0)
@@ -232,6 +239,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         }
         RELEASE => Body::Release { id: SampleId(fields.word()?) },
         PROMOTION => Body::Promotion { id: SampleId(fields.word()?) },
+        MEASURED => Body::Measured { id: SampleId(fields.word()?), size: fields.word()? },
         MODULE_LOADED => Body::ModuleLoaded(fields.module()?),
         MODULE_UNLOADED => Body::ModuleUnloaded { start: fields.word()? },
         THREAD_STARTED => Body::ThreadStarted { os_id: fields.word()? as u32 },

@@ -110,6 +110,13 @@ pub enum Body<'a> {
         /// The block.
         id: SampleId,
     },
+    /// What a sampled block takes now, with what belongs to it elsewhere; it may have grown or shrunk since its birth.
+    Measured {
+        /// The block.
+        id: SampleId,
+        /// In bytes.
+        size: u64,
+    },
     /// An object file is mapped; sent before any frame inside it.
     ModuleLoaded(Module<'a>),
     /// The object file whose `ModuleLoaded` had this `start` is gone, or about to be.

@@ -19,7 +19,7 @@ use crate::ring::RingHeader;
 pub use crate::sources::Sources;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 14;
+pub const PROTOCOL_VERSION: u32 = 15;
 
 const HEADER_BYTES: usize = 4096;
 

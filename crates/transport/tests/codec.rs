@@ -38,6 +38,7 @@ enum Kind {
     },
     Release(u64),
     Promotion(u64),
+    Measured(u64, u64),
     ModuleLoaded {
         words: [u64; 3],
         build_id: Vec<u8>,
@@ -93,6 +94,7 @@ impl Owned {
             }
             Kind::Release(id) => Body::Release { id: SampleId(*id) },
             Kind::Promotion(id) => Body::Promotion { id: SampleId(*id) },
+            Kind::Measured(id, size) => Body::Measured { id: SampleId(*id), size: *size },
             Kind::ModuleLoaded { words: [bias, start, end], build_id, path } => {
                 let (bias, start, end) = (*bias, *start, *end);
                 Body::ModuleLoaded(Module { bias, start, end, build_id, path })
@@ -164,6 +166,7 @@ impl Owned {
                 }
                 Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
                 Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
+                Kind::Measured(id, size) => (20, 0, 0, vec![*id, *size], vec![]),
                 Kind::ModuleLoaded { words, build_id, path } => {
                     let lengths = (path.len() as u64) << 32 | build_id.len() as u64;
                     (4, 0, 0, [&words[..], &[lengths]].concat(), [&build_id[..], path].concat())
@@ -238,6 +241,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         }),
         any::<u64>().prop_map(Kind::Release),
         any::<u64>().prop_map(Kind::Promotion),
+        any::<(u64, u64)>().prop_map(|(id, size)| Kind::Measured(id, size)),
         (any::<[u64; 3]>(), build_id.clone(), path)
             .prop_map(|(words, build_id, path)| Kind::ModuleLoaded { words, build_id, path }),
         any::<u64>().prop_map(Kind::ModuleUnloaded),
@@ -412,7 +416,7 @@ fn what_is_too_long_is_cut() {
 
 #[test]
 fn tags_that_do_not_exist() {
-    for tag in [0u8, 20, 255] {
+    for tag in [0u8, 21, 255] {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
     }

@@ -24,6 +24,7 @@ mod imports;
 #[cfg(target_arch = "x86_64")]
 mod interposed;
 mod leftovers;
+mod library_for_ruby;
 mod memtrace;
 mod ocaml;
 mod ocaml_facts;

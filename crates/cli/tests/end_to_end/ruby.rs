@@ -12,8 +12,10 @@ use lifetrace_trace::fact::Fact;
 use crate::support::fixture;
 use crate::support::hazard::same;
 use crate::support::ledger::{self, Ledger, Totals};
+use crate::support::pprof::decoded;
 use crate::support::profile::{assert_complete, facts_of, read_through};
 use crate::support::reader::Reader;
+use crate::support::ruby::ruby;
 use crate::support::run::{Recording, Target, lifetrace_verb};
 
 const EXACT: &[&str] = &["--sources", "ruby", "--rate", "1"];
@@ -22,20 +24,6 @@ const RARE: &[&str] = &["--rate", "0.01", "--interval", "16KiB", "--seed", "1"];
 /// By which Ruby makes an object of a class, and of which class the fixtures' own are.
 const NEW: &str = "Class#new";
 const THING: &str = "[class Thing]";
-
-/// The system's Ruby, or one that lies in a folder like a root directory, with the C library that it came with
-/// (`cargo xtask ruby-versions`).
-fn ruby() -> Target {
-    let Ok(root) = std::env::var("LIFETRACE_RUBY") else { return Target::new(&["ruby"]) };
-    let version = std::env::var("LIFETRACE_RUBY_VERSION").expect("as the folder");
-    let libraries = format!("{root}/usr/lib/x86_64-linux-gnu");
-    let (loader, program) =
-        (format!("{root}/usr/lib64/ld-linux-x86-64.so.2"), format!("{root}/usr/bin/ruby{version}"));
-    let [own, native] =
-        [format!("-I{root}/usr/lib/ruby/{version}.0"), format!("-I{libraries}/ruby/{version}.0")];
-    let words = [&loader, "--library-path", &libraries, &program, &own, &native];
-    Target::new(&words).arguments(&["--disable-gems"])
-}
 
 fn program(name: &str) -> Target {
     let file = fixture::source(&format!("ruby/{name}.rb"));
@@ -155,6 +143,44 @@ fn what_ruby_has_counted_is_within_the_interval() {
 }
 
 #[test]
+fn what_objects_took_in_the_end_is_told_to_the_byte() {
+    let target = program("sizes");
+    let bare = target.bare();
+    let recording = target.record(EXACT);
+    same(&bare, &recording);
+    let trace = recording.traces().remove(0);
+    for line in bare.stdout_text().lines() {
+        let [function, objects, bytes] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let class = match function.split('_').next().unwrap() {
+            "strings" => "String",
+            "arrays" => "Array",
+            "hashes" => "Hash",
+            _ => "Pair",
+        };
+        let filter = format!("fn=Object#{function} class={class}");
+        let view = ["--view", "classes", "--json", "--no-machinery", "--filter", &filter];
+        let page = lifetrace_verb(&[&["report", trace.to_str().unwrap()], &view[..]].concat());
+        let page: serde_json::Value = serde_json::from_str(&page.stdout_text()).unwrap();
+        let held = &page["classes"][0]["held"];
+        let found = ["objects", "bytes"].map(|name| held[name].as_f64().unwrap());
+        let mut expected = [objects, bytes].map(|number| number.parse::<f64>().unwrap());
+        // The array that they are in.
+        if class == "Array" {
+            expected[0] += 1.0;
+            expected[1] = found[1].clamp(expected[1], expected[1] + 4096.0);
+        }
+        assert_eq!(found, expected, "{function}: {page}");
+        let export = ["export", trace.to_str().unwrap(), "-F", "pprof", "-o", "-"];
+        let rmp = ["--pprof-types", "rmp", "--filter", &filter];
+        let profile = decoded(&lifetrace_verb(&[&export[..], &rmp].concat()).stdout);
+        let retained = [0, 1].map(|at| profile.sample.iter().map(|it| it.value[at]).sum::<i64>());
+        let is_dropped = function.ends_with("_dropped");
+        let expected = if is_dropped { [0, 0] } else { found.map(|number| number as i64) };
+        assert_eq!(retained, expected, "{function}");
+    }
+}
+
+#[test]
 fn forks_of_a_preforking_server() {
     let [exact, _] = check("forks", 4);
     let children = exact.traces().into_iter().map(|trace| made(&trace));
@@ -200,6 +226,16 @@ fn a_program_in_c_that_has_a_ruby() {
     if std::env::var_os("LIFETRACE_RUBY").is_none() {
         check_target(&Target::new(&[&fixture::c_with_ruby("embedded")]), 1);
     }
+}
+
+#[test]
+fn a_child_that_is_not_recorded_is_left_alone() {
+    let target = program("unfollowed");
+    let bare = target.bare();
+    assert_eq!(bare.stdout_text(), "400000\n7\n");
+    let recording = target.record(&[EXACT, &["--no-children"]].concat());
+    same(&bare, &recording);
+    assert_eq!(recording.traces().len(), 1);
 }
 
 #[test]

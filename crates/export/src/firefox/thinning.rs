@@ -178,6 +178,7 @@ mod tests {
             born: Timestamp(if is_early { 10 } else { 60 }),
             promoted: None,
             bytes,
+            last_bytes: bytes,
             weight: lifetrace_analysis::estimate::Weight::ONE,
             index,
             backtrace: NodeId::ROOT,

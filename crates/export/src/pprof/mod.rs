@@ -7,6 +7,7 @@
 mod backtraces;
 mod frames;
 mod labels;
+mod retained;
 mod values;
 
 use std::io::Write;
@@ -25,6 +26,7 @@ use super::notes::notes;
 use backtraces::Backtraces;
 use frames::Frames;
 use labels::{Kind, Kinds};
+use retained::Retained;
 use values::{rows, shown_first};
 
 pub use values::Types;
@@ -88,9 +90,10 @@ fn groups(
     strings: &mut Strings,
 ) -> anyhow::Result<Vec<(Group, Balance)>> {
     if !options.pprof_types.has_labels() {
-        let balances = study.reading.profile.balances();
+        let mut retained = Retained::default();
+        study.replay(&mut retained)?;
         let group = |(backtrace, balance)| (Group { backtrace, label: Vec::new() }, balance);
-        return Ok(balances.map(group).collect());
+        return Ok(retained.balances().map(group).collect());
     }
     let mut kinds = Kinds::default();
     study.replay(&mut kinds)?;

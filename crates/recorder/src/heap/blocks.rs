@@ -56,6 +56,8 @@ pub(crate) struct Kind {
 pub(crate) struct Balance {
     pub(crate) allocated: Sum,
     pub(crate) freed: Sum,
+    /// What those that live take, in bytes: as they were measured last, or at their births.
+    pub(crate) taken: u64,
 }
 
 /// Sampled blocks by backtrace and class. Grows with the distinct backtraces, times the classes that are allocated
@@ -85,12 +87,23 @@ impl Kinds {
             self.all.push((kind, Balance::default()));
             self.all.len() as u32 - 1
         });
-        self.all[place as usize].1.allocated.add(bytes);
+        let balance = &mut self.all[place as usize].1;
+        balance.allocated.add(bytes);
+        balance.taken = balance.taken.saturating_add(bytes);
         place
     }
 
-    pub(crate) fn free(&mut self, place: u32, bytes: u64) {
-        self.all[place as usize].1.freed.add(bytes);
+    /// Counts a death of a block that has taken so much in the end.
+    pub(crate) fn free(&mut self, place: u32, bytes: u64, taken: u64) {
+        let balance = &mut self.all[place as usize].1;
+        balance.freed.add(bytes);
+        balance.taken = balance.taken.saturating_sub(taken);
+    }
+
+    /// What took so much before takes so much now.
+    pub(crate) fn measure(&mut self, place: u32, before: u64, now: u64) {
+        let taken = &mut self.all[place as usize].1.taken;
+        *taken = taken.saturating_sub(before).saturating_add(now);
     }
 }
 

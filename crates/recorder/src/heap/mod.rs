@@ -13,7 +13,7 @@
 //!
 //! # Memory
 //!
-//! It is bounded by the samples that are live (some 24 bytes each) and the distinct backtraces that have
+//! It is bounded by the samples that are live (some 32 bytes each) and the distinct backtraces that have
 //! been (some 100 bytes for each frame in which they differ, and for each class of sizes). Nothing grows with
 //! time, or with samples that have died.
 //!
@@ -30,9 +30,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use lifetrace_trace::event::{GROWTH, TraceInfo};
-use lifetrace_trace::fact::{Fact, Module, Sampler};
+use lifetrace_trace::fact::{Fact, Module, RuntimeCount, Sampler};
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Timestamp};
+use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, SamplerId, Timestamp};
 use rustc_hash::FxHashMap;
 
 use crate::birth::Birth;
@@ -64,13 +64,18 @@ pub(crate) struct State {
     live: FxHashMap<AllocationId, Live>,
     samplers: Vec<Sampler>,
     modules: BTreeMap<u32, Arc<Module>>,
+    counts: Vec<RuntimeCount>,
     lost: u64,
 }
 
+/// A sampled block that has not died.
 #[derive(Clone, Copy, Debug)]
 struct Live {
     kind: u32,
+    /// At its birth.
     bytes: u64,
+    /// When it was measured last.
+    taken: u64,
 }
 
 impl Heap {
@@ -89,6 +94,15 @@ impl Heap {
         let states = self.states();
         let state = states.iter().rev().find(|state| lock(state).pid == pid)?;
         Some(snapshot(state))
+    }
+
+    /// What the runtime of the process with that id has counted last under a name, in its own terms; 0 if it has not.
+    pub fn count(&self, pid: u32, name: &str) -> u64 {
+        let of = |state: &Arc<Mutex<State>>| {
+            let state = lock(state);
+            (state.pid == pid).then(|| state.count_of(name))
+        };
+        self.states().iter().rev().find_map(of).unwrap_or(0)
     }
 
     /// Those whose sessions go on, without holding up whoever begins one.
@@ -129,6 +143,7 @@ impl State {
             live: FxHashMap::default(),
             samplers: Vec::new(),
             modules: BTreeMap::new(),
+            counts: Vec::new(),
             lost: 0,
         }
     }
@@ -150,18 +165,27 @@ impl State {
         let kind = Kind::new(node, birth.source, is_growth, sampler, birth.size);
         let bytes = birth.size.bytes(WORD_BITS).0;
         let kind = self.kinds.allocate(kind, bytes);
-        self.live.insert(id, Live { kind, bytes });
+        self.live.insert(id, Live { kind, bytes, taken: bytes });
     }
 
     pub(crate) fn free(&mut self, id: AllocationId) {
-        if let Some(Live { kind, bytes }) = self.live.remove(&id) {
-            self.kinds.free(kind, bytes);
+        if let Some(Live { kind, bytes, taken }) = self.live.remove(&id) {
+            self.kinds.free(kind, bytes, taken);
+        }
+    }
+
+    /// A block takes so much now.
+    pub(crate) fn measure(&mut self, id: AllocationId, Bytes(now): Bytes) {
+        if let Some(Live { kind, taken, .. }) = self.live.get_mut(&id) {
+            self.kinds.measure(*kind, *taken, now);
+            *taken = now;
         }
     }
 
     pub(crate) fn note(&mut self, fact: &Fact) {
         match fact {
             Fact::Sampler(sampler) => self.samplers.push(sampler.clone()),
+            Fact::RuntimeCount(count) => self.count(count),
             Fact::Lost(lost) => self.lost = self.lost.saturating_add(lost.count),
             Fact::Module(module) => {
                 if self.modules.len() >= MOST_MODULES {
@@ -171,6 +195,17 @@ impl State {
                 self.modules.insert(module.number, Arc::new(module.clone()));
             }
             _ => {}
+        }
+    }
+
+    fn count_of(&self, name: &str) -> u64 {
+        self.counts.iter().find(|count| &*count.name == name).map_or(0, |count| count.value)
+    }
+
+    fn count(&mut self, new: &RuntimeCount) {
+        match self.counts.iter_mut().find(|count| count.name == new.name) {
+            Some(count) => count.value = new.value,
+            None => self.counts.push(new.clone()),
         }
     }
 

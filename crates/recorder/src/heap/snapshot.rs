@@ -61,6 +61,9 @@ pub struct Blocks {
     /// Those of them that have died. In what happened since another snapshot, there may be more than
     /// were allocated.
     pub freed: Sum,
+    /// What those that live take with all that belongs to them, in bytes, as far as the runtime has measured it; what
+    /// it has not counts as at its birth. In what happened since another snapshot, what this has changed by.
+    pub taken: i64,
 }
 
 /// A backtrace of a [`Snapshot`], and of those of the same session.
@@ -82,6 +85,7 @@ impl Blocks {
             mean_bytes: balance.allocated.bytes / balance.allocated.blocks.max(1),
             allocated: balance.allocated,
             freed: balance.freed,
+            taken: i64::try_from(balance.taken).unwrap_or(i64::MAX),
         }
     }
 }
@@ -153,6 +157,7 @@ impl Snapshot {
             for (blocks, before) in rest.blocks.iter_mut().zip(&earlier.blocks) {
                 blocks.allocated = blocks.allocated.since(before.allocated);
                 blocks.freed = blocks.freed.since(before.freed);
+                blocks.taken = blocks.taken.saturating_sub(before.taken);
             }
             rest.lost = self.lost.saturating_sub(earlier.lost);
             (rest.from, rest.is_delta) = (earlier.until, true);

@@ -48,7 +48,8 @@ impl SourceChoice {
             Self::Linked(name) => (by_name(name), None),
             Self::Auto | Self::All => first_of(found),
         };
-        let malloc = Sources::NONE.with(Source::malloc(rates.malloc.per_word()));
+        let beside = sampled.map(|runtime| runtime.unit());
+        let malloc = Sources::NONE.with(Source::malloc(rates.of_malloc(beside).per_word()));
         let sources = match (self, sampled) {
             (Self::Only(_) | Self::Linked(_), Some(runtime)) => {
                 Sources::NONE.with(source(runtime, rates))
@@ -177,5 +178,14 @@ mod tests {
         assert_eq!(sources.malloc().map(|it| it.rate), Some(0.5));
         let managed = sources.managed().unwrap();
         assert_eq!((managed.unit, managed.rate), (Fake.unit(), 0.125));
+        let beside = Rate::from_probability_per_word(1e-6).unwrap();
+        let rates = rates().with_malloc_beside_objects(beside);
+        let of_malloc = |ocaml, fake| {
+            let (sources, _) = SourceChoice::All.settle(&heaps(ocaml, fake), &rates);
+            sources.malloc().map(|it| it.rate)
+        };
+        let [none, sampled] = [ManagedHeap::None, ManagedHeap::Sampled];
+        let found = [of_malloc(none, sampled), of_malloc(sampled, none), of_malloc(none, none)];
+        assert_eq!(found, [Some(1e-6), Some(0.5), Some(0.5)]);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
+use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, ThreadId, Timestamp};
 
 use super::Sink;
 use crate::birth::Birth;
@@ -70,6 +70,11 @@ impl Sink for HeapSink {
     fn collection(&mut self, time: Timestamp, id: AllocationId) -> io::Result<()> {
         lock(&self.heap).free(id);
         self.trace(|trace| trace.collection(time, id))
+    }
+
+    fn measured(&mut self, time: Timestamp, id: AllocationId, size: Bytes) -> io::Result<()> {
+        lock(&self.heap).measure(id, size);
+        self.trace(|trace| trace.measured(time, id, size))
     }
 
     fn fact(&mut self, time: Timestamp, fact: &Fact) -> io::Result<()> {

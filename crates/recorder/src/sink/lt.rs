@@ -81,7 +81,11 @@ impl<W: Write> Sink for Lt<W> {
     fn fact(&mut self, time: Timestamp, fact: &Fact) -> io::Result<()> {
         if matches!(
             fact,
-            Fact::Counters(_) | Fact::Cycle(_) | Fact::Module(_) | Fact::ThreadName(_)
+            Fact::Counters(_)
+                | Fact::Cycle(_)
+                | Fact::Module(_)
+                | Fact::Resize(_)
+                | Fact::ThreadName(_)
         ) {
             self.check()?;
         }

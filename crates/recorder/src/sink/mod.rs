@@ -10,9 +10,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use lifetrace_trace::event::TraceInfo;
-use lifetrace_trace::fact::Fact;
+use lifetrace_trace::fact::{Fact, Resize};
 use lifetrace_trace::frame::Frame;
-use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
+use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, Size, ThreadId, Timestamp};
 
 use crate::birth::Birth;
 use crate::format::Format;
@@ -42,6 +42,11 @@ pub(crate) trait Sink {
 
     /// Writes that a block died.
     fn collection(&mut self, time: Timestamp, id: AllocationId) -> io::Result<()>;
+
+    /// Writes what a block takes now, with what belongs to it elsewhere, if the format has room for it.
+    fn measured(&mut self, time: Timestamp, id: AllocationId, size: Bytes) -> io::Result<()> {
+        self.fact(time, &Fact::Resize(Resize { id, size: Size::Bytes(size) }))
+    }
 
     /// Writes a fact, if the format has room for facts.
     fn fact(&mut self, time: Timestamp, fact: &Fact) -> io::Result<()>;

@@ -244,7 +244,7 @@ fn make_sum<'a>(several: &'a Several, options: &'a Options) -> Option<Box<dyn Vi
         ViewName::Tree => Box::new(Tree::new(several, options)),
         ViewName::Paths => Box::new(Paths::new(several, options)),
         ViewName::Functions => Box::new(Functions::new(several, options)),
-        ViewName::Classes => Box::new(Classes::new(several, options)),
+        ViewName::Classes => Box::new(Classes::of_sum(several, options)),
         _ => return None,
     })
 }

@@ -3,8 +3,10 @@
 use lifetrace_analysis::Metric;
 use lifetrace_analysis::callsites::share;
 use lifetrace_analysis::classes::{Class, classes};
+use lifetrace_analysis::held::Held;
 use lifetrace_analysis::{Place, Sampling, Shaped, Sites};
 use lifetrace_human as human;
+use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
 use lifetrace_trace::event::class_of;
 use serde::Serialize;
@@ -17,6 +19,9 @@ use crate::page::Page;
 use crate::place::{brief_source, function};
 use crate::style::{FAINT, STRONG};
 use crate::table::{Cell, Column, Table, Tail};
+
+const HELD: &str = "held: what all of them took when they died, or live at the end, with what they have from malloc \
+    (ObjectSpace.memsize_of); all else is slots.";
 
 /// Which classes objects are of: the document of the view.
 #[derive(Debug, Serialize)]
@@ -43,17 +48,35 @@ struct Entry<'a> {
     counted: Quantity,
     allocated: Quantity,
     live_at_end: Quantity,
+    /// What they took when they died, or in the end, with what belonged to them elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Quantity>,
     /// The callsite that has most.
     callsite: PlaceFields<'a>,
     callsite_share: f64,
 }
 
 impl<'a> Classes<'a> {
-    /// Finds the answer in one trace, or in several.
-    pub fn new(of: &'a impl Accounts, options: &Options) -> Self {
+    /// Finds the answer in one trace.
+    ///
+    /// # Errors
+    /// If the trace cannot be read any more.
+    pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
+        let mut held = Held::default();
+        study.replay(&mut held)?;
+        Ok(Self::with(study, &held, options))
+    }
+
+    /// Finds the answer in several traces.
+    pub fn of_sum(several: &'a impl Accounts, options: &Options) -> Self {
+        Self::with(several, &Held::default(), options)
+    }
+
+    fn with(of: &'a impl Accounts, held: &Held, options: &Options) -> Self {
         let metric = options.metric;
         let sites = Sites::new(Shaped::new(of.tree(), of.names(), of.view()));
-        let all = classes(of.tree(), of.names(), &sites, of.balances(), metric);
+        let all =
+            classes(of.tree(), of.names(), &sites, of.balances(), |node| held.of(node), metric);
         let total = all.iter().map(|class| class.value.value).sum();
         Self {
             classes_total: all.len(),
@@ -64,11 +87,19 @@ impl<'a> Classes<'a> {
         }
     }
 
-    fn row(&self, class: &Entry<'_>) -> [Cell; 4] {
+    fn row(&self, class: &Entry<'_>) -> Vec<Cell> {
         let value = measured(self.metric, &class.value.0);
         let live = bytes_or_none(&class.live_at_end.0, &self.sampling);
         let objects = objects_or_none(&class.counted.0, &self.sampling);
-        [human::percent(class.share), value, objects, live].map(Cell::from)
+        let held = class.held.as_ref().map(|held| bytes_or_none(&held.0, &self.sampling));
+        let cells = [human::percent(class.share), value, objects, live].into_iter().chain(held);
+        cells.map(Cell::from).collect()
+    }
+}
+
+impl Classes<'_> {
+    fn is_measured(&self) -> bool {
+        self.classes.iter().any(|class| class.held.is_some())
     }
 }
 
@@ -81,6 +112,7 @@ impl<'a> Entry<'a> {
             counted: Quantity(metric.amount(&class.balance)),
             allocated: Quantity(class.balance.allocated.amount()),
             live_at_end: Quantity(class.balance.live.amount()),
+            held: class.held.map(|held| Quantity(held.amount())),
             callsite: PlaceFields(class.callsite),
             callsite_share: share(class.of_callsite.value, class.value.value),
         }
@@ -112,16 +144,22 @@ impl Render for Classes<'_> {
         let heading = format!("{shown} of {all} classes by {}", measure(self.metric));
         page.prose("", STRONG, &heading);
         page.line("");
-        let mut table = Table::new([
+        let columns = [
             Column::share("share"),
             Column::left(self.metric.name()).continues(),
             Column::left("objects").goes(1),
             Column::left("live at end").goes(2),
-        ]);
-        table = table.with_tails("class, and where most of it is allocated");
+        ];
+        let held = self.is_measured().then(|| Column::left("held").goes(3));
+        let table = Table::new(columns.into_iter().chain(held));
+        let mut table = table.with_tails("class, and where most of it is allocated");
         for class in &self.classes {
             table.row(self.row(class), class.tail());
         }
         page.table(&table);
+        if self.is_measured() {
+            page.line("");
+            page.prose("", FAINT, HELD);
+        }
     }
 }

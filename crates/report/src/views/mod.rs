@@ -86,7 +86,7 @@ pub fn make<'a>(
         ViewName::Calls => Box::new(Calls::new(study, options)?),
         ViewName::Paths => Box::new(Paths::new(study, options)),
         ViewName::Functions => Box::new(Functions::new(study, options)),
-        ViewName::Classes => Box::new(Classes::new(study, options)),
+        ViewName::Classes => Box::new(Classes::new(study, options)?),
         ViewName::Promotion => Box::new(Promotion::new(study, options)?),
         ViewName::Gc => Box::new(Gc::new(study, options, width)?),
         ViewName::Peak => Box::new(Peak::new(study, options)),

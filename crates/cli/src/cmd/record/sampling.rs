@@ -12,8 +12,13 @@ const DEFAULT_INTERVAL: u64 = 512 << 10;
 
 /// The managed runtimes whose heaps can be asked for.
 const MANAGED: &[Managed] = &[
-    Managed { name: "ocaml", usual: MEMTRACES_RATE, variable: Some("MEMTRACE_RATE") },
-    Managed { name: "ruby", usual: OF_RUBYS_OBJECTS, variable: None },
+    Managed {
+        name: "ocaml",
+        usual: MEMTRACES_RATE,
+        variable: Some("MEMTRACE_RATE"),
+        counts_objects: false,
+    },
+    Managed { name: "ruby", usual: OF_RUBYS_OBJECTS, variable: None, counts_objects: true },
 ];
 
 /// One object in a thousand of Ruby's, where nothing is said.
@@ -29,6 +34,9 @@ struct Managed {
     usual: f64,
     /// Where its programs' users look for that.
     variable: Option<&'static str>,
+    /// Its sampler hits objects: what is said of bytes is not said of it, nor the other way round, but that all of them
+    /// are sampled.
+    counts_objects: bool,
 }
 
 /// A probability, of what the source counts: bytes of malloc's, words or objects of a managed heap.
@@ -47,7 +55,8 @@ pub(super) struct Density {
 
 impl Density {
     /// What is said of a source holds for it. Where both options are given, the interval is malloc's and
-    /// the rate the managed heaps'; one that is given alone is for both. `variable` is what the environment says of a
+    /// the rate the managed heaps'; one that is given alone is for both, unless objects are hit: then a rate is theirs,
+    /// and an interval malloc's. `variable` is what the environment says of a
     /// managed heap where nothing else is said.
     ///
     /// # Errors
@@ -62,13 +71,28 @@ impl Density {
         if has_one && interval.is_some() && rate.is_some() {
             bail!("--interval and --rate are about the same source here; give one of them");
         }
+        let has_objects = |it: &&Managed| {
+            it.counts_objects && sources == SourceChoice::Only(SourceName::new(it.name))
+        };
+        if interval.is_some_and(|it| !it.is_exact())
+            && let Some(managed) = MANAGED.iter().find(has_objects)
+        {
+            bail!(
+                "--interval is about bytes, and {} is sampled by objects: give --rate",
+                managed.name
+            );
+        }
         let malloc = interval.or(rate.map(|it| it.of_a_byte));
         let least = || Rate::from_interval(DEFAULT_INTERVAL).unwrap_or(Rate::EXACT);
-        let typed = rate.map(|it| it.of_a_word).or(interval);
+        let rate = rate.map(|it| it.of_a_word);
+        let exact = || rate.or(interval).filter(|it| it.is_exact());
+        let beside_objects = interval.or_else(exact).unwrap_or_else(least);
         let rates = Rates::all(malloc.unwrap_or_else(least));
+        let rates = rates.with_malloc_beside_objects(beside_objects);
         Ok(MANAGED.iter().fold(rates, |rates, managed| {
             let in_environment = managed.variable.and_then(&variable).map(|it| it.of_a_word);
-            let rate = typed.or(in_environment).unwrap_or_else(|| managed.usual_rate());
+            let of_bytes = if managed.counts_objects { exact() } else { interval };
+            let rate = rate.or(of_bytes).or(in_environment).unwrap_or_else(|| managed.usual_rate());
             rates.with(SourceName::new(managed.name), rate)
         }))
     }
@@ -212,6 +236,32 @@ mod tests {
             check(sources, (Some("64KiB"), Some("1e-4"), None), (8.0 / 65536.0, 1e-4));
         }
         check(All, (Some("1"), Some("1"), None), (1.0, 1.0));
+    }
+
+    #[test]
+    fn what_is_said_of_bytes_is_not_said_of_objects() {
+        let density = |interval: Option<&str>, rate: Option<&str>| Density {
+            interval: interval.map(|text| self::interval(text).unwrap()),
+            rate: rate.map(|text| self::rate(text).unwrap()),
+        };
+        let check = |interval, rate, expected: (f64, f64)| {
+            let rates = density(interval, rate).rates(SourceChoice::Auto, |_| None).unwrap();
+            let malloc = Rate::from_probability_per_word(expected.0).unwrap();
+            let ruby = SourceName::new("ruby");
+            assert_eq!(rates.of(ruby).per_word(), expected.1, "{interval:?} {rate:?}");
+            assert_eq!(rates.clone().with_malloc_beside_objects(malloc), rates);
+        };
+        let of_interval = |bytes| Rate::from_interval(bytes).unwrap().per_word();
+        check(None, None, (of_interval(512 << 10), 1e-3));
+        check(None, Some("0.25"), (of_interval(512 << 10), 0.25));
+        check(Some("64KiB"), None, (of_interval(64 << 10), 1e-3));
+        check(Some("64KiB"), Some("0.25"), (of_interval(64 << 10), 0.25));
+        check(None, Some("1"), (1.0, 1.0));
+        check(Some("1"), None, (1.0, 1.0));
+        let ruby = SourceChoice::Only(SourceName::new("ruby"));
+        let refused = density(Some("64KiB"), None).rates(ruby, |_| None).unwrap_err();
+        assert!(refused.to_string().contains("give --rate"), "{refused}");
+        assert!(density(Some("1"), None).rates(ruby, |_| None).is_ok());
     }
 
     #[test]
