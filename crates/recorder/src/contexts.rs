@@ -114,7 +114,11 @@ fn called_by_interpreter(
     is_interpreters: impl Fn(LocationCode) -> bool,
 ) -> Range<usize> {
     let end = frames.iter().rposition(|&code| !is_interpreters(code)).map_or(0, |last| last + 1);
-    let start = frames[..end].iter().rposition(|&code| is_interpreters(code));
+    // An executable that has the interpreter inside begins with a frame of its own, which calls libc.
+    let begins = usize::from(matches!(frames, [first, second, ..]
+        if is_interpreters(*first) && !is_interpreters(*second)));
+    let interpreters = frames[..end].iter().rposition(|&code| is_interpreters(code));
+    let start = interpreters.filter(|&last| last >= begins);
     // Without any outside of them they are what has started the interpreter.
     start.map_or(end, |interpreters| interpreters + 1)..end
 }
@@ -154,5 +158,8 @@ mod tests {
         check("smVCpqVA", "pq", "VCpqVA");
         check("VCA", "", "VCA");
         check("sm", "", "");
+        check("Sm", "", "");
+        check("SmVC", "", "VC");
+        check("SmVCpq", "pq", "VCpq");
     }
 }

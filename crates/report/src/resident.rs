@@ -110,14 +110,18 @@ impl<'a> Resident<'a> {
     pub fn explained(&self) -> String {
         let Moment { resident, live, .. } = self.moment;
         let resident = resident as f64;
-        let first = format!(
-            "Resident {}: {}, of which {} ({}) {}.",
-            self.when,
-            human::bytes(resident),
-            human::estimate(&live),
-            human::percent(self.share()),
-            if self.when == AT_PEAK { "lived" } else { "lives" },
-        );
+        let lives = if self.when == AT_PEAK { "lived" } else { "lives" };
+        let (share, live) = (self.share(), human::estimate(&live));
+        let of_it = match self.moment.live.interval().low {
+            least if least > resident => {
+                format!(
+                    "{live} {lives}, and is not resident in part: never written to, or swapped out"
+                )
+            }
+            _ if share > 1.0 => format!("{live} {lives}, which is about all of it"),
+            _ => format!("of which {live} ({}) {lives}", human::percent(share)),
+        };
+        let first = format!("Resident {}: {}, {of_it}.", self.when, human::bytes(resident));
         if is_much(&self.moment) && !self.grows() {
             format!("{first} The rest may be {}.", self.causes())
         } else {

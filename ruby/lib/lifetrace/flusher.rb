@@ -98,6 +98,8 @@ module Lifetrace
         flush until wait_for_next
       end
       @thread.name = "lifetrace"
+      # Puma warns of threads that do not survive a fork; this one starts again.
+      @thread.thread_variable_set(:fork_safe, true)
       @thread.priority = @priority if @priority
       @thread.report_on_exception = true
     end

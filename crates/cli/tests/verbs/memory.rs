@@ -109,6 +109,14 @@ fn where_it_is_enough_nothing_is_said() {
 }
 
 #[test]
+fn more_may_live_than_is_resident() {
+    let summary = page(&trace(|_| 1), &[]);
+    let sentence =
+        "Resident at the end: 1 MiB, 2 MiB lives, and is not resident in part: never written";
+    assert!(summary.contains(sentence), "{summary}");
+}
+
+#[test]
 fn memory_that_grows_beside_is_told_once() {
     let growing = trace(|tenth| 20 + 4 * tenth);
     for view in ["peak", "summary", "leaks", "sizes"] {

@@ -61,7 +61,8 @@ impl Runtime for Ruby {
     }
 
     fn is_interpreter(&self, file_name: &str) -> bool {
-        file_name.starts_with("libruby") || file_name == "ruby"
+        let is_version = |rest: &str| rest.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+        file_name.starts_with("libruby") || file_name.strip_prefix("ruby").is_some_and(is_version)
     }
 
     /// A variable that each machine looks for.
@@ -92,6 +93,14 @@ mod tests {
 
     fn check(exported: &[&str], expected: ManagedHeap) {
         assert_eq!(Ruby.heap(&|name| exported.contains(&name)), expected, "{exported:?}");
+    }
+
+    #[test]
+    fn the_interpreter_is_in_its_library_or_in_its_command() {
+        let is_interpreter = |name: &&str| Ruby.is_interpreter(name);
+        let names =
+            ["libruby-3.1.so.3.1.2", "ruby", "ruby3.3", "rubygems.so", "xruby", "parser.so"];
+        assert!(names.iter().filter(|name| is_interpreter(name)).eq(&names[..3]));
     }
 
     #[test]

@@ -92,6 +92,7 @@ impl<'a> Classes<'a> {
         let live = bytes_or_none(&class.live_at_end.0, &self.sampling);
         let objects = objects_or_none(&class.counted.0, &self.sampling);
         let held = class.held.as_ref().map(|held| bytes_or_none(&held.0, &self.sampling));
+        let held = self.is_measured().then(|| held.unwrap_or_default());
         let cells = [human::percent(class.share), value, objects, live].into_iter().chain(held);
         cells.map(Cell::from).collect()
     }
@@ -112,7 +113,8 @@ impl<'a> Entry<'a> {
             counted: Quantity(metric.amount(&class.balance)),
             allocated: Quantity(class.balance.allocated.amount()),
             live_at_end: Quantity(class.balance.live.amount()),
-            held: class.held.map(|held| Quantity(held.amount())),
+            // What is of no class is malloc's, and what objects have of it is theirs.
+            held: class.held.filter(|_| class.name.is_some()).map(|held| Quantity(held.amount())),
             callsite: PlaceFields(class.callsite),
             callsite_share: share(class.of_callsite.value, class.value.value),
         }
