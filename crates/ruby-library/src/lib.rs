@@ -13,7 +13,7 @@
 //! # Rules
 //!
 //! - Everything here is called with the machine's lock; what may take longer than a millisecond is done without it
-//!   ([`machine::without_lock`]), and never for more than [`flush::LONGEST_WAIT`] at a time, so that a Ruby thread can be
+//!   ([`machine::Machine::without_lock`]), and never for more than [`flush::LONGEST_WAIT`] at a time, so that a Ruby thread can be
 //!   interrupted in between.
 //! - No function raises: what went wrong is an answer, which Ruby code turns into an exception. Ruby code sees to it
 //!   that arguments are of their types.
