@@ -34,6 +34,7 @@ fn main() -> io::Result<()> {
         }
     }
     seed_import(here)?;
+    seed_heap_dump(here)?;
     for path in traces_of_our_own(here)? {
         let trace = std::fs::read(&path)?;
         let name = path.file_stem().unwrap_or_default();
@@ -69,6 +70,17 @@ fn filters(here: &Path) -> io::Result<()> {
             let bytes = [&[kind], seed.as_bytes()].concat();
             std::fs::write(corpus.join(format!("{kind}-{number}")), bytes)?;
         }
+    }
+    Ok(())
+}
+
+/// Dumps as they are.
+fn seed_heap_dump(here: &Path) -> io::Result<()> {
+    let corpus = here.join("corpus/heap_dump");
+    std::fs::create_dir_all(&corpus)?;
+    for entry in std::fs::read_dir(here.join("../fixtures/heaps"))? {
+        let entry = entry?;
+        std::fs::copy(entry.path(), corpus.join(entry.file_name()))?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ const FUZZERS: &[&str] = &[
     "message",
     "patch",
     "import",
+    "heap_dump",
 ];
 
 /// Runs each fuzzer for so many seconds.

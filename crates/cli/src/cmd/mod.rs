@@ -12,6 +12,7 @@ pub mod convert;
 pub mod diff;
 pub mod dump;
 pub mod export;
+pub mod heap;
 pub mod import;
 pub mod info;
 pub mod rate;

@@ -18,6 +18,7 @@ mod facts;
 mod fast_path;
 mod foreign_profiles;
 mod hazards;
+mod heaps_of_ruby;
 mod helpers;
 #[cfg(target_arch = "x86_64")]
 mod imports;
@@ -40,6 +41,7 @@ mod real_programs;
 mod record_options;
 mod record_refusals;
 mod ruby;
+
 mod sanitizers;
 mod stacks;
 mod strangers;

@@ -14,6 +14,7 @@ mod facts;
 mod filters;
 mod gates;
 mod glance;
+mod heaps;
 mod hostile_names;
 mod import_limits;
 mod imports;

@@ -1,0 +1,153 @@
+//! What would go with what: the tree of dominators, as far as it matters.
+
+use std::cmp::Reverse;
+
+use lifetrace_human as human;
+use lifetrace_report::style::{FAINT, NAME, PLAIN, STRONG};
+use lifetrace_report::views::Render;
+use lifetrace_report::{Branching, Page};
+use lifetrace_snapshot::graph::BlockId;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::object::Object;
+use crate::opened::Opened;
+
+/// What retains less than this part of all is not shown by itself.
+const LEAST_SHARE: f64 = 0.01;
+
+/// No more levels are shown.
+const DEEPEST: usize = 24;
+
+/// What retains most, and what retains most within that: the document of the view.
+#[derive(Debug, Serialize)]
+pub struct Retainers {
+    /// What all roots hold.
+    bytes: u64,
+    retainers: Vec<Retainer>,
+}
+
+#[derive(Debug, Serialize)]
+struct Retainer {
+    #[serde(flatten)]
+    object: Object,
+    /// Of what all roots hold.
+    share: f64,
+    /// What it retains, by what retains most of that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    retainers: Vec<Retainer>,
+    /// The objects that it immediately retains beside these, by class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Others>,
+}
+
+/// Objects of a class that one object immediately retains.
+#[derive(Debug, Serialize)]
+struct Others {
+    class: String,
+    objects: u64,
+    /// By all of them together; they do not overlap.
+    retained_bytes: u64,
+    share: f64,
+}
+
+/// How much of the tree is wanted.
+struct Limits {
+    least: u64,
+    top: usize,
+    all: u64,
+}
+
+impl Retainers {
+    /// Of a heap, with so many at each level.
+    pub fn new(of: &Opened, top: usize) -> Retainers {
+        let all = of.reachable_bytes();
+        let limits = Limits { least: (all as f64 * LEAST_SHARE).ceil() as u64, top, all };
+        let (retainers, _) = limits.within(of, BlockId::ALL_ROOTS, 0);
+        Retainers { bytes: all, retainers }
+    }
+}
+
+impl Limits {
+    fn share(&self, bytes: u64) -> f64 {
+        if self.all > 0 { bytes as f64 / self.all as f64 } else { 0.0 }
+    }
+
+    fn within(&self, of: &Opened, id: BlockId, level: usize) -> (Vec<Retainer>, Vec<Others>) {
+        let bytes = |id: &BlockId| of.retained.bytes(*id);
+        let mut children = of.tree.children(id).to_vec();
+        children.sort_by_key(|id| (Reverse(bytes(id)), *id));
+        let is_shown = |id: &&BlockId| bytes(id) >= self.least.max(1);
+        let shown = children.iter().take(self.top).take_while(is_shown).count();
+        let shown = if level < DEEPEST { shown } else { 0 };
+        let (shown, others) = children.split_at(shown);
+        let retainer = |&id: &BlockId| {
+            let (retainers, others) = self.within(of, id, level + 1);
+            let share = self.share(of.retained.bytes(id));
+            Retainer { object: Object::new(of, id), share, retainers, others }
+        };
+        (shown.iter().map(retainer).collect(), self.others(of, others))
+    }
+
+    /// The greatest of them, by class.
+    fn others(&self, of: &Opened, ids: &[BlockId]) -> Vec<Others> {
+        let mut sums: FxHashMap<&str, (u64, u64)> = FxHashMap::default();
+        for &id in ids {
+            let (objects, bytes) = sums.entry(of.heap.name(id)).or_default();
+            *objects += 1;
+            *bytes += of.retained.bytes(id);
+        }
+        let mut sums: Vec<_> =
+            sums.into_iter().filter(|(_, sum)| sum.1 >= self.least.max(1)).collect();
+        sums.sort_by_key(|&(class, (_, bytes))| (Reverse(bytes), class));
+        let others = sums.into_iter().take(self.top).map(|(class, (objects, retained_bytes))| {
+            let share = self.share(retained_bytes);
+            Others { class: class.to_owned(), objects, retained_bytes, share }
+        });
+        others.collect()
+    }
+}
+
+impl Retainer {
+    fn rows(&self, level: usize, rows: &mut Vec<Branching>) {
+        rows.push(Branching {
+            amount: amount(self.object.retained_bytes, self.share),
+            amount_style: PLAIN,
+            level,
+            name: self.object.name(),
+            source: self.object.place(),
+            style: NAME,
+        });
+        self.retainers.iter().for_each(|retainer| retainer.rows(level + 1, rows));
+        for others in &self.others {
+            let (objects, class) = (human::count(others.objects as f64), &others.class);
+            rows.push(Branching {
+                amount: amount(others.retained_bytes, others.share),
+                amount_style: PLAIN,
+                level: level + 1,
+                name: format!("{objects} × {class}"),
+                source: String::new(),
+                style: FAINT,
+            });
+        }
+    }
+}
+
+fn amount(bytes: u64, share: f64) -> String {
+    format!("{:>7}  {}", human::percent(share), human::bytes(bytes as f64))
+}
+
+impl Render for Retainers {
+    fn render(&self, page: &mut Page) {
+        let all = human::bytes(self.bytes as f64);
+        page.prose("", STRONG, &format!("What would go with what, of the {all} that roots hold"));
+        page.line("");
+        let mut rows = Vec::new();
+        self.retainers.iter().for_each(|retainer| retainer.rows(0, &mut rows));
+        page.branches(&rows);
+        page.line("");
+        let text = "Each line has what would go if that object went: itself, and what it alone holds. \
+            An object that is held in several ways is below the first that all of them have in common.";
+        page.prose("", FAINT, text);
+    }
+}
