@@ -4,12 +4,14 @@
 //! ```text
 //! a dump ─▶ Opened ─┬─▶ Summary    by kind, by root            ─┐
 //!                   ├─▶ Retainers  what would go with what      ├─▶ page of text | JSON document
-//!                   └─▶ Holding    one object: who holds it     ─┘
+//!                   └─▶ Holding    one object: who holds it     ─┤
+//! two dumps ────────────▶ Diff       what has become more         ─┘
 //! ```
 //!
 //! All numbers are exact. What a block retains, and what one that it dominates retains, overlap: they are never added.
 #![forbid(unsafe_code)]
 
+mod diff;
 mod holding;
 mod kinds;
 mod object;
@@ -17,6 +19,7 @@ mod opened;
 mod retainers;
 mod summary;
 
+pub use diff::Diff;
 pub use holding::{Holding, Which};
 pub use opened::Opened;
 pub use retainers::Retainers;

@@ -9,10 +9,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use lifetrace_pprof::heap::{First, encode};
-use lifetrace_recorder::heap::Snapshot;
+use lifetrace_recorder::heap::{Heap, Snapshot};
 use lifetrace_ruby::linked;
-
-use crate::recording;
 
 /// For so long a thread is not to be interrupted.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_millis(50);
@@ -64,8 +62,7 @@ pub(crate) fn wait_for_room() {
 ///
 /// # Errors
 /// With what the user should read.
-pub(crate) fn profile(mark: u64, first: First) -> Result<Option<Profile>, String> {
-    let heap = recording::heap().ok_or("nothing is recorded any more")?;
+pub(crate) fn profile(heap: &Heap, mark: u64, first: First) -> Result<Option<Profile>, String> {
     let pid = process::id();
     let has_come = || (heap.count(pid, FLUSHES) >= mark).then_some(());
     let snapshot = wait_until(has_come).and_then(|()| heap.snapshot(pid));

@@ -140,7 +140,11 @@ extern "C" fn profile(_: Value, mark: Value, first: Value) -> Value {
     // SAFETY: an Integer and a String.
     let (mark, first): (u64, &CStr) = unsafe { (machine.integer(mark), machine.text(first)) };
     let first = flush::first(first.to_bytes());
-    match machine.without_lock(|| flush::profile(mark, first)) {
+    // Asked for with the machine's lock: a thread that forks has it, so that a child finds nothing locked here.
+    let Some(heap) = recording::heap() else {
+        return machine.string(b"nothing is recorded any more");
+    };
+    match machine.without_lock(|| flush::profile(&heap, mark, first)) {
         Ok(None) => machine::FALSE,
         Err(message) => machine.string(message.as_bytes()),
         Ok(Some(profile)) => machine.array(&[

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use lifetrace_heap::{Holding, Opened, Retainers, Summary, Which};
+use lifetrace_heap::{Diff, Holding, Opened, Retainers, Summary, Which};
 use lifetrace_human::{json_text, named};
 use lifetrace_report::Page;
 use lifetrace_report::views::Render;
@@ -14,10 +14,13 @@ use crate::typed::one_of;
 
 /// What may be typed.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
     /// The dump of a heap, as Ruby's ObjectSpace.dump_all writes it
-    dump: PathBuf,
+    #[arg(required = true)]
+    dump: Option<PathBuf>,
     /// What to show
     #[arg(long, value_parser = one_of::<View>(), default_value = "summary")]
     view: View,
@@ -28,6 +31,28 @@ pub struct Args {
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
     class: Option<String>,
     /// How many are shown of each list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Write JSON (see docs/json.md)
+    #[arg(long)]
+    json: bool,
+}
+
+/// What may be done with several dumps.
+#[derive(clap::Subcommand)]
+enum Verb {
+    /// Show what has become more and what less between two dumps of one process
+    Diff(DiffArgs),
+}
+
+/// What may be typed after `diff`.
+#[derive(clap::Args)]
+struct DiffArgs {
+    /// The dump that was made first
+    before: PathBuf,
+    /// The dump that was made later
+    after: PathBuf,
+    /// How many classes are shown
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Write JSON (see docs/json.md)
@@ -51,7 +76,8 @@ const EXAMPLES: &str = "\
   ruby -robjspace -e '...; ObjectSpace.dump_all(output: File.open(\"heap.json\", \"w\"))'
   lifetrace heap heap.json                                 which classes are there?
   lifetrace heap heap.json --view retainers                what holds so much?
-  lifetrace heap heap.json --view holding --class Session  why is that still there?";
+  lifetrace heap heap.json --view holding --class Session  why is that still there?
+  lifetrace heap diff before.json after.json               what has grown?";
 
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
@@ -59,6 +85,10 @@ fn address(text: &str) -> Result<u64, String> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(Verb::Diff(args)) = args.verb {
+        return compare(&args);
+    }
+    let Some(path) = &args.dump else { bail!("which dump?") };
     let which = args.at.map(Which::At).or(args.class.map(Which::OfClass));
     let which = match (args.view, which) {
         (View::Holding, None) => {
@@ -68,7 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         (_, Some(_)) => bail!("--at and --class are about --view holding"),
         (_, None) => None,
     };
-    let opened = Opened::new(&args.dump)?;
+    let opened = Opened::new(path)?;
     let text = match (args.view, which) {
         (View::Retainers, _) => shown(&Retainers::new(&opened, args.top), args.json)?,
         (View::Holding, Some(which)) => {
@@ -77,9 +107,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         _ => shown(&Summary::new(&opened, args.top), args.json)?,
     };
     terminal::print(&text)?;
-    let Some(damage) = &opened.damage else { return Ok(ExitCode::SUCCESS) };
-    terminal::complain(format_args!("{}: {damage}", args.dump.display()));
-    Ok(ExitCode::FAILURE)
+    Ok(conclude(&opened))
+}
+
+fn compare(args: &DiffArgs) -> anyhow::Result<ExitCode> {
+    let (before, after) = (Opened::new(&args.before)?, Opened::new(&args.after)?);
+    terminal::print(&shown(&Diff::new(&before, &after, args.top), args.json)?)?;
+    Ok(super::worst([conclude(&before), conclude(&after)]))
+}
+
+/// Success, or the complaint about what could not be read.
+fn conclude(opened: &Opened) -> ExitCode {
+    let Some(damage) = &opened.damage else { return ExitCode::SUCCESS };
+    terminal::complain(format_args!("{}: {damage}", opened.path.display()));
+    ExitCode::FAILURE
 }
 
 fn shown(document: &impl Render, as_json: bool) -> anyhow::Result<String> {

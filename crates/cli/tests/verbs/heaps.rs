@@ -33,6 +33,38 @@ fn each_question_has_a_page_and_a_document() {
 }
 
 #[test]
+fn two_dumps_are_compared() {
+    let whole = fs::read_to_string(dump()).unwrap();
+    let later = Scratch::new(later(&whole).as_bytes());
+    let words = ["heap", "diff", argument(&dump()), argument(&later.path())].map(str::to_owned);
+    let compared = |more: &[&str]| {
+        let words: Vec<&str> =
+            words.iter().map(|word| &**word).chain(more.iter().copied()).collect();
+        stdout(&words)
+    };
+    check_golden("heap-diff.txt", &compared(&[]));
+    check_golden("heap-diff.json", &compared(&["--json"]));
+    let path = dump();
+    let page = stdout(&["heap", "diff", argument(&path), argument(&path)]);
+    assert!(page.contains("No class has changed."), "{page}");
+}
+
+/// With one page less, and two visitors more.
+fn later(whole: &str) -> String {
+    let fewer = whole.replace(r#""references":["0x7f0068"]"#, r#""references":[]"#);
+    let more = fewer.replace(
+        r#""0x7f0058", "0x7f0060"]"#,
+        r#""0x7f0058", "0x7f0060", "0x7f0090", "0x7f0098"]"#,
+    );
+    let visitor = |address: &str| {
+        format!(
+            r#"{{"address":"{address}", "type":"OBJECT", "class":"0x7f0010", "ivars":3, "memsize":40}}"#
+        )
+    };
+    format!("{more}{}\n{}\n", visitor("0x7f0090"), visitor("0x7f0098"))
+}
+
+#[test]
 fn pages_keep_within_their_columns() {
     for (_, options) in VIEWS {
         let words = heap(&dump(), options);
