@@ -15,7 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(ruby::Dump { heap, .. }) = ruby::read(bytes) else { return };
     let graph = &heap.graph;
     let dominators = Dominators::of(graph);
-    let (retained, shortest) = (Retained::of(graph, &dominators), Shortest::of(graph));
+    let (retained, shortest) =
+        (Retained::of(graph, &dominators), Shortest::of(graph, |root| root.0 == 1));
     assert_eq!(Tree::of(graph, &dominators).walk().count(), 2 * dominators.reachable());
     for id in graph.blocks() {
         assert!(!heap.name(id).is_empty());

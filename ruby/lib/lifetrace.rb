@@ -20,7 +20,7 @@ module Lifetrace
   DEFAULT_RATE = 0.001
 
   # In seconds.
-  LONGEST_FLUSH = 60
+  LONGEST_FLUSH = 300
 
   # The recorder may have had no room for a mark.
   MARK_AGAIN = 1.0

@@ -159,7 +159,7 @@ def torture(folder)
     end
   end
   collector = Thread.new { (GC.compact; sleep 0.005) until done }
-  20.times do |round|
+  12.times do |round|
     Lifetrace.start(rate: [1, 0.1, 0.01][round % 3], output: round.even? ? "#{folder}/#{round}.%p.lt" : nil)
     3.times do
       sleep 0.01

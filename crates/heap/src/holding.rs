@@ -98,7 +98,11 @@ impl Holding {
         Ok(Holding {
             object: object(&id),
             of_class: graph.blocks().filter(|&other| of.heap.kind(other) == kind).count() as u64,
-            shortest_path: Shortest::of(graph).path(id).iter().map(object).collect(),
+            shortest_path: Shortest::of(graph, says_little(of))
+                .path(id)
+                .iter()
+                .map(object)
+                .collect(),
             dominators: dominators.iter().filter(|_| is_held).map(object).collect(),
             referrers: first(&mut referrers),
             referrers_total: referrers.len(),
@@ -139,6 +143,11 @@ impl Render for Holding {
         let heading = format!("What it refers to{}", more(&self.references, self.references_total));
         list(page, &heading, &self.references, false);
     }
+}
+
+/// What lies on a stack may be nothing but a number that looks so, and is gone in a moment.
+fn says_little(of: &Opened) -> impl Fn(BlockId) -> bool + '_ {
+    |root| of.heap.name(root) == "machine_context"
 }
 
 fn same(one: &[Object], other: &[Object]) -> bool {
