@@ -192,12 +192,11 @@ fn a_class_is_a_filter() {
 
 #[test]
 fn a_trace_without_classes_says_so() {
-    let study = |filter: &str| {
-        let choice = Choice { filter: filter.parse().unwrap(), ..Choice::default() };
-        Study::of(trace(true).path(), choice, unwatched).unwrap()
-    };
+    let trace = trace(true);
+    let choice = Choice { filter: "source=native".parse().unwrap(), ..Choice::default() };
+    let study = Study::of(trace.path(), choice, unwatched).unwrap();
     let options = Options { view: ViewName::Classes, ..Options::default() };
-    let page = Report::new(&study("source=native"), &options, Width::ENDLESS).unwrap().text();
+    let page = Report::new(&study, &options, Width::ENDLESS).unwrap().text();
     assert!(page.contains("Nothing that was chosen is of a class"), "{page}");
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Keys {
     due: u64,
     /// Collections, when one was reported last; 0 before that.
     collections: u64,
+    /// Major ones of them, at the last one that was looked at.
+    majors: Option<u64>,
 }
 
 impl Keys {
@@ -49,6 +51,7 @@ impl Keys {
                 counts: COUNTS.map(|name| vm.symbol(name)),
                 due: 0,
                 collections: 0,
+                majors: None,
             };
             vm.stat(keys.minor);
             keys
@@ -58,6 +61,18 @@ impl Keys {
     /// Forgets how many collections there were: those that passed between two sessions are nobody's.
     pub(crate) fn begin_session(&mut self) {
         self.collections = 0;
+        self.majors = None;
+    }
+
+    /// Whether no major collection has begun since this was asked last: whether old objects have not been looked at
+    /// since, and so are alive.
+    ///
+    /// # Safety
+    /// As [`Vm::stat`].
+    pub(crate) unsafe fn have_spared_old(&mut self, vm: &Vm) -> bool {
+        // SAFETY: by contract; all versions have this figure.
+        let majors = unsafe { vm.stat(self.major) };
+        self.majors.replace(majors) == Some(majors)
     }
 
     /// Reports what the collector has counted.

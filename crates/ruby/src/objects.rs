@@ -155,7 +155,12 @@ pub(crate) unsafe extern "C" fn marked(_: Value, _: *const c_void) {
     let Some(mut entered) = enter() else { return forget(state) };
     state.enter_session(&mut entered);
     let State { vm, samples, numbers, capture, keys, .. } = state;
+    // SAFETY: the machine's lock is the hook's.
+    let are_old_alive = unsafe { keys.have_spared_old(vm) };
     samples.review(|object, was_old, sample| {
+        if was_old && are_old_alive {
+            return Fate::Unchanged;
+        }
         // SAFETY: at that event, an object that was alive after the last one, or came since.
         if !unsafe { vm.is_marked(object) } {
             // SAFETY: likewise.

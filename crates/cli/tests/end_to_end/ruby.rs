@@ -206,6 +206,13 @@ fn code_that_is_made_and_dropped_and_deep_recursions() {
 }
 
 #[test]
+fn old_objects_that_die() {
+    let [exact, _] = check("generations", 1);
+    let totals = made(&exact.traces()[0]);
+    assert!(totals["hazard_old"].promoted >= 2000, "{totals:?}");
+}
+
+#[test]
 fn collections_at_each_allocation_and_none_at_all() {
     check("stress", 1);
 }
