@@ -94,6 +94,25 @@ def forks(folder)
   puts Process.pid, children
 end
 
+# A child that cannot be recorded, and cannot say so either, goes on as if nothing had been.
+def unable(folder)
+  require "fileutils"
+  FileUtils.mkdir("#{folder}/gone")
+  Lifetrace.start(output: "#{folder}/gone/%p.lt")
+  FileUtils.rm_rf("#{folder}/gone")
+  broken = Object.new
+  def broken.write(*) = raise(IOError, "nobody listens")
+  def broken.flush = self
+  stderr, $stderr = $stderr, broken
+  child = fork do
+    things = Array.new(10_000) { Thing.new }
+    exit!(things.size == 10_000 && $!.nil? && !Lifetrace.running? ? 0 : 1)
+  end
+  $stderr = stderr
+  status = Process.wait2(child).last
+  raise status.inspect unless status.success?
+end
+
 def raises(type, part)
   yield
 rescue type => error

@@ -19,6 +19,7 @@ pub(crate) struct Machine {
     string_value_cstr: unsafe extern "C" fn(*mut Value) -> *const c_char,
     string_new: unsafe extern "C" fn(*const u8, c_long) -> Value,
     array_new: unsafe extern "C" fn(c_long, *const Value) -> Value,
+    array_entry: unsafe extern "C" fn(Value, c_long) -> Value,
     number_to_double: unsafe extern "C" fn(Value) -> f64,
     number_to_u64: unsafe extern "C" fn(Value) -> u64,
     u64_to_number: unsafe extern "C" fn(u64) -> Value,
@@ -49,6 +50,7 @@ pub(crate) fn find() -> Option<&'static Machine> {
                 string_value_cstr: function(c"rb_string_value_cstr")?,
                 string_new: function(c"rb_str_new")?,
                 array_new: function(c"rb_ary_new_from_values")?,
+                array_entry: function(c"rb_ary_entry")?,
                 number_to_double: function(c"rb_num2dbl")?,
                 number_to_u64: function(c"rb_num2ull")?,
                 u64_to_number: function(c"rb_ull2inum")?,
@@ -173,8 +175,8 @@ impl Machine {
         unsafe {
             (self.protect)(call, name.as_ptr() as Value, &raw mut state);
             if state != 0 {
-                // Nil would be no error; so is false, which all versions have in common.
-                (self.set_error)(FALSE);
+                // Nil, which is no error, is what an empty array has; its number differs between versions.
+                (self.set_error)((self.array_entry)(self.array(&[]), 0));
             }
         }
     }

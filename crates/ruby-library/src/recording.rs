@@ -1,6 +1,7 @@
 //! The one recording of this process. \[UNSAFE\]
 
 use std::ffi::c_void;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -152,7 +153,11 @@ impl End {
 /// The machine is gone; what it has said is written.
 extern "C" fn at_exit() {
     if let Some(recording) = CURRENT.take_at_exit() {
-        recording.running.end();
+        let End { path, error, .. } = End::of(recording.running.end());
+        if !error.is_empty() {
+            // If nobody can be told, there is nothing more to be done.
+            let _ = writeln!(std::io::stderr(), "lifetrace: {}: {error}", path.display());
+        }
     }
 }
 

@@ -161,6 +161,13 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_child_that_cannot_be_recorded_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = sampled("unable", folder.path()).bare();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+}
+
+#[test]
 fn all_at_once() {
     let (folder, _) = done("torture");
     let traces = files(folder.path());
