@@ -25,6 +25,9 @@ pub struct Retainers {
     /// What all roots hold.
     bytes: u64,
     retainers: Vec<Retainer>,
+    /// What only several roots together hold beside these, by class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Others>,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,8 +66,8 @@ impl Retainers {
     pub fn new(of: &Opened, top: usize) -> Retainers {
         let all = of.reachable_bytes();
         let limits = Limits { least: (all as f64 * LEAST_SHARE).ceil() as u64, top, all };
-        let (retainers, _) = limits.within(of, BlockId::ALL_ROOTS, 0);
-        Retainers { bytes: all, retainers }
+        let (retainers, others) = limits.within(of, BlockId::ALL_ROOTS, 0);
+        Retainers { bytes: all, retainers, others }
     }
 }
 
@@ -119,16 +122,19 @@ impl Retainer {
             style: NAME,
         });
         self.retainers.iter().for_each(|retainer| retainer.rows(level + 1, rows));
-        for others in &self.others {
-            let (objects, class) = (human::count(others.objects as f64), &others.class);
-            rows.push(Branching {
-                amount: amount(others.retained_bytes, others.share),
-                amount_style: PLAIN,
-                level: level + 1,
-                name: format!("{objects} × {class}"),
-                source: String::new(),
-                style: FAINT,
-            });
+        rows.extend(self.others.iter().map(|others| others.row(level + 1)));
+    }
+}
+
+impl Others {
+    fn row(&self, level: usize) -> Branching {
+        Branching {
+            amount: amount(self.retained_bytes, self.share),
+            amount_style: PLAIN,
+            level,
+            name: format!("{} × {}", human::count(self.objects as f64), self.class),
+            source: String::new(),
+            style: FAINT,
         }
     }
 }
@@ -144,6 +150,7 @@ impl Render for Retainers {
         page.line("");
         let mut rows = Vec::new();
         self.retainers.iter().for_each(|retainer| retainer.rows(0, &mut rows));
+        rows.extend(self.others.iter().map(|others| others.row(0)));
         page.branches(&rows);
         page.line("");
         let text = "Each line has what would go if that object went: itself, and what it alone holds. \

@@ -33,6 +33,12 @@ fn each_question_has_a_page_and_a_document() {
 }
 
 #[test]
+fn what_is_not_shown_by_itself_is_summed_up() {
+    let page = answer(&dump(), &["--view", "retainers", "--top", "2"]);
+    assert!(page.contains("  3 × Class\n"), "{page}");
+}
+
+#[test]
 fn two_dumps_are_compared() {
     let whole = fs::read_to_string(dump()).unwrap();
     let later = Scratch::new(later(&whole).as_bytes());
