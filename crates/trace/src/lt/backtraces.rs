@@ -16,12 +16,12 @@
 use super::candidates::{Candidates, KEPT, NONE, hash};
 use super::coder::Coder;
 use super::contexts::{self, END, ORDERS, Symbol, last_three};
-use super::error::Fault;
 use super::kept::Kept;
 use super::mixer::Mixer;
 use super::opinions::Opinions;
 use super::probability::Probability;
 use super::runs::{HistoryIndex, Runs};
+use crate::framing::fault::Fault;
 
 /// Deepest backtrace; what is deeper is cut at its inner end.
 pub(super) const MAX_DEPTH: usize = 1 << 19;

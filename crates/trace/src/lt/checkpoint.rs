@@ -6,12 +6,12 @@
 //! ```
 
 use super::coder::{Coder, Encoder, Paused};
-use super::error::Fault;
 use super::events::{Actor, Events};
 use super::live::CAPACITY;
 use super::number::Number;
 use super::probability::Probability;
-use super::varint::{Plain, PutPlain};
+use crate::framing::fault::Fault;
+use crate::framing::varint::{Plain, PutPlain};
 use crate::ids::{AllocationId, Timestamp};
 
 /// What is so at a checkpoint.

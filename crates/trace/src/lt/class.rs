@@ -1,9 +1,9 @@
 //! What an allocation has in common with most others, as a number.
 
-use super::error::Fault;
 use super::events::Class;
 use super::new_birth::NewBirth;
 use crate::event::Source;
+use crate::framing::fault::Fault;
 use crate::ids::{Bytes, SamplerId, Size, Words};
 
 const SOURCE: u16 = 3;

@@ -8,10 +8,10 @@
 //! varint, bytes    for each: its tag, and what it has as the first fact of a segment
 //! ```
 
-use super::error::Fault;
 use super::fact_codec::FactCodec;
-use super::varint::{Plain, PutPlain};
 use crate::fact::Fact;
+use crate::framing::fault::Fault;
+use crate::framing::varint::{Plain, PutPlain};
 use crate::ids::Bytes;
 
 /// Most bytes of it; a trace that has more to say must be read.

@@ -2,11 +2,11 @@
 
 use super::coder::Paused;
 use super::data::{FACTS, Layout, MAX_FRAMES, PUSHED, TOLD};
-use super::error::Fault;
 use super::events::Step;
 use super::segment::Segment;
 use crate::fact::Fact;
 use crate::frame::Frame;
+use crate::framing::fault::Fault;
 use crate::ids::LocationCode;
 
 /// A packet's columns, and how far they have been read.

@@ -11,8 +11,8 @@
 
 use std::ops::Range;
 
-use super::error::Fault;
-use super::varint::{Plain, PutPlain};
+use crate::framing::fault::Fault;
+use crate::framing::varint::{Plain, PutPlain};
 
 /// Most steps of a packet.
 pub(super) const MAX_STEPS: u64 = 1 << 16;

@@ -7,11 +7,11 @@ use super::checkpoint::Checkpoint;
 use super::class::Kinds;
 use super::current::Current;
 use super::data::Layout;
-use super::error::Fault;
 use super::events::{Actor, Class, Step};
 use super::piece::{Birth, PackedKind, PackedRecord, Pending, Piece};
 use super::segment::Segment;
 use crate::event::GROWTH;
+use crate::framing::fault::Fault;
 use crate::ids::{AllocationId, LocationCode, Timestamp};
 
 /// The payload of a data packet.

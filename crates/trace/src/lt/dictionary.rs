@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::frames::{MAX_LOCATIONS, MAX_NAME};
-use super::header::cut;
 use crate::event::Location;
 use crate::frame::Frame;
+use crate::framing::varint::cut;
 use crate::ids::LocationCode;
 
 /// Frames that were asked for lately: most are asked for again and again.

@@ -2,7 +2,7 @@
 
 use super::coder::Encoder;
 use super::data::{Columns, FACTS, MAX_STEPS, PUSHED, STEPS, TOLD};
-use super::packet::HEAD;
+use crate::framing::packet::HEAD;
 use crate::ids::Timestamp;
 
 /// A packet is closed when its columns have so many bytes.

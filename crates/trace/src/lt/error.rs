@@ -2,6 +2,7 @@
 
 use std::io;
 
+pub use crate::framing::fault::Cause;
 use crate::memtrace::Lookalike;
 
 /// Why a trace cannot be read at all. Damage is not an error: see [`Damage`].
@@ -45,53 +46,13 @@ pub struct Damage {
     pub cause: Cause,
 }
 
-/// What was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// Bytes that belong to no packet.
-    Bytes,
-    /// The file ends in the middle of a packet.
-    Cut,
-    /// A packet is missing between its neighbours.
-    Missing,
-    /// A packet whose checksum is right says what no writer says.
-    Unexpected {
-        /// What should be there.
-        expected: &'static str,
-    },
-}
-
 impl std::fmt::Display for Damage {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "byte {}: {} bytes lost, ", self.offset, self.bytes)?;
-        match self.cause {
-            Cause::Bytes => write!(formatter, "damaged"),
-            Cause::Cut => write!(formatter, "the file ends in the middle of a packet"),
-            Cause::Missing => write!(formatter, "a packet is missing"),
-            Cause::Unexpected { expected } => write!(formatter, "expected {expected}"),
-        }?;
+        write!(formatter, "{}", self.cause)?;
         match self.births {
             Some(births) => write!(formatter, "; {births} allocations missing"),
             None => Ok(()),
-        }
-    }
-}
-
-/// What a model or a field finds wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// The bytes end too early.
-    CutShort,
-    /// Something else is there.
-    Unexpected(&'static str),
-}
-
-impl From<Fault> for Cause {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::CutShort => Self::Unexpected { expected: "more bytes" },
-            Fault::Unexpected(expected) => Self::Unexpected { expected },
         }
     }
 }

@@ -22,10 +22,10 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use super::coder::Coder;
-use super::error::Fault;
 use super::live::Live;
 use super::number::Number;
 use super::probability::{Probability, code_tree};
+use crate::framing::fault::Fault;
 use crate::ids::AllocationId;
 
 /// Kinds of allocations in a stretch, beyond which the oldest is forgotten.

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::error::Fault;
-use super::varint::{Plain, PutPlain};
 use crate::fact::{
     Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
     Resize, RuntimeCount, SampledUnit, Sampler, ThreadName,
 };
+use crate::framing::fault::Fault;
+use crate::framing::varint::{Plain, PutPlain};
 use crate::ids::{AllocationId, Bytes, SamplerId, Size, ThreadId, Timestamp, Words};
 
 /// What a fact is about.
@@ -274,7 +274,7 @@ fn with_standing(figures: [Option<u64>; 8], plain: &mut Plain<'_>) -> Result<Col
 }
 
 fn put_string(string: &str, out: &mut Vec<u8>) {
-    out.put_bytes(super::header::cut(string, MAX_STRING).as_bytes());
+    out.put_bytes(crate::framing::varint::cut(string, MAX_STRING).as_bytes());
 }
 
 fn string(plain: &mut Plain<'_>) -> Result<Arc<str>, Fault> {

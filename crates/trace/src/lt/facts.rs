@@ -5,12 +5,12 @@
 
 use super::candidates::hash;
 use super::coder::Coder;
-use super::error::Fault;
 use super::fact_codec::{FactCodec, Tag};
 use super::mixer::{Mixer, logit};
 use super::number::Number;
 use super::probability::Probability;
 use crate::fact::Fact;
+use crate::framing::fault::Fault;
 
 const PROBABILITY_BITS: u32 = 14;
 const INPUTS: usize = 3;

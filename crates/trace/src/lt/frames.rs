@@ -11,12 +11,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::coder::Coder;
-use super::error::Fault;
 use super::number::Number;
 use super::probability::{Probability, code_tree};
 use super::text::{Example, Text};
 use crate::event::Location;
 use crate::frame::{Frame, FrameKind};
+use crate::framing::fault::Fault;
 use crate::ids::LocationCode;
 
 /// Longest name in bytes; longer ones are cut.

@@ -1,9 +1,10 @@
 //! What a trace says about itself: the payload of a header packet.
 
-use super::error::{Error, Fault};
-use super::varint::{Plain, PutPlain};
+use super::error::Error;
 use super::{MAJOR, MINOR, Version};
 use crate::event::TraceInfo;
+use crate::framing::fault::Fault;
+use crate::framing::varint::{Plain, PutPlain, cut};
 use crate::ids::{DomainId, Timestamp};
 
 /// Longest string in a header, in bytes; longer ones are cut.
@@ -62,11 +63,4 @@ pub(super) fn decode(payload: &[u8]) -> Result<Result<(TraceInfo, Version), Erro
 /// What a reader insists on.
 pub(super) fn is_valid(sample_rate: f64, word_bits: u8) -> bool {
     sample_rate > 0.0 && sample_rate <= 1.0 && matches!(word_bits, 32 | 64)
-}
-
-/// The longest beginning of a string that has at most so many bytes.
-pub(super) fn cut(string: &str, max: usize) -> &str {
-    let is_end = |&len: &usize| string.is_char_boundary(len);
-    let len = (0..=max.min(string.len())).rev().find(is_end).unwrap_or_default();
-    &string[..len]
 }

@@ -4,9 +4,10 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use super::closing::Closing;
-use super::error::Fault;
-use super::packet::{self, HEAD, Kind};
-use super::varint::{Plain, PutPlain};
+use super::packet::MARK;
+use crate::framing::fault::Fault;
+use crate::framing::packet::{self, HEAD, Kind};
+use crate::framing::varint::{Plain, PutPlain};
 use crate::ids::Timestamp;
 
 /// What a trace holds.
@@ -143,7 +144,7 @@ fn read_packet<R: Read + Seek>(
     input.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
     input.by_ref().take(max.min((HEAD + packet::MAX_PAYLOAD) as u64)).read_to_end(&mut bytes)?;
-    let head = bytes.first_chunk().and_then(packet::head);
+    let head = bytes.first_chunk().and_then(|head| MARK.head(head));
     let Some((found, len)) = head else { return Ok(None) };
     if found != kind || bytes.len() < HEAD + len {
         return Ok(None);

@@ -7,11 +7,11 @@
 use super::candidates::hash;
 use super::coder::Coder;
 use super::contexts::{END, Symbol};
-use super::error::Fault;
 use super::mixer::Mixer;
 use super::number::Number;
 use super::opinions::Opinions;
 use super::probability::Probability;
+use crate::framing::fault::Fault;
 
 /// Seeds of the hashes.
 const PLACE: u32 = 0x71;

@@ -4,8 +4,9 @@ use std::io::Read;
 
 use super::Error;
 use super::data::Layout;
-use super::packet::Kind;
-use super::scan::{Found, Next, Scanner};
+use super::packet::MARK;
+use crate::framing::packet::Kind;
+use crate::framing::scan::{Found, Next, Scanner};
 
 /// Lists packets; nothing in them is decoded.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ pub struct ColumnSizes {
 impl<R: Read> Listing<R> {
     /// Of a trace from its beginning.
     pub fn new(input: R) -> Self {
-        Self { scanner: Scanner::new(input), is_finished: false }
+        Self { scanner: Scanner::new(input, MARK), is_finished: false }
     }
 
     /// How many bytes have been looked at: at the end, all. What lies between the last packet and that

@@ -11,7 +11,7 @@
 //! header header | checkpoint data data … | checkpoint data … | … | index end
 //!
 //! Writer -> segment (models) -> draft (encoders) -> data, packet -> Write
-//! Reader <- piece <- decoding: segment (models) <- current (decoders) <- packets <- scan <- Read
+//! Reader <- piece <- decoding: segment (models) <- current (decoders) <- packets <- framing <- Read
 //!                   in threads, where they are wanted: ahead
 //!
 //! models    events (live), backtraces (kept, runs, candidates, stacks), frames (text), facts (fact_codec)
@@ -54,18 +54,15 @@ mod names;
 mod new_birth;
 mod number;
 mod opinions;
-mod output;
 mod packet;
 mod packets;
 mod piece;
 mod probability;
 mod reader;
 mod runs;
-mod scan;
 mod segment;
 mod stacks;
 mod text;
-mod varint;
 mod writer;
 
 pub use closing::Closing;

@@ -15,12 +15,14 @@ use super::ahead::Ahead;
 use super::checkpoint::Checkpoint;
 use super::data::Layout;
 use super::decoding::{Body, Decoding, Reading};
-use super::error::{Cause, Error, Fault};
+use super::error::{Cause, Error};
 use super::events::Actor;
 use super::index::Index;
-use super::packet::Kind;
+use super::packet::MARK;
 use super::piece::Piece;
-use super::scan::{Next, Scanner};
+use crate::framing::fault::Fault;
+use crate::framing::packet::Kind;
+use crate::framing::scan::{Next, Scanner};
 use crate::ids::{AllocationId, Timestamp};
 
 /// Bytes of packets that are read ahead, but for the last one's.
@@ -95,7 +97,7 @@ struct Feed {
 impl<R: Read> Packets<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
-            scanner: Scanner::new(input),
+            scanner: Scanner::new(input, MARK),
             reading: Reading { major: MAJOR, with_backtraces: true },
             ahead: None,
             feed: None,

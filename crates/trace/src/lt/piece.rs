@@ -4,10 +4,10 @@
 //! more than a few of them, whatever the packet says.
 
 use super::class::Kinds;
-use super::error::Fault;
 use super::events::Actor;
 use crate::fact::Fact;
 use crate::frame::Frame;
+use crate::framing::fault::Fault;
 use crate::ids::{AllocationId, LocationCode, Timestamp};
 
 /// Steps after which a piece ends.

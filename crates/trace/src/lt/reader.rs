@@ -5,7 +5,7 @@ use std::num::NonZero;
 
 use super::Version;
 use super::damages::Damages;
-use super::error::{Cause, Damage, Error, Fault};
+use super::error::{Cause, Damage, Error};
 use super::events::Actor;
 use super::header;
 use super::index::{CheckpointPosition, Index, Summary};
@@ -15,6 +15,7 @@ use super::piece::{Birth, PackedKind, Piece};
 use crate::event::{Allocation, Event, Location, TraceInfo};
 use crate::fact::Fact;
 use crate::frame::Frame;
+use crate::framing::fault::Fault;
 use crate::ids::{AllocationId, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp};
 use crate::memtrace::Lookalike;
 

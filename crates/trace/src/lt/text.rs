@@ -6,9 +6,9 @@
 
 use super::candidates::hash;
 use super::coder::Coder;
-use super::error::Fault;
 use super::mixer::{Mixer, logit};
 use super::probability::Probability;
+use crate::framing::fault::Fault;
 
 /// Ends a name. UTF-8 has no such byte.
 const END: u8 = 0xff;

@@ -13,12 +13,13 @@ use super::events::{Actor, Events, Step};
 use super::header;
 use super::index::{CheckpointPosition, Index, end_payload};
 use super::new_birth::NewBirth;
-use super::output::Output;
-use super::packet::{self, Kind};
+use super::packet::MARK;
 use super::segment::Segment;
 use crate::event::{GROWTH, TraceInfo};
 use crate::fact::Fact;
 use crate::frame::Frame;
+use crate::framing::output::Output;
+use crate::framing::packet::Kind;
 use crate::ids::{AllocationId, Bytes, DomainId, LocationCode, Size, ThreadId, Timestamp, Words};
 
 /// A segment gets no packet more when it has so many bytes: at most 256 KiB lie between checkpoints,
@@ -156,8 +157,8 @@ impl<W: Write> Writer<W> {
         };
         let header = header::encode(info);
         let mut packets = Vec::new();
-        packet::put(Kind::HEADER, &header, &mut packets);
-        packet::put(Kind::HEADER, &header, &mut packets);
+        MARK.put(Kind::HEADER, &header, &mut packets);
+        MARK.put(Kind::HEADER, &header, &mut packets);
         writer.output.write(&packets)?;
         writer.write_checkpoint(&first)?;
         Ok(writer)
@@ -276,8 +277,8 @@ impl<W: Write> Writer<W> {
         self.index.summary.packets = self.sequence;
         self.index.closing = self.closing.finish();
         let mut packets = Vec::new();
-        packet::put(Kind::INDEX, &self.index.encode(), &mut packets);
-        packet::put(Kind::END, &end_payload(self.output.written), &mut packets);
+        MARK.put(Kind::INDEX, &self.index.encode(), &mut packets);
+        MARK.put(Kind::END, &end_payload(self.output.written), &mut packets);
         self.output.write(&packets)?;
         self.output.inner.flush()?;
         Ok(self.output.inner)
@@ -408,7 +409,7 @@ impl<W: Write> Writer<W> {
         }
         let draft = std::mem::replace(&mut self.draft, Draft::new(self.now));
         let mut packet = Vec::new();
-        packet::put(Kind::DATA, &draft.finish(self.sequence), &mut packet);
+        MARK.put(Kind::DATA, &draft.finish(self.sequence), &mut packet);
         self.sequence += 1;
         self.output.write(&packet)
     }
@@ -448,7 +449,7 @@ impl<W: Write> Writer<W> {
         }
         places.push(self.segment_start);
         let mut packet = Vec::new();
-        packet::put(Kind::CHECKPOINT, &checkpoint.encode(), &mut packet);
+        MARK.put(Kind::CHECKPOINT, &checkpoint.encode(), &mut packet);
         self.sequence += 1;
         self.output.write(&packet)
     }

@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 
 /// Where a writer's bytes go, and how many there were; nothing more is written after an error.
-pub(super) struct Output<W> {
-    pub(super) inner: W,
+pub(crate) struct Output<W> {
+    pub(crate) inner: W,
     /// In bytes.
-    pub(super) written: u64,
+    pub(crate) written: u64,
     has_failed: bool,
 }
 
 impl<W> Output<W> {
-    pub(super) fn new(inner: W) -> Self {
+    pub(crate) fn new(inner: W) -> Self {
         Self { inner, written: 0, has_failed: false }
     }
 
-    pub(super) fn check(&self) -> io::Result<()> {
+    pub(crate) fn check(&self) -> io::Result<()> {
         match self.has_failed {
             true => Err(io::Error::other("an earlier write to this trace failed")),
             false => Ok(()),
@@ -24,7 +24,7 @@ impl<W> Output<W> {
 }
 
 impl<W: Write> Output<W> {
-    pub(super) fn write(&mut self, packets: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, packets: &[u8]) -> io::Result<()> {
         self.check()?;
         let outcome = self.inner.write_all(packets);
         match outcome {

@@ -3,15 +3,16 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use super::packet::{self, HEAD, Kind, SYNC};
+use super::packet::{self, HEAD, Kind, Mark};
 
 /// So much is read at a time.
 const CHUNK: usize = 1 << 16;
 
 /// Finds packets.
 #[derive(Debug)]
-pub(super) struct Scanner<R> {
+pub(crate) struct Scanner<R> {
     input: R,
+    mark: Mark,
     buffer: Vec<u8>,
     /// What has been used of the buffer.
     used: usize,
@@ -22,26 +23,26 @@ pub(super) struct Scanner<R> {
 
 /// A packet whose checksum is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) kind: Kind,
+pub(crate) struct Found {
+    pub(crate) kind: Kind,
     /// Of its first byte.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Bytes before it that belong to no packet.
-    pub(super) skipped: u64,
+    pub(crate) skipped: u64,
     /// In the scanner's buffer.
     payload: Range<usize>,
 }
 
 impl Found {
     /// Length with the head.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         (HEAD + self.payload.len()) as u64
     }
 }
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Packet(Found),
     /// The input ends; so many bytes before its end belong to no packet, and these begin as one.
     End {
@@ -51,22 +52,22 @@ pub(super) enum Next {
 }
 
 impl<R: Read> Scanner<R> {
-    pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), used: 0, base: 0, is_at_end: false }
+    pub(crate) fn new(input: R, mark: Mark) -> Self {
+        Self { input, mark, buffer: Vec::new(), used: 0, base: 0, is_at_end: false }
     }
 
     /// Bytes up to here have been looked at.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.base + self.used as u64
     }
 
     /// The payload of the packet that was found last.
-    pub(super) fn payload(&self, found: &Found) -> &[u8] {
+    pub(crate) fn payload(&self, found: &Found) -> &[u8] {
         &self.buffer[found.payload.clone()]
     }
 
     /// What has been read and not used, to tell what kind of file this is.
-    pub(super) fn beginning(&mut self) -> io::Result<&[u8]> {
+    pub(crate) fn beginning(&mut self) -> io::Result<&[u8]> {
         self.fill(HEAD)?;
         Ok(&self.buffer[self.used..])
     }
@@ -75,7 +76,7 @@ impl<R: Read> Scanner<R> {
     ///
     /// # Errors
     /// The input's.
-    pub(super) fn next(&mut self) -> io::Result<Next> {
+    pub(crate) fn next(&mut self) -> io::Result<Next> {
         self.discard_used();
         let start = self.offset();
         let mut is_cut = false;
@@ -100,13 +101,13 @@ impl<R: Read> Scanner<R> {
     }
 
     fn head(&self) -> Option<(Kind, usize)> {
-        self.buffer[self.used..].first_chunk().and_then(packet::head)
+        self.buffer[self.used..].first_chunk().and_then(|head| self.mark.head(head))
     }
 
     /// Goes to the next byte that may begin a mark.
     fn skip_to_mark(&mut self) {
         let rest = &self.buffer[self.used + 1..];
-        let distance = rest.iter().position(|byte| *byte == SYNC[0]).unwrap_or(rest.len());
+        let distance = rest.iter().position(|byte| *byte == self.mark.0[0]).unwrap_or(rest.len());
         self.used += 1 + distance;
         self.discard_used();
     }
@@ -135,11 +136,13 @@ impl<R: Read> Scanner<R> {
 mod tests {
     use super::*;
 
+    const MARK: Mark = Mark(*b"\xf5LT\x1a");
+
     /// Kind, bytes before it, length of the payload.
     type Seen = (u8, u64, usize);
 
     fn packets(bytes: &[u8]) -> (Vec<Seen>, (u64, bool)) {
-        let mut scanner = Scanner::new(bytes);
+        let mut scanner = Scanner::new(bytes, MARK);
         let mut packets = Vec::new();
         loop {
             match scanner.next().unwrap() {
@@ -153,9 +156,9 @@ mod tests {
 
     fn three() -> Vec<u8> {
         let mut bytes = Vec::new();
-        packet::put(Kind(1), b"one", &mut bytes);
-        packet::put(Kind(2), &[0xf5; 100_000], &mut bytes);
-        packet::put(Kind(3), b"", &mut bytes);
+        MARK.put(Kind(1), b"one", &mut bytes);
+        MARK.put(Kind(2), &[0xf5; 100_000], &mut bytes);
+        MARK.put(Kind(3), b"", &mut bytes);
         bytes
     }
 

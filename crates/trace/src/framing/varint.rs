@@ -1,9 +1,9 @@
 //! Plain fields: numbers in seven-bit groups, lowest first, and strings after their lengths.
 
-use super::error::Fault;
+use super::fault::Fault;
 
 /// Appends plain fields.
-pub(super) trait PutPlain {
+pub(crate) trait PutPlain {
     /// Seven bits a byte, lowest first; the high bit says that more follow.
     fn put_varint(&mut self, value: u64);
     /// 0, -1, 1, -2, 2, … as 0, 1, 2, 3, 4, …
@@ -33,10 +33,10 @@ impl PutPlain for Vec<u8> {
 
 /// Takes plain fields from the front of a slice.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plain<'a>(pub(super) &'a [u8]);
+pub(crate) struct Plain<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Plain<'a> {
-    pub(super) fn varint(&mut self) -> Result<u64, Fault> {
+    pub(crate) fn varint(&mut self) -> Result<u64, Fault> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.take(1)?[0];
@@ -53,36 +53,43 @@ impl<'a> Plain<'a> {
     }
 
     /// A number that fits a smaller type.
-    pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Fault> {
+    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Fault> {
         T::try_from(self.varint()?).map_err(|_| Fault::Unexpected("a smaller number"))
     }
 
-    pub(super) fn signed(&mut self) -> Result<i64, Fault> {
+    pub(crate) fn signed(&mut self) -> Result<i64, Fault> {
         let folded = self.varint()?;
         Ok((folded >> 1) as i64 ^ -((folded & 1) as i64))
     }
 
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Fault> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Fault> {
         let len = self.small()?;
         self.take(len)
     }
 
     /// What is not UTF-8 is replaced.
-    pub(super) fn string(&mut self) -> Result<String, Fault> {
+    pub(crate) fn string(&mut self) -> Result<String, Fault> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+    pub(crate) fn u64(&mut self) -> Result<u64, Fault> {
         let mut word = [0; 8];
         word.copy_from_slice(self.take(8)?);
         Ok(u64::from_le_bytes(word))
     }
 
-    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], Fault> {
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Fault> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(Fault::CutShort)?;
         self.0 = rest;
         Ok(taken)
     }
+}
+
+/// The longest beginning of a string that has at most so many bytes.
+pub(crate) fn cut(string: &str, max: usize) -> &str {
+    let is_end = |&len: &usize| string.is_char_boundary(len);
+    let len = (0..=max.min(string.len())).rev().find(is_end).unwrap_or_default();
+    &string[..len]
 }
 
 #[cfg(test)]
