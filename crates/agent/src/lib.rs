@@ -29,7 +29,7 @@
 //! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
 //! \[UNSAFE\] files: `buffer`, `code`, `context`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`,
-//! `room` (its tests), `sender`, `session`, `sys/*`, `thread`, `tls/*`.
+//! `room` (its tests), `sender`, `session`, `snapshot/*`, `sys/*`, `thread`, `tls/*`.
 
 #![no_std]
 
@@ -53,6 +53,7 @@ pub mod phase;
 pub mod room;
 pub mod sender;
 pub mod session;
+pub mod snapshot;
 pub mod sys;
 mod tail;
 pub mod thread;

@@ -36,10 +36,16 @@ pub struct Session {
     /// As it is now, and the first sample that may be of it; bits of 0.0 if it is as it was.
     changed: AtomicU64,
     changed_at: AtomicU64,
+    /// Where its recorder listens.
+    path: [u8; PATH_ROOM],
+    path_length: usize,
 }
 
+/// Longest address of a recorder, in bytes.
+const PATH_ROOM: usize = 108;
+
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(core::ptr::null_mut());
-static PATH: [AtomicU8; 108] = [const { AtomicU8::new(0) }; 108];
+static PATH: [AtomicU8; PATH_ROOM] = [const { AtomicU8::new(0) }; PATH_ROOM];
 static PATH_LENGTH: AtomicUsize = AtomicUsize::new(0);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -52,13 +58,20 @@ pub fn current() -> Option<&'static Session> {
 /// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
 pub(crate) fn connect(origin: Origin, path: &[u8]) -> Option<&'static Session> {
     let socket = knock(path)?;
-    if !sys::send(&socket, &Hello { origin }.to_bytes()) {
+    if !sys::send(&socket, &Hello::Session(origin).to_bytes()) {
         return None;
     }
     let mut answer = [0; handshake::LEN];
     let (length, memory) = sys::receive(&socket, &mut answer)?;
     let welcome = Welcome::from_bytes(answer.get(..length)?)?;
-    install(&memory, welcome.segment_bytes as usize)
+    install(&memory, welcome.segment_bytes as usize, path)
+}
+
+/// Says hello to the recorder of this process once more; `None` if nobody listens any more.
+pub(crate) fn approach(hello: Hello) -> Option<sys::Descriptor> {
+    let session = current()?;
+    let socket = knock(session.path.get(..session.path_length)?)?;
+    sys::send(&socket, &hello.to_bytes()).then_some(socket)
 }
 
 /// By the path, or if the process has left that part of the file system (chroot), without one.
@@ -89,7 +102,7 @@ pub(crate) fn socket_path() -> Option<&'static [u8]> {
 /// Malloc's rate where it is not sampled: countdowns are to end rarely.
 const UNHEARD: f64 = 1e-9;
 
-fn install(memory: &sys::Descriptor, bytes: usize) -> Option<&'static Session> {
+fn install(memory: &sys::Descriptor, bytes: usize, path: &[u8]) -> Option<&'static Session> {
     let base = sys::map_shared(memory, bytes)?;
     // SAFETY: the recorder wrote a header of this version at the start of the segment, and the
     // mapping is never removed in this process.
@@ -99,7 +112,12 @@ fn install(memory: &sys::Descriptor, bytes: usize) -> Option<&'static Session> {
         return None;
     }
     let place = sys::map(size_of::<Session>())?.cast::<Session>();
+    let path_length = path.len().min(PATH_ROOM);
+    let mut kept = [0; PATH_ROOM];
+    kept[..path_length].copy_from_slice(&path[..path_length]);
     let session = Session {
+        path: kept,
+        path_length,
         header,
         rate: Rate::per_word(settings.sources.malloc().map_or(UNHEARD, |malloc| malloc.rate)),
         changed: AtomicU64::new(0),

@@ -78,6 +78,8 @@ enum Verb {
     Strip(cmd::strip::Args),
     /// Write a trace as other programs read it: pprof, flame graphs and the like
     Export(cmd::export::Args),
+    /// Take a snapshot of the heap of a process that is being recorded
+    Snapshot(cmd::snapshot::Args),
     /// Show what is on a heap, what holds it, and what would go with what
     Heap(cmd::heap::Args),
     /// Write a shell's completions of this command
@@ -129,6 +131,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Slice(args) => cmd::slice::run(args),
         Verb::Strip(args) => cmd::strip::run(args),
         Verb::Export(args) => cmd::export::run(args),
+        Verb::Snapshot(args) => cmd::snapshot::run(args),
         Verb::Heap(args) => cmd::heap::run(args),
         Verb::Completions(args) => cmd::completions::run(&args, &mut Cli::command()),
     }

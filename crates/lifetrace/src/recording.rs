@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lifetrace_recorder::heap::Heap;
 use lifetrace_recorder::{
-    CollectorOptions, Format, Introduction, Output, Rates, Schedule, SourceChoice,
+    CollectorOptions, Format, Introduction, Output, Rates, Schedule, SnapshotPlan, SourceChoice,
 };
 
 use crate::density::Density;
@@ -164,6 +164,7 @@ impl Recording {
             keep_empty: true,
             native_frames: false,
             labels: self.labels,
+            snapshots: SnapshotPlan::default(),
             introduction: Introduction::default(),
         })
     }

@@ -33,6 +33,7 @@ fn options(folder: &Path) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        snapshots: lifetrace_recorder::SnapshotPlan::default(),
         introduction: Introduction::default(),
     }
 }

@@ -5,7 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use lifetrace_recorder::{
-    CollectorOptions, Format, Introduction, Rate, Rates, Schedule, SourceChoice, SourceName,
+    CollectorOptions, Format, Introduction, Rate, Rates, Schedule, SnapshotPlan, SourceChoice,
+    SourceName,
 };
 
 /// What `lifetrace record` does if nothing is said.
@@ -64,6 +65,7 @@ impl Request<'_> {
             labels: Vec::new(),
             keep_empty: true,
             native_frames: false,
+            snapshots: SnapshotPlan::default(),
             introduction: Introduction {
                 context: self.context.to_owned(),
                 runtime_params: self.parameters.to_owned(),

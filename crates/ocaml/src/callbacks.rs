@@ -12,18 +12,26 @@ use lifetrace_transport::message::{AllocationKind, Body, SourceKind};
 use crate::blocks::{self, NONE, Value};
 use crate::entry::{TRACKER, WORD_BYTES, enter};
 use crate::runtime::{self, Runtime};
-use crate::{callstacks, host, terms, yielding};
+use crate::{callstacks, host, snapshot, terms, yielding};
 
 /// `allocation_source`, as the runtime numbers it: 0 is the normal one, and 5.5 has a fourth, mapped files'.
 const DESERIALISED: u64 = 1;
 const CUSTOM: u64 = 2;
 
 pub(crate) extern "C" fn allocated_minor(allocation: Value) -> Value {
-    allocated(allocation, SourceKind::Minor)
+    allocated_in(allocation, SourceKind::Minor)
 }
 
 pub(crate) extern "C" fn allocated_major(allocation: Value) -> Value {
-    allocated(allocation, SourceKind::Major)
+    allocated_in(allocation, SourceKind::Major)
+}
+
+fn allocated_in(allocation: Value, generation: SourceKind) -> Value {
+    let answer = allocated(allocation, generation);
+    if let Some(runtime) = runtime::get().filter(|runtime| runtime.version.has_fibers()) {
+        snapshot::in_callback(runtime);
+    }
+    answer
 }
 
 pub(crate) extern "C" fn promoted(block: Value) -> Value {

@@ -33,7 +33,7 @@
 //! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later.
 //!
 //! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `descriptors`, `host`, `linked`, `memprof/births`,
-//! `memprof/fates`, `memprof/functions`, `memprof/minor_heap`, `memprof/mod`, `runtime`, `stack`, `start`, `state`,
+//! `memprof/fates`, `memprof/functions`, `memprof/minor_heap`, `memprof/mod`, `runtime`, `snapshot/*`, `stack`, `start`, `state`,
 //! `sums`, `symbols`, `thunks/*`, `totals`, `yielding`.
 //!
 //! [`Gc.Memprof`]: https://ocaml.org/manual/5.3/api/Gc.Memprof.html
@@ -56,6 +56,7 @@ mod memprof;
 mod names;
 mod own;
 mod runtime;
+mod snapshot;
 mod stack;
 pub mod start;
 mod state;

@@ -19,7 +19,7 @@ use crate::blocks::{Value, static_header};
 use crate::host;
 use crate::runtime::{self, Runtime};
 use crate::symbols::{self, Absent};
-use crate::{entry, memprof, stack, state, terms, thunks, totals, yielding};
+use crate::{entry, memprof, snapshot, stack, state, terms, thunks, totals, yielding};
 
 type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> isize;
 
@@ -85,6 +85,9 @@ pub fn is_recorded() -> bool {
 pub fn finish() {
     if STARTED.load(Ordering::Relaxed) {
         totals::send_last();
+        if let Some(runtime) = runtime::get() {
+            snapshot::at_exit(runtime);
+        }
     }
 }
 

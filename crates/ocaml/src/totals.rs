@@ -14,7 +14,7 @@ use lifetrace_transport::last_words::Standing;
 use lifetrace_transport::message::Body;
 
 use crate::runtime::{self, Hook, Runtime};
-use crate::{counters, entry, state};
+use crate::{counters, entry, snapshot, state};
 
 const PERIOD_NANOS: u64 = 20_000_000;
 
@@ -67,6 +67,9 @@ unsafe extern "C" fn minor_collection_ended() {
     call_previous();
     keep(true);
     send_if_due();
+    if let Some(runtime) = runtime::get() {
+        snapshot::after_minor_collection(runtime);
+    }
 }
 
 /// OCaml 5's hook after a minor collection: called by each domain that takes part, it counts in the first.

@@ -3,9 +3,9 @@
 use std::io;
 use std::iter::successors;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
 
 use std::time::Duration;
 
@@ -15,12 +15,13 @@ use lifetrace_trace::ids::{DomainId, Timestamp};
 use lifetrace_transport::handshake::Origin;
 use lifetrace_transport::segment::{Settings, Sources, segment_bytes};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio as set_nonblocking};
 use rustix::net::UCred;
 use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
+use crate::handshake::Host;
 use crate::heap::Heap;
 use crate::image::Image;
 use crate::notice::Notice;
@@ -39,6 +40,7 @@ use crate::samplers::{Samplers, WORD_BITS};
 use crate::scribe::{Assignment, Scribe};
 use crate::session::Session;
 use crate::shm::Segment;
+use crate::snapshots::{self, Desk, NumbersSource, Registration, SnapshotPlan};
 use crate::symbolizer::Symbolizer;
 use crate::threads;
 use crate::title::Title;
@@ -67,12 +69,29 @@ pub(crate) struct Admission {
     pub(crate) symbolizer: Arc<Symbolizer>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) receiver: ReceiverHandle,
+    pub(crate) desk: Arc<Desk>,
+    /// Those that nobody asks for.
+    pub(crate) snapshots: SnapshotPlan,
 }
 
-impl Admission {
-    /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor and
-    /// length for it; `None` if it is not to be traced.
-    pub(crate) fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
+impl Host for Admission {
+    fn take_in(&mut self, client: UCred, token: u64, connection: OwnedFd) {
+        if set_nonblocking(&connection, false).is_ok() {
+            self.desk.arrive(token, connection, client.pid);
+        }
+    }
+
+    /// Only of this user, or of root.
+    fn hear(&mut self, client: UCred, connection: OwnedFd) {
+        let may_ask = client.uid == geteuid() || client.uid.is_root();
+        if may_ask && set_nonblocking(&connection, false).is_ok() {
+            let desk = Arc::clone(&self.desk);
+            // Without a thread the connection is closed, which is an answer.
+            let _ = threads::spawn("request", move || snapshots::answer(&connection, &desk));
+        }
+    }
+
+    fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
         let pid = client.pid;
         if self.only.is_some_and(|only| only != pid) || !self.belongs(client) {
             return None;
@@ -91,7 +110,9 @@ impl Admission {
             })
             .ok()
     }
+}
 
+impl Admission {
     /// A forked child was run as its parent was, whatever that calls itself by now.
     fn introduce(&self, process: ProcessImage, origin: Origin) -> ProcessImage {
         let parent = Some(process.parent).filter(|_| origin == Origin::Fork);
@@ -139,11 +160,26 @@ impl Admission {
         let (path, file) = self.names.as_mut().map(create).transpose()?.unzip();
         let (failed, title) = (Arc::new(AtomicBool::new(false)), Title::of(&process));
         let (queue, inbox) = queue();
+        let queue = Arc::new(queue);
+        let last_numbers = Arc::new(OnceLock::new());
         let samplers = Samplers::of(&settings.sources);
         let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
         let path = path.unwrap_or_default();
         let slot = self.progress.enter(pid, process.parent, process.called.clone(), &path);
         let heap = self.heap.as_ref().map(|heap| heap.enter(&info));
+        let registration = Registration {
+            pid,
+            segment: segment.mapping(),
+            sources: settings.sources,
+            called: process.called.name.clone(),
+            executable: process.executable.clone(),
+            trace: path.clone(),
+            taken: 0,
+            numbers: NumbersSource {
+                queue: Arc::downgrade(&queue),
+                last: Arc::clone(&last_numbers),
+            },
+        };
         let assignment = Assignment {
             file,
             heap,
@@ -161,8 +197,10 @@ impl Admission {
             anchor: self.anchor,
             symbolizer: Arc::clone(&self.symbolizer),
             failed: Arc::clone(&failed),
+            last_numbers: self.snapshots.is_unasked().then_some(last_numbers),
         };
         threads::spawn(format!("trace {name}"), move || Scribe::run(assignment, &inbox, slot))?;
+        self.desk.register(registration, segment.header(), &self.snapshots)?;
         let mut session = Session::new(image, title, handle, segment, queue, failed);
         if self.heap.is_none() {
             session.gather();

@@ -120,6 +120,11 @@ impl Assembler {
         self
     }
 
+    /// What the samples that live are called in the trace.
+    pub(crate) fn numbers(&self) -> Vec<(SampleId, AllocationId)> {
+        self.live.iter().map(|(&sample, &id)| (sample, id)).collect()
+    }
+
     /// Writes what `message` says; their times never decrease.
     ///
     /// # Errors

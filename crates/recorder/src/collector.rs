@@ -26,6 +26,7 @@ use crate::rate::Rates;
 use crate::receive::Receiver;
 use crate::runtimes::SourceChoice;
 use crate::schedule::Schedule;
+use crate::snapshots::{Desk, SavedSnapshot, SnapshotError, SnapshotPlan, SnapshotWish};
 use crate::socket::Socket;
 use crate::switch::Switch;
 use crate::symbolizer::Symbolizer;
@@ -75,6 +76,8 @@ pub struct CollectorOptions {
     pub native_frames: bool,
     /// Keys and values for each trace to tell.
     pub labels: Vec<(String, String)>,
+    /// When snapshots of heaps are taken.
+    pub snapshots: SnapshotPlan,
     /// What each trace begins with, where the program has something to say.
     pub introduction: Introduction,
 }
@@ -85,6 +88,8 @@ pub struct Collector {
     progress: Arc<Progress>,
     stop: Arc<Wakeup>,
     switch: Arc<Switch>,
+    desk: Arc<Desk>,
+    snapshots: SnapshotPlan,
     late_processes: LateProcesses,
     follows_children: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -170,6 +175,7 @@ impl Collector {
         let seen = options.follow_children.then(|| Arc::clone(&progress));
         let observer = ObserverHandle::start(options.counters, seen)?;
         let (receiver, handle) = Receiver::new(Arc::clone(&stop), Arc::clone(&switch), observer)?;
+        let desk = Arc::new(Desk::default());
         let mut admission = Admission {
             sources: options.sources,
             rates: options.rates.clone(),
@@ -183,18 +189,29 @@ impl Collector {
             symbolizer: Arc::new(Symbolizer::start()?),
             progress: Arc::clone(&progress),
             receiver: handle,
+            desk: Arc::clone(&desk),
+            snapshots: options.snapshots,
         };
         let late_processes = LateProcesses::of(socket.path());
         let handshake = HandshakeServer::new(socket, Arc::clone(&stop));
-        let serve = move || handshake.serve(|client, origin| admission.admit(client, origin));
+        let serve = move || handshake.serve(&mut admission);
         let threads = Mutex::new(vec![
             threads::spawn("receiver", move || receiver.run())?,
             threads::spawn("door", serve)?,
         ]);
         let follows_children = options.follow_children;
-        let collector =
-            Collector { progress, stop, switch, late_processes, follows_children, threads };
+        let collector = Collector {
+            progress,
+            stop,
+            switch,
+            desk,
+            snapshots: options.snapshots,
+            late_processes,
+            follows_children,
+            threads,
+        };
         collector.follow(options.schedule)?;
+        collector.take_snapshots(options.snapshots)?;
         Ok(collector)
     }
 
@@ -213,6 +230,16 @@ impl Collector {
         };
         let thread = threads::spawn("schedule", follow)?;
         self.threads().push(thread);
+        Ok(())
+    }
+
+    /// Takes those snapshots that are due at some time.
+    fn take_snapshots(&self, plan: SnapshotPlan) -> io::Result<()> {
+        if plan.has_times() {
+            let (desk, stop) = (Arc::clone(&self.desk), Arc::clone(&self.stop));
+            let thread = threads::spawn("snapshots", move || plan.follow(&desk, &stop))?;
+            self.threads().push(thread);
+        }
         Ok(())
     }
 
@@ -259,6 +286,28 @@ impl Collector {
         self.progress.command_has_ended(pid, exit, usage);
     }
 
+    /// Takes a snapshot of the heap of a process that is being traced, and waits until it is saved.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]; the process is as it was.
+    pub fn snapshot(&self, pid: u32, wish: &SnapshotWish) -> Result<SavedSnapshot, SnapshotError> {
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        self.desk.take(raw.ok_or(SnapshotError::NotRecorded(pid))?, wish)
+    }
+
+    /// Takes a snapshot of each process with a heap of objects that is being traced, one after the other. What becomes of
+    /// them is in the [`Outcome`].
+    pub fn snapshot_all(&self, cause: &str) {
+        let wish = SnapshotWish {
+            cause: cause.to_owned(),
+            path: None,
+            overwrite: self.snapshots.overwrite,
+            memory: self.snapshots.memory,
+            patience: Duration::from_secs(10),
+        };
+        self.desk.take_of_all(&wish);
+    }
+
     /// Number of traced processes that have not ended.
     pub fn living_processes(&self) -> usize {
         self.progress.living_processes()
@@ -280,7 +329,8 @@ impl Collector {
         self.stop();
         self.join();
         self.progress.wait_for_all();
-        self.progress.outcome()
+        let snapshots = self.desk.finish();
+        Outcome { snapshots, ..self.progress.outcome() }
     }
 
     fn join(&self) {

@@ -23,6 +23,19 @@ use crate::wakeup::Wakeup;
 /// How long a client may take to say hello.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Who decides about clients. Their connections are to be read from and written to as they are made: they do not wait.
+pub(crate) trait Host {
+    /// Makes a session for a client, and returns the segment's descriptor and length, or nothing if the process is not to
+    /// be traced.
+    fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)>;
+
+    /// Takes in a child that comes to tell of a heap.
+    fn take_in(&mut self, client: UCred, token: u64, connection: OwnedFd);
+
+    /// Hears somebody who wants something.
+    fn hear(&mut self, client: UCred, connection: OwnedFd);
+}
+
 /// Serves the recorder's socket.
 pub(crate) struct HandshakeServer {
     socket: Socket,
@@ -40,19 +53,20 @@ impl HandshakeServer {
         HandshakeServer { socket, stop, clients: Vec::new() }
     }
 
-    /// Runs until `stop` is raised. `admit` makes a session for a client and returns the segment's
-    /// descriptor and length, or nothing if the process is not to be traced.
-    pub(crate) fn serve(mut self, mut admit: impl FnMut(UCred, Origin) -> Option<(OwnedFd, u64)>) {
+    /// Runs until `stop` is raised.
+    pub(crate) fn serve(mut self, host: &mut impl Host) {
         while let Some(ready) = self.wait() {
             self.accept_all();
             for index in ready.into_iter().rev() {
                 let client = self.clients.swap_remove(index);
                 // One that goes away in the middle of it is not traced.
-                let _ = greet(&client.connection, &mut admit);
+                let _ = greet(client.connection, host);
             }
             let now = Instant::now();
             self.clients.retain(|client| client.until > now);
         }
+        self.accept_all();
+        self.clients.into_iter().for_each(|client| take_leave(client.connection, host));
     }
 
     /// Waits until a client connects, sends or has taken too long. Returns the indices of those that
@@ -96,17 +110,32 @@ impl HandshakeServer {
 
 /// Answers one hello. The connection is closed by the caller, which is the answer to those who are
 /// not welcome.
-fn greet(
-    connection: &OwnedFd,
-    admit: &mut impl FnMut(UCred, Origin) -> Option<(OwnedFd, u64)>,
-) -> io::Result<()> {
+fn greet(connection: OwnedFd, host: &mut impl Host) -> io::Result<()> {
     let mut bytes = [0; LEN + 1];
-    let (received, _) = recv(connection, &mut bytes[..], RecvFlags::empty())?;
-    let Some(Hello { origin }) = Hello::from_bytes(&bytes[..received]) else { return Ok(()) };
-    if let Some((segment, segment_bytes)) = admit(socket_peercred(connection)?, origin) {
-        welcome(connection, &segment, Welcome { segment_bytes })?;
+    let (received, _) = recv(&connection, &mut bytes[..], RecvFlags::empty())?;
+    let Some(hello) = Hello::from_bytes(&bytes[..received]) else { return Ok(()) };
+    let client = socket_peercred(&connection)?;
+    match hello {
+        Hello::Session(origin) => {
+            if let Some((segment, segment_bytes)) = host.admit(client, origin) {
+                welcome(&connection, &segment, Welcome { segment_bytes })?;
+            }
+        }
+        Hello::Snapshot(token) => host.take_in(client, token, connection),
+        Hello::Request => host.hear(client, connection),
     }
     Ok(())
+}
+
+/// At the end: a process that is gone may have left a child that has something to tell. Nobody else is let in.
+fn take_leave(connection: OwnedFd, host: &mut impl Host) {
+    let mut bytes = [0; LEN + 1];
+    if let Ok((received, _)) = recv(&connection, &mut bytes[..], RecvFlags::empty())
+        && let Some(Hello::Snapshot(token)) = Hello::from_bytes(&bytes[..received])
+        && let Ok(client) = socket_peercred(&connection)
+    {
+        host.take_in(client, token, connection);
+    }
 }
 
 fn welcome(connection: &OwnedFd, segment: &OwnedFd, words: Welcome) -> io::Result<()> {

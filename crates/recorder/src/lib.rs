@@ -95,6 +95,7 @@ mod session;
 #[allow(unsafe_code)]
 mod shm;
 mod sink;
+mod snapshots;
 mod socket;
 mod stacks;
 mod stat;
@@ -127,6 +128,10 @@ pub use rate::{Rate, Rates};
 pub use recording::{CommandEnd, Config, Control, Recording, StartError};
 pub use runtimes::{SourceChoice, plain_notices};
 pub use schedule::Schedule;
+pub use snapshots::{
+    AskError, SNAPSHOT_MEMORY, SavedSnapshot, SnapshotError, SnapshotPlan, SnapshotWish,
+    UnaskedSnapshot, ask,
+};
 pub use socket::Socket;
 pub use symbolizer::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
 pub use threads::on_thread_start;

@@ -8,6 +8,7 @@ use lifetrace_trace::ids::Timestamp;
 use lifetrace_transport::segment::LostReason;
 
 use crate::notice::{Notice, Untraced};
+use crate::snapshots::UnaskedSnapshot;
 
 /// All that happened.
 #[derive(Debug, Default)]
@@ -28,6 +29,8 @@ pub struct Outcome {
     pub resident_untraced: Option<u64>,
     /// Processes that asked to be traced and were not; at most a few thousand.
     pub refusals: Vec<Refusal>,
+    /// Snapshots of heaps that nobody waited for.
+    pub snapshots: Vec<UnaskedSnapshot>,
     /// Processes that asked to be traced and had ended when their turn came.
     pub missed: u64,
 }

@@ -145,7 +145,8 @@ fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-fn open(path: &Path, overwrite: bool) -> io::Result<File> {
+/// Makes a file, over another only if that may be overwritten.
+pub(crate) fn open(path: &Path, overwrite: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o666);
     if is_special(path) {

@@ -211,6 +211,7 @@ impl Progress {
             resident_untraced,
             refusals: std::mem::take(&mut state.refusals),
             missed: std::mem::take(&mut state.missed),
+            snapshots: Vec::new(),
         }
     }
 

@@ -23,6 +23,7 @@ use crate::end_memory::EndMemory;
 use crate::losses::Losses;
 use crate::order::Batch;
 use crate::outcome::SessionEnd;
+use crate::snapshots::Numbers;
 
 /// What may wait in all queues together, in bytes. Each can exceed its share by one batch.
 const ROOM: usize = 12 << 20;
@@ -44,6 +45,8 @@ pub(crate) enum Work {
         /// What the process calls itself, if that is new.
         title: Option<Arc<str>>,
     },
+    /// Somebody wants to know what the samples that live are called in the trace.
+    Look(mpsc::Sender<Numbers>),
     End(Box<Ending>),
 }
 
@@ -142,7 +145,7 @@ impl Drop for WorkReceiver {
 fn size(work: &Work) -> usize {
     match work {
         Work::Events { batch, .. } => batch.size(),
-        Work::End(_) => 0,
+        Work::Look(_) | Work::End(_) => 0,
     }
 }
 

@@ -207,6 +207,11 @@ impl Control {
         self.collector.resume();
     }
 
+    /// Takes a snapshot of each process with a heap of objects, one after the other.
+    pub fn snapshot_all(&self, cause: &str) {
+        self.collector.snapshot_all(cause);
+    }
+
     /// How the recording goes.
     pub fn figures(&self) -> Figures {
         self.collector.figures()

@@ -4,8 +4,8 @@ use std::fs::{File, remove_file};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
@@ -31,6 +31,7 @@ use crate::queue::{Ending, Work, WorkReceiver};
 use crate::runtimes::{Programs, SourceChoice};
 use crate::samplers::Samplers;
 use crate::sink;
+use crate::snapshots::Numbers;
 use crate::successor;
 use crate::symbolizer::Symbolizer;
 use crate::trace_file::{Length, TraceFile, is_limit};
@@ -72,6 +73,8 @@ pub(crate) struct Assignment {
     pub(crate) symbolizer: Arc<Symbolizer>,
     /// Set here when the trace cannot be written any more.
     pub(crate) failed: Arc<AtomicBool>,
+    /// Where to leave what the samples are called that live at the end, if anybody may want to know.
+    pub(crate) last_numbers: Option<Arc<OnceLock<Numbers>>>,
 }
 
 impl Assignment {
@@ -117,6 +120,7 @@ pub(crate) struct Scribe {
     /// When it said so last.
     titled: Option<Instant>,
     report: SessionReport,
+    last_numbers: Option<Arc<OnceLock<Numbers>>>,
 }
 
 impl Scribe {
@@ -155,6 +159,7 @@ impl Scribe {
             anchor,
             symbolizer,
             failed,
+            last_numbers,
             ..
         } = assignment;
         let now = anchor.wall(monotonic_now());
@@ -177,6 +182,7 @@ impl Scribe {
             titled: None,
             reach: interval.map(|interval| (interval, inherited)),
             report: blank_report(path, &process, &info),
+            last_numbers,
         };
         match sink::open(plan.format, file, heap, &info) {
             Ok(sink) => {
@@ -203,6 +209,7 @@ impl Scribe {
                     self.write_losses(lost);
                     slot.report(self.figures(lost.total()));
                 }
+                Ok(Work::Look(answer)) => self.tell_numbers(&answer),
                 Ok(Work::End(ending)) => return *ending,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -223,6 +230,15 @@ impl Scribe {
             }
             self.flush_if_due();
         }
+    }
+
+    /// What is told then is in the file.
+    fn tell_numbers(&mut self, answer: &Sender<Numbers>) {
+        self.attempt(Assembler::flush);
+        self.has_pending = false;
+        let numbers = self.trace.as_ref().map(Assembler::numbers).unwrap_or_default();
+        // Who has asked may have gone.
+        let _ = answer.send(numbers);
     }
 
     /// Until the next flush is due, or for long when nothing waits for one.
@@ -390,6 +406,7 @@ impl Scribe {
         }
         self.write_clock();
         self.attempt(Assembler::flush);
+        self.leave_numbers();
         self.note_progress();
         if let Some(trace) = self.trace.take()
             && let Err(error) = trace.finish(ending.time)
@@ -401,6 +418,14 @@ impl Scribe {
         let most = ending.memory.and_then(|memory| memory.most_resident());
         self.report.peak_resident = most.or(ending.peak_resident).map(|bytes| bytes.0);
         self.report.lost = ending.lost.by_reason();
+    }
+
+    /// For snapshots that are still being saved.
+    fn leave_numbers(&self) {
+        if let (Some(last), Some(trace)) = (&self.last_numbers, &self.trace) {
+            // Nobody else has set it.
+            let _ = last.set(trace.numbers());
+        }
     }
 
     fn note_progress(&mut self) {

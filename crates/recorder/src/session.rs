@@ -80,7 +80,7 @@ pub(crate) struct Session {
     /// What it called itself when it said hello.
     title: Title,
     /// While it is full, the rings are left alone.
-    queue: WorkSender,
+    queue: Arc<WorkSender>,
     /// What waited in it when that last changed, and the time.
     taken: (usize, Instant),
     /// Set by the session's thread when the trace cannot be written any more.
@@ -112,7 +112,7 @@ impl Session {
         title: Title,
         process: OwnedFd,
         segment: Segment,
-        queue: WorkSender,
+        queue: Arc<WorkSender>,
         failed: Arc<AtomicBool>,
     ) -> Session {
         let now = monotonic_now();

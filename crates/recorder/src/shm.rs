@@ -9,6 +9,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
+use std::sync::{Arc, Weak};
 
 use lifetrace_transport::patch::{self, Patch};
 use lifetrace_transport::ring::{Damaged, Ring, RingHeader};
@@ -20,14 +21,40 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// A mapped segment, whose only consumer is the holder of this value.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct Segment(Arc<Mapping>);
+
+/// The memory of a segment, for all who may read and write its first page.
+#[derive(Debug)]
+pub(crate) struct Mapping {
     memory: NonNull<u8>,
     settings: Settings,
 }
 
+/// Of a segment that may be gone.
+pub(crate) type WeakMapping = Weak<Mapping>;
+
 // SAFETY: the mapping is owned by this value and is not tied to a thread; all that is shared with
 // other processes is accessed by atomics or through `Ring`.
-unsafe impl Send for Segment {}
+unsafe impl Send for Mapping {}
+// SAFETY: of several threads, all but the segment's holder see its header alone, where what changes is atomic.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// The first page.
+    pub(crate) fn header(&self) -> &SegmentHeader {
+        // SAFETY: written by `create`, and as long-lived as `self`. Every field that may change
+        // is atomic; `settings`, which is not, is never read through this reference.
+        unsafe { self.memory.cast().as_ref() }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `create` with this length; no reference outlives `self`.
+        // A failure would leave it mapped, which harms nobody.
+        let _ = unsafe { munmap(self.memory.as_ptr().cast(), segment_bytes(&self.settings)) };
+    }
+}
 
 impl Segment {
     /// Makes a segment with its header and the `patches` that the settings count in place; the descriptor is
@@ -45,23 +72,26 @@ impl Segment {
             // SAFETY: the segment has room for as many behind the rings; as above.
             unsafe { memory.add(offset).cast::<[u8; patch::LEN]>().write(patch.to_bytes()) };
         }
-        Ok((Segment { memory, settings }, file))
+        Ok((Segment(Arc::new(Mapping { memory, settings })), file))
     }
 
     /// The first page.
     pub(crate) fn header(&self) -> &SegmentHeader {
-        // SAFETY: written by `create`, and as long-lived as `self`. Every field that may change
-        // is atomic; `settings`, which is not, is never read through this reference.
-        unsafe { self.memory.cast().as_ref() }
+        self.0.header()
+    }
+
+    /// For others, as long as the segment is there.
+    pub(crate) fn mapping(&self) -> WeakMapping {
+        Arc::downgrade(&self.0)
     }
 
     pub(crate) fn ring_count(&self) -> usize {
-        self.settings.ring_count as usize
+        self.0.settings.ring_count as usize
     }
 
     /// Room in each ring.
     pub(crate) fn ring_bytes(&self) -> u64 {
-        self.settings.ring_bytes.into()
+        self.0.settings.ring_bytes.into()
     }
 
     /// Bytes that wait in a ring.
@@ -82,15 +112,7 @@ impl Segment {
     fn ring(&self, index: usize) -> Ring<'_> {
         // SAFETY: the mapping is `segment_bytes` of these settings long and lives as long as
         // `self`.
-        unsafe { ring_at(self.memory, &self.settings, index) }
-    }
-}
-
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `create` with this length; no reference outlives `self`.
-        // A failure would leave it mapped, which harms nobody.
-        let _ = unsafe { munmap(self.memory.as_ptr().cast(), segment_bytes(&self.settings)) };
+        unsafe { ring_at(self.0.memory, &self.0.settings, index) }
     }
 }
 

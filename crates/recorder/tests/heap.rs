@@ -48,6 +48,7 @@ fn options(heap: &Heap) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        snapshots: lifetrace_recorder::SnapshotPlan::default(),
         introduction: Introduction::default(),
     }
 }

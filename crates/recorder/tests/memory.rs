@@ -62,6 +62,7 @@ fn options() -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        snapshots: lifetrace_recorder::SnapshotPlan::default(),
         introduction: lifetrace_recorder::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

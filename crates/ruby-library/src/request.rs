@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use lifetrace_recorder::heap::Heap;
 use lifetrace_recorder::{
-    CollectorOptions, Format, Introduction, Output, Rate, Rates, Schedule, SourceChoice, SourceName,
+    CollectorOptions, Format, Introduction, Output, Rate, Rates, Schedule, SnapshotPlan,
+    SourceChoice, SourceName,
 };
 
 /// What `lifetrace record` does if nothing is said.
@@ -53,6 +54,7 @@ impl Request<'_> {
             labels: self.labels.lines().filter_map(label).collect(),
             keep_empty: true,
             native_frames: false,
+            snapshots: SnapshotPlan::default(),
             introduction: Introduction::default(),
         })
     }

@@ -35,10 +35,24 @@ pub enum Origin {
 
 /// Agent to recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hello {
-    /// Why.
-    pub origin: Origin,
+pub enum Hello {
+    /// A session begins.
+    Session(Origin),
+    /// A child comes to tell of its parent's heap, as it was asked for by this token ([`Wish`](crate::snapshot::Wish)):
+    /// one that [`token`] has made. There is no welcome; it sends what it finds.
+    Snapshot(u64),
+    /// A command wants something of the recorder, and sends it: see `recorder`'s `requests`.
+    Request,
 }
+
+/// By which a child is known again, made of a random number; never 0.
+pub fn token(random: u64) -> u64 {
+    random >> 16 | TOKEN_MARK << 48
+}
+
+const TOKEN_MARK: u64 = 0x4854;
+
+const REQUEST: u64 = 2;
 
 /// Recorder to agent, with the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,17 +69,21 @@ pub const LEN: usize = 16;
 impl Hello {
     /// To bytes.
     pub fn to_bytes(self) -> [u8; LEN] {
-        message(self.origin as u64)
+        message(match self {
+            Hello::Session(origin) => origin as u64,
+            Hello::Request => REQUEST,
+            Hello::Snapshot(token) => token,
+        })
     }
 
     /// From bytes; `None` when they are not a hello of this protocol version.
     pub fn from_bytes(bytes: &[u8]) -> Option<Hello> {
-        let origin = match payload(bytes)? {
-            0 => Origin::Exec,
-            1 => Origin::Fork,
-            _ => return None,
-        };
-        Some(Hello { origin })
+        Some(match payload(bytes)? {
+            0 => Hello::Session(Origin::Exec),
+            1 => Hello::Session(Origin::Fork),
+            REQUEST => Hello::Request,
+            token => Hello::Snapshot(Some(token).filter(|&it| it >> 48 == TOKEN_MARK)?),
+        })
     }
 }
 

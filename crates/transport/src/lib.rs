@@ -44,4 +44,6 @@ pub mod message;
 pub mod patch;
 pub mod ring;
 pub mod segment;
+pub mod snapshot;
 pub mod sources;
+pub mod stream;

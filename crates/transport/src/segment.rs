@@ -16,10 +16,11 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::last_words::LastWords;
 use crate::patch;
 use crate::ring::RingHeader;
+use crate::snapshot::{Standing, Wish};
 pub use crate::sources::Sources;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 15;
+pub const PROTOCOL_VERSION: u32 = 16;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -130,6 +131,8 @@ pub struct SegmentHeader {
     paused: AtomicU32,
     lost: [AtomicU64; LostReason::ALL.len()],
     last_words: LastWords,
+    wish: Wish,
+    standing: Standing,
 }
 
 const _: () = assert!(size_of::<SegmentHeader>() <= HEADER_BYTES);
@@ -144,6 +147,8 @@ impl SegmentHeader {
             paused: AtomicU32::new(0),
             lost: Default::default(),
             last_words: LastWords::default(),
+            wish: Wish::default(),
+            standing: Standing::default(),
         }
     }
 
@@ -192,6 +197,16 @@ impl SegmentHeader {
     /// What the agent leaves behind.
     pub fn last_words(&self) -> &LastWords {
         &self.last_words
+    }
+
+    /// For a snapshot of the heap.
+    pub fn wish(&self) -> &Wish {
+        &self.wish
+    }
+
+    /// Snapshots of the heap that nobody asks for one by one.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
     }
 
     /// Events lost for `reason` so far.

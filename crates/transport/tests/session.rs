@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome};
+use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome, token};
 use lifetrace_transport::ring::RingHeader;
 use lifetrace_transport::segment::{
     LostReason, SegmentHeader, Settings, Sources, ring_offsets, segment_bytes,
@@ -25,7 +25,11 @@ fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
 #[test]
 fn the_words_of_the_handshake() {
     for origin in [Origin::Exec, Origin::Fork] {
-        assert_eq!(Hello::from_bytes(&Hello { origin }.to_bytes()), Some(Hello { origin }));
+        let hello = Hello::Session(origin);
+        assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+    }
+    for hello in [Hello::Request, Hello::Snapshot(token(0)), Hello::Snapshot(token(u64::MAX))] {
+        assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
     }
     for segment_bytes in [0, 1 << 20, u64::MAX] {
         let welcome = Welcome { segment_bytes };
@@ -35,7 +39,7 @@ fn the_words_of_the_handshake() {
 
 #[test]
 fn other_words_are_not_understood() {
-    let hello = Hello { origin: Origin::Fork }.to_bytes();
+    let hello = Hello::Session(Origin::Fork).to_bytes();
     for length in 0..LEN {
         assert_eq!(Hello::from_bytes(&hello[..length]), None);
     }

@@ -10,7 +10,9 @@ mod auxiliary;
 mod clock;
 mod descriptor;
 mod environment;
+mod fork;
 mod memory;
+mod prefetch;
 mod raw;
 mod socket;
 mod stack;
@@ -24,10 +26,12 @@ pub use environment::{
     environment_is_ready, environment_variable, remove_environment_variable,
     shorten_environment_variable,
 };
+pub use fork::{Forked, fork_unheard, leave_descriptors, processor_nanos};
 pub use memory::{
     avoid_huge_pages, discard, discard_shared, map, map_at, map_file, map_shared, protect, unmap,
     wipe_on_fork,
 };
+pub use prefetch::prefetch;
 pub use socket::{Address, connect, receive, send};
 pub use stack::{is_readable, main_stack, probe, signal_stack, stack_limit, stack_pointer};
 pub use status::{Resident, most_resident_ever, process_id, reset_after_fork, resident};

@@ -20,6 +20,7 @@ pub mod record;
 pub mod repair;
 pub mod report;
 pub mod slice;
+pub mod snapshot;
 pub mod strip;
 
 /// Success, or the complaint about damage that was met. A trace that was not finished is no failure.

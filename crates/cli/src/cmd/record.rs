@@ -8,6 +8,7 @@ mod quoting;
 mod sampling;
 mod shortcomings;
 mod signals;
+mod snapshots;
 mod telling;
 mod untraced;
 
@@ -27,6 +28,7 @@ use crate::{embedded, terminal};
 use progress::ProgressLine;
 use sampling::{Density, Probability};
 use signals::{Attended, Signals};
+use snapshots::SnapshotSignal;
 
 /// What may be typed.
 #[derive(clap::Args)]
@@ -81,6 +83,8 @@ pub struct Args {
     /// How often to note each process's memory and page faults, or off
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = counters)]
     counters: Counters,
+    #[command(flatten)]
+    snapshots: snapshots::Args,
     /// Print the report of the command's trace, too
     #[arg(long)]
     report: bool,
@@ -103,7 +107,8 @@ pub struct Args {
     /// outside; the program alone, not what it starts. Of the other options, -o, --format, -f, --rate,
     /// --interval, --report and -q count
     #[arg(long, conflicts_with_all = ["sources", "labels", "seed", "delay", "duration", "max_size",
-        "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames"])]
+        "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames", "on", "every",
+        "at_exit", "after_gc", "when"])]
     memtrace: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -154,9 +159,10 @@ fn counters(text: &str) -> Result<Counters, String> {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let verbosity = args.verbosity();
     let is_memtraces = args.memtrace;
+    let snapshot_on = args.snapshots.on;
     let recorded = args.into_config().and_then(|config| match is_memtraces {
         true => record_by_memtrace(&config, verbosity),
-        false => record(&config, verbosity),
+        false => record(&config, verbosity, snapshot_on),
     });
     let code = match recorded {
         Ok(code) => code,
@@ -223,6 +229,7 @@ impl Args {
             schedule: Schedule { delay: self.delay, duration: self.duration },
             max_size: self.max_size,
             counters: self.counters.0,
+            snapshots: self.snapshots.plan(self.force),
         };
         Ok(Config { command: self.command, preload: embedded::PRELOAD, options })
     }
@@ -241,8 +248,12 @@ fn rate_in_environment(variable: &str) -> Option<Probability> {
     sampling::rate(&text).inspect_err(complain).ok()
 }
 
-fn record(config: &Config, verbosity: Verbosity) -> anyhow::Result<u8> {
-    let signals = Signals::catch()?;
+fn record(
+    config: &Config,
+    verbosity: Verbosity,
+    snapshot_on: Option<SnapshotSignal>,
+) -> anyhow::Result<u8> {
+    let signals = Signals::catch(snapshot_on)?;
     let recording = Recording::start(config)?;
     let signals = signals.attend(recording.control())?;
     let mut end = wait(&recording, &signals, verbosity)?;

@@ -90,6 +90,11 @@ impl Lives {
         young.pairs_mut().iter_mut().chain(old.pairs_mut()).map(|[place, _]| place)
     }
 
+    /// The place and the metadata of each.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = &[u64; 2]> {
+        self.young.pairs().iter().chain(self.old.pairs())
+    }
+
     /// Forgets all.
     pub(super) fn clear(&mut self) {
         (self.young.length, self.old.length) = (0, 0);

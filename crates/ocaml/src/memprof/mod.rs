@@ -111,6 +111,13 @@ pub(crate) fn forget() {
     watch().lives.clear();
 }
 
+/// Tells of each sampled block that is alive as far as collections have told: its number, and where it is.
+pub(crate) fn each_living(mut tell: impl FnMut(u64, u64)) {
+    for &[place, metadata] in watch().lives.pairs() {
+        tell(metadata, place);
+    }
+}
+
 /// To be asked for anew wherever it is used: no reference is kept while the agent is entered, for that may
 /// [`forget`].
 #[inline]

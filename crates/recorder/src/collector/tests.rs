@@ -42,6 +42,7 @@ pub(super) fn defaults() -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        snapshots: crate::snapshots::SnapshotPlan::default(),
         introduction: crate::plan::Introduction::default(),
     }
 }

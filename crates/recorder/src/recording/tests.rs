@@ -13,6 +13,7 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        snapshots: crate::snapshots::SnapshotPlan::default(),
         introduction: crate::plan::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -20,6 +20,10 @@ impl Runtime for Fake {
         SourceName::new("fake")
     }
 
+    fn title(&self) -> &'static str {
+        "Fake"
+    }
+
     fn unit(&self) -> Unit {
         Unit::OBJECT
     }

@@ -51,6 +51,9 @@ pub(crate) trait Runtime: Debug + Sync {
     /// What its source and its sampler are called.
     fn name(&self) -> SourceName;
 
+    /// What people call it.
+    fn title(&self) -> &'static str;
+
     /// What its agent's sampler hits. Sizes of blocks are in words, without headers, of a heap of which words are hit,
     /// else in bytes.
     fn unit(&self) -> Unit;

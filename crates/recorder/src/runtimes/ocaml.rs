@@ -69,6 +69,10 @@ impl Runtime for OCaml {
         SourceName::new("ocaml")
     }
 
+    fn title(&self) -> &'static str {
+        "OCaml"
+    }
+
     fn unit(&self) -> Unit {
         Unit::WORD
     }

@@ -36,6 +36,10 @@ impl Runtime for Ruby {
         SourceName::new("ruby")
     }
 
+    fn title(&self) -> &'static str {
+        "Ruby"
+    }
+
     fn unit(&self) -> Unit {
         Unit::OBJECT
     }

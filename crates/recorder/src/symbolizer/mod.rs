@@ -32,6 +32,7 @@ use crate::process::ProcessImage;
 use crate::threads;
 pub(crate) use fit::fit;
 pub(crate) use object_file::ObjectFile;
+pub(crate) use ocaml::function_name as ocaml_function;
 pub use on_disk::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
 
 /// The names of one address, outermost function first, what is inlined last.

@@ -25,7 +25,7 @@ pub(super) struct Recorded {
 /// If it cannot be started, has no Memtrace, or its trace cannot be written where it is to be. What it has
 /// written then stays.
 pub(super) fn record(config: &Config) -> anyhow::Result<Recorded> {
-    let signals = Signals::catch()?;
+    let signals = Signals::catch(None)?;
     let output = config.options.output.template().context("Memtrace writes to a file")?;
     let own = own_trace(output)?;
     let mut run = MemtraceRun::start(&config.command, &config.options, own.clone())?;

@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lifetrace_recorder::Control;
@@ -17,11 +18,17 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, iterator};
 
+use super::snapshots::SnapshotSignal;
+
 /// Two Ctrl-C within this time mean us.
 const QUICK: Duration = Duration::from_secs(1);
 
 /// Signals that are caught, and wait for somebody to attend to them.
-pub(super) struct Signals(iterator::Signals);
+pub(super) struct Signals {
+    caught: iterator::Signals,
+    /// Which of them means a snapshot.
+    snapshot: Option<i32>,
+}
 
 /// Somebody attends to them.
 pub(super) struct Attended {
@@ -33,13 +40,15 @@ impl Signals {
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn catch() -> io::Result<Signals> {
+    pub(super) fn catch(snapshot: Option<SnapshotSignal>) -> io::Result<Signals> {
         let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
         // Its handler sets a flag that nobody reads: then the write fails.
         flag::register(Signal::XFSZ.as_raw(), Arc::default())?;
         let caught = [SIGINT, SIGQUIT, SIGTERM, SIGHUP];
         let caught = caught.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
-        iterator::Signals::new(caught).map(Signals)
+        let snapshot = snapshot.map(|SnapshotSignal(signal)| signal);
+        let caught = iterator::Signals::new(caught.chain(snapshot))?;
+        Ok(Signals { caught, snapshot })
     }
 
     /// Has those passed on that are not sent to the whole terminal.
@@ -48,7 +57,7 @@ impl Signals {
     /// When no thread can be started.
     pub(super) fn pass_on(mut self, forward: impl Fn(i32) + Send + 'static) -> io::Result<()> {
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            let signals = self.0.forever();
+            let signals = self.caught.forever();
             signals.filter(|signal| matches!(*signal, SIGTERM | SIGHUP)).for_each(forward);
         })?;
         Ok(())
@@ -61,9 +70,12 @@ impl Signals {
         let ended = Arc::clone(&command_has_ended);
         let mut last_interrupt = None;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            for signal in self.0.forever() {
+            let mut snapshots = Snapshots::default();
+            for signal in self.caught.forever() {
                 let again = signal == SIGINT && is_quick(last_interrupt.replace(Instant::now()));
-                if again || ended.load(Ordering::Acquire) {
+                if Some(signal) == self.snapshot {
+                    snapshots.take(&control);
+                } else if again || ended.load(Ordering::Acquire) {
                     control.stop();
                 } else if matches!(signal, SIGTERM | SIGHUP) {
                     control.forward(signal);
@@ -71,6 +83,21 @@ impl Signals {
             }
         })?;
         Ok(Attended { command_has_ended })
+    }
+}
+
+/// Those that a signal asks for: they take time, in which other signals are to be heard.
+#[derive(Default)]
+struct Snapshots(Option<JoinHandle<()>>);
+
+impl Snapshots {
+    /// While they are being taken, another signal is one too many.
+    fn take(&mut self, control: &Control) {
+        if self.0.as_ref().is_none_or(JoinHandle::is_finished) {
+            let control = control.clone();
+            let builder = std::thread::Builder::new().name("snapshots".into());
+            self.0 = builder.spawn(move || control.snapshot_all("signal")).ok();
+        }
     }
 }
 

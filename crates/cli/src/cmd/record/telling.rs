@@ -15,7 +15,7 @@ use lifetrace_study::open::Backtraces;
 use super::quoting::quoted;
 use super::shortcomings::{SHOWN, has_nothing, program, shortcomings, shown};
 use super::untraced;
-use crate::cmd::report;
+use crate::cmd::{report, snapshot};
 use crate::{bar, terminal};
 
 /// Messages about what is missing that are shown; the others are only counted.
@@ -32,6 +32,7 @@ pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
     if !quiet {
         tell_traces(outcome, command);
     }
+    tell_snapshots(outcome, quiet);
     let shortcomings = shortcomings(outcome);
     for text in shortcomings.iter().take(COMPLAINTS) {
         terminal::complain(text);
@@ -39,6 +40,20 @@ pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
     if let Some(more @ 1..) = shortcomings.len().checked_sub(COMPLAINTS) {
         terminal::complain(format_args!("and {more} more such messages"));
     }
+}
+
+/// What has become of snapshots that nobody waited for: of many, the last ones, but each that failed.
+fn tell_snapshots(outcome: &Outcome, quiet: bool) {
+    let saved = outcome.snapshots.iter().filter_map(|it| it.result.as_ref().ok());
+    let more = saved.clone().count().saturating_sub(SHOWN);
+    if !quiet {
+        saved.skip(more).for_each(snapshot::tell);
+    }
+    if more > 0 && !quiet {
+        terminal::complain(format_args!("and {more} snapshots before"));
+    }
+    let failed = outcome.snapshots.iter().filter_map(|it| it.result.as_ref().err());
+    failed.take(COMPLAINTS).for_each(terminal::complain);
 }
 
 /// Tells about a trace that was not recorded here.

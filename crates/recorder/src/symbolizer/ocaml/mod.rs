@@ -15,6 +15,11 @@ use lifetrace_trace::event::Location;
 use super::ObjectFile;
 use tables::Functions;
 
+/// What the runtime calls the OCaml function that the linker calls so, if it is one.
+pub(crate) fn function_name(symbol: &str) -> Option<String> {
+    Function::of(symbol).map(|function| function.to_string())
+}
+
 /// The names of a file's OCaml functions.
 #[derive(Debug)]
 pub(super) struct Names(Option<Functions>);

@@ -1,0 +1,66 @@
+//! How much memory the child may take for itself. \[UNSAFE\]
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use crate::sys;
+
+/// Gives memory away until so much is gone.
+#[derive(Debug)]
+pub struct Budget {
+    left: Cell<u64>,
+    used: Cell<u64>,
+    most: Cell<u64>,
+}
+
+impl Budget {
+    /// Of so many bytes.
+    pub fn of(bytes: u64) -> Budget {
+        Budget { left: Cell::new(bytes), used: Cell::new(0), most: Cell::new(0) }
+    }
+
+    /// Zeroed words; `None` if the budget or the system has no more. They stay as long as the process does.
+    pub fn words(&self, count: usize) -> Option<&'static mut [u64]> {
+        let bytes = (count as u64).checked_mul(8)?;
+        let left = self.left.get().checked_sub(bytes)?;
+        let start: NonNull<u64> = sys::map(bytes as usize)?.cast();
+        self.left.set(left);
+        self.used.set(self.used.get() + bytes);
+        self.most.set(self.most.get().max(self.used.get()));
+        // SAFETY: a fresh mapping of that length, which nobody else knows.
+        Some(unsafe { NonNull::slice_from_raw_parts(start, count).as_mut() })
+    }
+
+    /// Takes them back.
+    pub fn give_back(&self, words: &'static mut [u64]) {
+        let bytes = size_of_val(words);
+        if let Some(start) = NonNull::new(words.as_mut_ptr()).filter(|_| bytes > 0) {
+            // SAFETY: `words` made them, and nobody else has them.
+            unsafe { sys::unmap(start.cast(), bytes) };
+            self.left.set(self.left.get() + bytes as u64);
+            self.used.set(self.used.get() - bytes as u64);
+        }
+    }
+
+    /// The most that was given away at a time, in bytes.
+    pub fn most(&self) -> u64 {
+        self.most.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_and_what_comes_back_counts() {
+        let budget = Budget::of(64 << 10);
+        let first = budget.words(4096).unwrap();
+        first[4095] = 1;
+        assert!(budget.words(4097).is_none());
+        budget.give_back(first);
+        assert_eq!(budget.words(8192).unwrap().iter().sum::<u64>(), 0);
+        assert!(budget.words(1).is_none());
+        assert_eq!(budget.most(), 64 << 10);
+    }
+}

@@ -1,0 +1,357 @@
+//! A snapshot of OCaml's heap, taken by a forked child. \[UNSAFE\]
+//!
+//! No collection is needed: the child walks for itself from the roots, which the runtime tells of, and so finds what lives,
+//! to the block. What each version has where is in [`heap`] and [`roots`]; the walk itself is the
+//! [agent's](lifetrace_agent::snapshot).
+//!
+//! # When
+//!
+//! OCaml 4 calls a hook at the end of each collection of its young heap: that is empty then, the program's stack is known,
+//! and nobody else holds the lock. In OCaml 5 the hook comes when other domains may run again; so all are stopped as the
+//! runtime stops them for its own purposes, from within a callback of the sampler's, where C code may do that.
+
+mod custom;
+mod ephemerons;
+mod heap;
+mod roots;
+mod stopped;
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use lifetrace_agent::snapshot::marks::{Marks, NoMemory};
+use lifetrace_agent::snapshot::walk::{Block, Walk};
+use lifetrace_agent::snapshot::{self, is_wanted};
+use lifetrace_agent::sys;
+use lifetrace_transport::snapshot::{Answer, Standing, Taken};
+use lifetrace_transport::stream::Form;
+
+use crate::counters;
+use crate::memprof;
+use crate::runtime::Runtime;
+use crate::symbols;
+use crate::symbols::typed;
+use crate::version::Version;
+use custom::Bigarray;
+use ephemerons::Ephemerons;
+use heap::{Heap, Word};
+use roots::{Roots, Sort};
+
+/// All that a walk needs to know.
+#[derive(Clone, Debug)]
+struct Source {
+    heap: Heap,
+    roots: Roots,
+    /// OCaml 4's list of ephemerons.
+    ephemerons: *const u64,
+}
+
+/// Major collections when the last snapshot was taken for their sake.
+static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Why a snapshot is taken.
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    Asked,
+    Unasked(Taken),
+}
+
+/// Takes the snapshot that the recorder waits for, if it does: to be called under OCaml 4 at the end of a collection of
+/// the young heap.
+#[inline]
+pub(crate) fn after_minor_collection(runtime: &Runtime) {
+    if let Some(why) = wanted(runtime) {
+        // SAFETY: called then.
+        unsafe { take(why, runtime.version, &[]) }
+    }
+}
+
+/// As above, under OCaml 5, where a callback of the sampler's ends.
+#[inline]
+pub(crate) fn in_callback(runtime: &Runtime) {
+    if let Some(why) = wanted(runtime) {
+        take_of_all_domains(why, runtime.version);
+    }
+}
+
+/// Takes the snapshot that is wanted at the program's end, if it is: to be called in its exit handlers.
+pub(crate) fn at_exit(runtime: &Runtime) {
+    let taken = snapshot::standing().and_then(Standing::at_exit);
+    let Some(why) = taken.map(Why::Unasked).filter(|_| counters::are_readable(runtime)) else {
+        return;
+    };
+    match runtime.version.has_fibers() {
+        true => take_of_all_domains(why, runtime.version),
+        // SAFETY: `exit` is called by OCaml code, whose stack and heap are as they are in any call of C.
+        false => unsafe { take(why, runtime.version, &[]) },
+    }
+}
+
+fn wanted(runtime: &Runtime) -> Option<Why> {
+    if is_wanted() {
+        return Some(Why::Asked);
+    }
+    let (every, taken) = snapshot::standing()?.after_collections()?;
+    let now = counters::read(runtime)?.major_collections?;
+    let last = COLLECTIONS.load(Ordering::Relaxed);
+    (now.wrapping_sub(last) >= every).then(|| {
+        COLLECTIONS.store(now, Ordering::Relaxed);
+        Why::Unasked(taken)
+    })
+}
+
+fn take_of_all_domains(why: Why, version: Version) {
+    // SAFETY: all domains are stopped.
+    stopped::with_all_domains(move |domains| unsafe { take(why, version, domains) });
+}
+
+/// # Safety
+/// The heap is whole, and nobody changes it meanwhile; `domains` are the states of all, in OCaml 5.
+unsafe fn take(why: Why, version: Version, domains: &[*const u64]) {
+    let Some(source) = Source::find(version) else {
+        return snapshot::refuse(Answer::UnknownRuntime);
+    };
+    // SAFETY: what the child does takes no lock and allocates nothing.
+    unsafe {
+        match why {
+            Why::Asked => snapshot::take(|walk| source.tell(domains, walk)),
+            Why::Unasked(taken) => {
+                snapshot::take_unasked(taken, |walk| source.tell(domains, walk));
+            }
+        }
+    }
+}
+
+impl Source {
+    fn find(version: Version) -> Option<Source> {
+        let heap = Heap::of(version, &symbols::symbol)?;
+        let roots = Roots::of(version, &symbols::symbol)?;
+        let ephemerons = match version.has_fibers() {
+            true => core::ptr::null(),
+            // SAFETY: a variable of that type.
+            false => unsafe { typed(&symbols::symbol, c"caml_ephe_list_head").ok()? },
+        };
+        Some(Source { heap, roots, ephemerons })
+    }
+
+    /// In the child.
+    ///
+    /// # Safety
+    /// As [`take`].
+    unsafe fn tell(&self, domains: &[*const u64], walk: &mut Walk<'_>) {
+        // SAFETY: by contract.
+        let told = unsafe { self.try_to_tell(domains, walk) };
+        if told.is_err() {
+            walk.give_up();
+        }
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn try_to_tell(
+        &self,
+        domains: &[*const u64],
+        walk: &mut Walk<'_>,
+    ) -> Result<(), NoMemory> {
+        // SAFETY: by contract.
+        unsafe {
+            let ephemerons = self.ephemerons(domains, walk)?;
+            self.tell_roots(domains, walk)?;
+            self.tell_samples(domains, walk);
+            let mut proxies = Marks::new(walk.budget());
+            while let Some(block) = walk.next_block() {
+                self.look_ahead(walk);
+                self.tell_block(block, &ephemerons, &mut proxies, walk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A heap is larger than a processor's caches, and blocks are met in no order of their places: most of a walk would be
+    /// waiting for memory. So what is told of soon is fetched in the meantime, in two steps: the block, then what it
+    /// refers to.
+    ///
+    /// # Safety
+    /// As [`take`].
+    #[inline]
+    unsafe fn look_ahead(&self, walk: &Walk<'_>) {
+        const BLOCK: usize = 24;
+        const REFERENCES: usize = 12;
+        if let Some(block) = walk.peek(BLOCK) {
+            sys::prefetch(block - 8);
+        }
+        if let Some(block) = walk.peek(REFERENCES) {
+            // SAFETY: by contract.
+            unsafe { self.heap.prefetch_references(block) };
+        }
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn ephemerons<'a>(
+        &self,
+        domains: &[*const u64],
+        walk: &Walk<'a>,
+    ) -> Result<Ephemerons<'a>, NoMemory> {
+        // SAFETY: by contract.
+        unsafe {
+            let of_four = self.ephemerons.as_ref().copied();
+            let of_five = domains.iter().flat_map(|&domain| roots::ephemerons_of(domain));
+            let lists = of_four.into_iter().chain(of_five);
+            let mut ephemerons = Ephemerons::of(lists, &self.heap, walk.budget())?;
+            let roots = |reach: &mut dyn FnMut(u64)| {
+                self.roots.each(domains, &mut |_, _, word| {
+                    if let Word::Block(block) = self.heap.word(word) {
+                        reach(block);
+                    }
+                });
+            };
+            let references = |block, reach: &mut dyn FnMut(u64)| self.each_reference(block, reach);
+            ephemerons.find_living(&self.heap, walk.budget(), roots, references)?;
+            Ok(ephemerons)
+        }
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn each_reference(&self, block: u64, reach: &mut dyn FnMut(u64)) {
+        let mut reach_word = |word| {
+            // SAFETY: by contract.
+            if let Word::Block(block) = unsafe { self.heap.word(word) } {
+                reach(block);
+            }
+        };
+        // SAFETY: by contract.
+        unsafe {
+            self.heap.fields(block).iter().for_each(|&word| reach_word(word));
+            if self.heap.block(block).form == Form::Continuation {
+                self.roots.of_fiber(block, &mut |_, _, word| reach_word(word));
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn tell_roots(
+        &self,
+        domains: &[*const u64],
+        walk: &mut Walk<'_>,
+    ) -> Result<(), NoMemory> {
+        let mut slots = Marks::new(walk.budget());
+        let (mut last, mut result) = (None, Ok(()));
+        let mut told = |sort: Sort, slot: u64, word: u64| {
+            // SAFETY: by contract.
+            let Word::Block(block) = (unsafe { self.heap.word(word) }) else { return };
+            match slots.insert(slot) {
+                Ok(true) => {
+                    if last.replace(sort) != Some(sort) {
+                        walk.category(sort.name());
+                    }
+                    walk.root(slot, block);
+                }
+                Ok(false) => {}
+                Err(error) => result = Err(error),
+            }
+        };
+        // SAFETY: by contract.
+        unsafe { self.roots.each(domains, &mut told) };
+        result
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn tell_samples(&self, domains: &[*const u64], walk: &mut Walk<'_>) {
+        memprof::each_living(|id, block| walk.sample(id, block));
+        let mut sample = |metadata: u64, word| {
+            // SAFETY: by contract.
+            if let (1, Word::Block(block)) = (metadata & 1, unsafe { self.heap.word(word) }) {
+                walk.sample(metadata >> 1, block);
+            }
+        };
+        // SAFETY: by contract.
+        unsafe { self.roots.each_sample(domains, &mut sample) };
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn tell_block(
+        &self,
+        address: u64,
+        ephemerons: &Ephemerons<'_>,
+        proxies: &mut Marks<'_>,
+        walk: &mut Walk<'_>,
+    ) -> Result<(), NoMemory> {
+        // SAFETY: by contract.
+        unsafe {
+            let mut block = self.heap.block(address);
+            match block.form {
+                Form::Custom => block.outside = self.outside(&block, proxies)?,
+                Form::Abstract if ephemerons.contains(address) => block.form = Form::Ephemeron,
+                _ => {}
+            }
+            walk.begin(&block, || self.heap.name(&block));
+            match block.form {
+                Form::Ephemeron => self.tell_ephemeron(address, ephemerons, walk),
+                Form::Continuation => {
+                    self.roots.of_fiber(address, &mut |_, _, word| self.tell_word(word, walk));
+                }
+                _ => self.tell_fields(address, walk),
+            }
+        }
+        walk.end_of_fields();
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`take`].
+    #[inline]
+    unsafe fn tell_fields(&self, address: u64, walk: &mut Walk<'_>) {
+        // SAFETY: by contract.
+        unsafe {
+            for _ in 0..self.heap.skipped(address) {
+                walk.value();
+            }
+            for &word in self.heap.fields(address) {
+                self.tell_word(word, walk);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`take`].
+    #[inline]
+    unsafe fn tell_word(&self, word: u64, walk: &mut Walk<'_>) {
+        // SAFETY: by contract.
+        match unsafe { self.heap.word(word) } {
+            Word::Value => walk.value(),
+            Word::Outside => walk.refer_outside(),
+            Word::Block(block) => walk.refer_to(block),
+        }
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn tell_ephemeron(
+        &self,
+        address: u64,
+        ephemerons: &Ephemerons<'_>,
+        walk: &mut Walk<'_>,
+    ) {
+        // Its link to the next one is none of its own.
+        walk.value();
+        // SAFETY: by contract.
+        if let Some(Word::Block(data)) = unsafe { ephemerons.data(&self.heap, address) } {
+            walk.refer_to(data);
+        }
+    }
+
+    /// # Safety
+    /// As [`take`].
+    unsafe fn outside(&self, block: &Block, proxies: &mut Marks<'_>) -> Result<u64, NoMemory> {
+        // SAFETY: by contract.
+        Ok(match unsafe { self.heap.outside(block) } {
+            Some(Bigarray::Own(bytes)) => bytes,
+            Some(Bigarray::Shared { proxy, bytes }) if proxies.insert(proxy)? => bytes,
+            _ => 0,
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! All domains of OCaml 5 stopped, as the runtime stops them. \[UNSAFE\]
+//!
+//! `caml_try_run_on_all_domains` has each domain call a function when it has come to a place where it may be stopped; in
+//! the function, all but one wait until that one is done. (`runtime/domain.c`, 5.3)
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use lifetrace_agent::sys;
+
+use crate::symbols;
+use crate::symbols::typed;
+
+type Handler = unsafe extern "C" fn(*const u64, *mut c_void, c_int, *const *const u64);
+type RunOnAll = unsafe extern "C" fn(Handler, *mut c_void, *const c_void) -> c_int;
+
+struct Stop<'a> {
+    work: &'a (dyn Fn(&[*const u64]) + Sync),
+    arrived: AtomicU32,
+    is_done: AtomicBool,
+    left: AtomicU32,
+}
+
+/// Runs something with the states of all domains while all are stopped; not if somebody else is about to stop them.
+pub(super) fn with_all_domains(work: impl Fn(&[*const u64]) + Sync) {
+    // SAFETY: a function of that type.
+    let Ok(run) = (unsafe { typed::<RunOnAll>(&symbols::symbol, c"caml_try_run_on_all_domains") })
+    else {
+        return;
+    };
+    let stop = Stop {
+        work: &work,
+        arrived: AtomicU32::new(0),
+        is_done: AtomicBool::new(false),
+        left: AtomicU32::new(0),
+    };
+    // SAFETY: the caller holds its domain's lock, in C code that OCaml code has called; the domains leave the handler
+    // before the call returns.
+    unsafe { run(handler, (&raw const stop).cast_mut().cast(), core::ptr::null()) };
+}
+
+/// # Safety
+/// As the runtime calls it.
+unsafe extern "C" fn handler(
+    domain: *const u64,
+    stop: *mut c_void,
+    count: c_int,
+    domains: *const *const u64,
+) {
+    // SAFETY: `with_all_domains` passes it, and waits for all who are here.
+    let (stop, domains) = unsafe {
+        (&*stop.cast::<Stop<'_>>(), core::slice::from_raw_parts(domains, count as usize))
+    };
+    if domains.first() != Some(&domain) {
+        stop.arrived.fetch_add(1, Ordering::AcqRel);
+        while !stop.is_done.load(Ordering::Acquire) {
+            sys::yield_now();
+        }
+        stop.left.fetch_add(1, Ordering::AcqRel);
+        return;
+    }
+    let others = count as u32 - 1;
+    while stop.arrived.load(Ordering::Acquire) < others {
+        sys::yield_now();
+    }
+    (stop.work)(domains);
+    stop.is_done.store(true, Ordering::Release);
+    while stop.left.load(Ordering::Acquire) < others {
+        sys::yield_now();
+    }
+}

@@ -1,0 +1,293 @@
+//! Who can be asked for a snapshot, and who waits for one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lifetrace_transport::handshake::token;
+use lifetrace_transport::segment::SegmentHeader;
+use lifetrace_transport::snapshot::{Answer, Taken};
+use rustix::process::Pid;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::error::SnapshotError;
+use super::plan::SnapshotPlan;
+use super::saving;
+use super::subject::Registration;
+use crate::shm::Mapping;
+use crate::threads;
+
+/// How a snapshot is to be taken.
+#[derive(Clone, Debug)]
+pub struct SnapshotWish {
+    /// Why, in a word or two; the file says so.
+    pub cause: String,
+    /// Where to; by default beside the process's trace, with a number.
+    pub path: Option<PathBuf>,
+    /// Whether a file that exists may be overwritten.
+    pub overwrite: bool,
+    /// How much memory the child that reads the heap may take for itself, in bytes.
+    pub memory: u64,
+    /// For how long to wait for the process to come to a place where its heap is whole.
+    pub patience: Duration,
+}
+
+/// A snapshot that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedSnapshot {
+    /// Its file.
+    pub path: PathBuf,
+    /// Number of blocks.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// For how long the process was stopped.
+    pub pause: Duration,
+    /// Processor time of the child that has read the heap.
+    pub cpu: Duration,
+    /// The child's own memory, in bytes.
+    pub memory: u64,
+    /// Memory that was copied since the process went on, in bytes, if the system says so.
+    pub copied: Option<u64>,
+    /// Length of the file, in bytes.
+    pub file_bytes: u64,
+}
+
+/// What has become of a snapshot that nobody waited for.
+#[derive(Debug)]
+pub struct UnaskedSnapshot {
+    /// The process.
+    pub pid: u32,
+    /// The snapshot, or why there is none.
+    pub result: Result<SavedSnapshot, SnapshotError>,
+}
+
+/// The one desk of a recorder.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    registered: BTreeMap<u64, Registration>,
+    begun: u64,
+    /// By token, who waits for a child.
+    awaited: BTreeMap<u64, Sender<Arrived>>,
+    /// By token, whose children come without being asked for, and why.
+    standing: BTreeMap<u64, (u64, &'static str, SnapshotWish)>,
+    /// The processes that are being asked.
+    asked: BTreeSet<u32>,
+    /// Snapshots that are being saved.
+    at_work: usize,
+    unasked: Vec<UnaskedSnapshot>,
+}
+
+/// With more processes than these, those that have ended are forgotten.
+const MANY: usize = 4096;
+
+impl State {
+    fn forget_those_that_are_over(&mut self) {
+        self.registered.retain(|_, registration| registration.is_open());
+        let registered = &self.registered;
+        self.standing.retain(|_, (number, ..)| registered.contains_key(number));
+    }
+}
+
+/// A child that has come.
+#[derive(Debug)]
+struct Arrived {
+    connection: OwnedFd,
+    child: Pid,
+}
+
+impl Desk {
+    /// From now on that process can be asked, and is told what is wanted without being asked.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub(crate) fn register(
+        &self,
+        registration: Registration,
+        header: &SegmentHeader,
+        plan: &SnapshotPlan,
+    ) -> std::io::Result<()> {
+        let mut state = self.state();
+        if state.registered.len() > MANY {
+            state.forget_those_that_are_over();
+        }
+        let number = state.begun;
+        state.begun += 1;
+        state.registered.insert(number, registration);
+        let mut stand = |cause| {
+            let taken = Taken { token: token(random()?), memory: plan.memory };
+            state.standing.insert(taken.token, (number, cause, plan.wish(cause)));
+            Ok::<_, std::io::Error>(taken)
+        };
+        if plan.at_exit {
+            header.standing().want_at_exit(stand("at exit")?);
+        }
+        if let Some(collections) = plan.after_collections {
+            header.standing().want_after_collections(collections, stand("after a collection")?);
+        }
+        Ok(())
+    }
+
+    /// A child of a process has said hello with that token.
+    pub(crate) fn arrive(self: &Arc<Self>, token: u64, connection: OwnedFd, child: Pid) {
+        let arrived = Arrived { connection, child };
+        let mut state = self.state();
+        if let Some(waiting) = state.awaited.remove(&token) {
+            // Who has waited too long is gone.
+            let _ = waiting.send(arrived);
+        } else if let Some((number, _, wish)) = state.standing.get(&token).cloned() {
+            state.at_work += 1;
+            drop(state);
+            let desk = Arc::clone(self);
+            let work = move || desk.save_unasked(number, &wish, &arrived);
+            if threads::spawn("snapshot", work).is_err() {
+                self.leave_work();
+            }
+        }
+    }
+
+    fn save_unasked(&self, number: u64, wish: &SnapshotWish, arrived: &Arrived) {
+        let prepared =
+            self.state().registered.get_mut(&number).map(|it| (it.pid, it.subject(wish)));
+        if let Some((pid, subject)) = prepared {
+            let result = subject.and_then(|(subject, segment)| {
+                saving::save(&subject, &arrived.connection, arrived.child, wish, segment.as_deref())
+            });
+            self.state().unasked.push(UnaskedSnapshot { pid: number_of(pid), result });
+        }
+        self.leave_work();
+    }
+
+    fn leave_work(&self) {
+        self.state().at_work -= 1;
+        self.changed.notify_all();
+    }
+
+    /// The processes that can be asked.
+    pub(crate) fn processes(&self) -> Vec<Pid> {
+        let state = self.state();
+        state.registered.values().filter(|it| it.is_open()).map(|it| it.pid).collect()
+    }
+
+    /// Takes a snapshot of each process that can be asked, one after the other.
+    pub(crate) fn take_of_all(&self, wish: &SnapshotWish) {
+        self.processes().into_iter().for_each(|pid| self.take_and_note(pid, wish));
+    }
+
+    /// Takes a snapshot of a process, and keeps what has become of it.
+    pub(crate) fn take_and_note(&self, pid: Pid, wish: &SnapshotWish) {
+        let result = self.take(pid, wish);
+        self.state().unasked.push(UnaskedSnapshot { pid: number_of(pid), result });
+    }
+
+    /// Takes a snapshot of a process; waits until it is saved.
+    ///
+    /// # Errors
+    /// [`SnapshotError`].
+    pub(crate) fn take(
+        &self,
+        pid: Pid,
+        wish: &SnapshotWish,
+    ) -> Result<SavedSnapshot, SnapshotError> {
+        let number = number_of(pid);
+        if !self.state().asked.insert(number) {
+            return Err(SnapshotError::Busy(number));
+        }
+        let result = self.ask(pid, wish);
+        self.state().asked.remove(&number);
+        result
+    }
+
+    fn ask(&self, pid: Pid, wish: &SnapshotWish) -> Result<SavedSnapshot, SnapshotError> {
+        let number = number_of(pid);
+        let mut state = self.state();
+        let last = state.registered.values_mut().rev().find(|it| it.pid == pid && it.is_open());
+        let (subject, segment) = last.ok_or(SnapshotError::NotRecorded(number))?.subject(wish)?;
+        let segment = segment.ok_or(SnapshotError::NotRecorded(number))?;
+        let (sender, arrivals) = channel();
+        let token = token(random()?);
+        state.awaited.insert(token, sender);
+        drop(state);
+        segment.header().wish().ask(Taken { token, memory: wish.memory });
+        let arrived = await_child(&arrivals, &segment, token, number, wish.patience);
+        self.state().awaited.remove(&token);
+        let Arrived { connection, child } = arrived?;
+        match saving::save(&subject, &connection, child, wish, Some(&segment)) {
+            Err(SnapshotError::Broken { blocks: 0 })
+                if segment.header().wish().answered().0 == Answer::NoChild =>
+            {
+                Err(SnapshotError::NoChild(number))
+            }
+            result => result,
+        }
+    }
+
+    /// Waits until what children tell is saved, and says what has become of the snapshots that nobody waited for.
+    pub(crate) fn finish(&self) -> Vec<UnaskedSnapshot> {
+        let mut state = self.state();
+        while state.at_work > 0 {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::take(&mut state.unasked)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn number_of(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get() as u32
+}
+
+fn random() -> std::io::Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// How often one looks whether the process can still come.
+const LOOKS_APART: Duration = Duration::from_millis(20);
+
+fn await_child(
+    arrivals: &Receiver<Arrived>,
+    segment: &Mapping,
+    token: u64,
+    pid: u32,
+    patience: Duration,
+) -> Result<Arrived, SnapshotError> {
+    /// For a child that was forked to say hello.
+    const GREETING: Duration = Duration::from_secs(10);
+    let wish = segment.header().wish();
+    let (mut deadline, mut is_begun) = (Instant::now() + patience, false);
+    loop {
+        match arrivals.recv_timeout(LOOKS_APART) {
+            Ok(arrived) => return Ok(arrived),
+            Err(RecvTimeoutError::Disconnected) => return Err(SnapshotError::Ended(pid)),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        match wish.answered().0 {
+            Answer::NoChild => return Err(SnapshotError::NoChild(pid)),
+            Answer::UnknownRuntime | Answer::Unsound => {
+                return Err(SnapshotError::UnknownRuntime(pid));
+            }
+            Answer::Begun if !is_begun => (deadline, is_begun) = (Instant::now() + GREETING, true),
+            Answer::None | Answer::Begun => {}
+        }
+        if segment.header().stopped() && !is_begun {
+            return Err(SnapshotError::Ended(pid));
+        }
+        if Instant::now() >= deadline && (is_begun || wish.withdraw(token)) {
+            return Err(SnapshotError::Late { pid, patience });
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Snapshots of managed heaps: asked for, taken by a child of the target, written to a file.
+//!
+//! ```text
+//! a command, a signal, a clock ─▶ Desk::take ── wish ──▶ agent ── fork ──▶ child
+//!                                   │                                       │
+//!                                   │◀─ connection ─ door ◀── hello, token ─┤
+//!                                   └─ incoming ◀─ packets ─────────────────┘
+//!                                         └─ saving (names) ─────▶ .lth file
+//! session's thread ─ numbers ─▶ trace, as far as it is ─ births ──▶ samples and their sites in it
+//! ```
+//!
+//! The child reads the heap as it was; the recorder reads what it says, gives names to addresses, and writes. The target
+//! is stopped while the child is forked, and no longer.
+
+mod births;
+mod desk;
+mod error;
+mod incoming;
+mod mapped;
+mod names;
+mod numbers;
+mod plan;
+mod request;
+mod saving;
+mod subject;
+
+pub(crate) use desk::Desk;
+pub use desk::{SavedSnapshot, SnapshotWish, UnaskedSnapshot};
+pub use error::SnapshotError;
+pub(crate) use numbers::{Numbers, NumbersSource};
+pub use plan::{SNAPSHOT_MEMORY, SnapshotPlan};
+pub(crate) use request::answer;
+pub use request::{AskError, ask};
+pub(crate) use subject::Registration;

@@ -1,0 +1,104 @@
+//! What kinds and places are called.
+
+use std::sync::Arc;
+
+use lifetrace_transport::stream::Form;
+
+use super::mapped::{Mapped, Place};
+use crate::symbolizer::ocaml_function;
+
+/// Names in one process.
+#[derive(Debug)]
+pub(super) struct Names(Mapped);
+
+impl Names {
+    /// In a process that is there.
+    pub(super) fn of(pid: u32) -> Names {
+        Names(Mapped::of(pid))
+    }
+
+    /// What a kind is called whose agent has told this of it.
+    pub(super) fn kind(&self, form: Form, word: u64, name: &[u8]) -> Arc<str> {
+        match form {
+            Form::Fields => format!("tag {word}").into(),
+            Form::Closure => self.function(word),
+            Form::Custom => custom(&String::from_utf8_lossy(name)).into(),
+            Form::Instance => String::from_utf8_lossy(name).into(),
+            other => plain(other).into(),
+        }
+    }
+
+    /// What holds a root.
+    pub(super) fn slot(&self, slot: u64) -> Option<Arc<str>> {
+        let Place { symbol, offset } = self.0.place(slot)?;
+        let field = offset / 8;
+        Some(match module(symbol) {
+            Some(module) => format!("{module}, field {field}").into(),
+            None if offset == 0 => symbol.into(),
+            None => format!("{symbol} + {offset}").into(),
+        })
+    }
+
+    fn function(&self, code: u64) -> Arc<str> {
+        match self.0.place(code) {
+            Some(Place { symbol, .. }) => {
+                ocaml_function(symbol).unwrap_or_else(|| symbol.to_owned()).into()
+            }
+            None => format!("{code:#x}").into(),
+        }
+    }
+}
+
+/// The module, or the value in it, that OCaml's compiler calls so.
+fn module(symbol: &str) -> Option<String> {
+    if let Some(value) = ocaml_function(symbol) {
+        return Some(value);
+    }
+    let rest = symbol.strip_prefix("caml")?;
+    rest.starts_with(|first: char| first.is_ascii_uppercase()).then(|| rest.to_owned())
+}
+
+/// What the runtime's custom blocks are, by their identifiers.
+fn custom(identifier: &str) -> String {
+    let known = match identifier {
+        "_i" => "int32",
+        "_j" => "int64",
+        "_n" => "nativeint",
+        "_chan" => "channel",
+        "_mutex" => "mutex",
+        "_condition" => "condition variable",
+        "_bigarray" | "_bigarr02" => "bigarray",
+        "_threads" => "thread",
+        other => other,
+    };
+    known.to_owned()
+}
+
+fn plain(form: Form) -> &'static str {
+    match form {
+        Form::String => "string",
+        Form::Float => "float",
+        Form::Floats => "float array",
+        Form::Object => "object",
+        Form::Lazy => "lazy value",
+        Form::Forward => "forwarded value",
+        Form::Abstract => "abstract",
+        Form::Continuation => "continuation",
+        Form::Ephemeron => "ephemeron or weak array",
+        Form::Fields | Form::Closure | Form::Custom | Form::Instance => "block",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_modules_and_custom_blocks_are_called() {
+        assert_eq!(module("camlCache").as_deref(), Some("Cache"));
+        assert_eq!(module("camlDune__exe__Main").as_deref(), Some("Dune__exe__Main"));
+        assert_eq!(module("camlCache__table_12").as_deref(), Some("Cache.table"));
+        assert_eq!(module("caml_globals"), None);
+        assert_eq!((custom("_j"), custom("mine")), ("int64".into(), "mine".into()));
+    }
+}

@@ -1,0 +1,278 @@
+//! From what the child says to a file.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use lifetrace_trace::ids::AllocationId;
+use lifetrace_trace::lth::{self, Address, Header, KindId, Outcome, Writer};
+use lifetrace_transport::message::SampleId;
+use lifetrace_transport::stream::{self, Ending, Field, Form, Head, Item, Summary};
+use rustc_hash::FxHashMap;
+use rustix::process::Pid;
+
+use super::births::Births;
+use super::desk::{SavedSnapshot, SnapshotWish};
+use super::error::SnapshotError;
+use super::incoming::{Heard, Stop, Wish, hear};
+use super::names::Names;
+use super::numbers::Numbers;
+use super::subject::Subject;
+use crate::output;
+use crate::shm::Mapping;
+
+/// Writes what comes from the child; a file that is begun and cannot be finished is left, as far as it is.
+pub(super) fn save(
+    subject: &Subject,
+    connection: &OwnedFd,
+    child: Pid,
+    wish: &SnapshotWish,
+    segment: Option<&Mapping>,
+) -> Result<SavedSnapshot, SnapshotError> {
+    let file =
+        output::open(&subject.path, wish.overwrite).map_err(|error| of_file(subject, error))?;
+    let length = file.try_clone().map_err(|error| of_file(subject, error))?;
+    let numbers = subject.numbers.gather();
+    let mut saving = Saving::begin(subject, &wish.cause, file)?;
+    hear(connection, |heard| saving.take(heard)).map_err(|failure| saving.explain(failure))?;
+    let summary = saving.summary.take().ok_or(SnapshotError::Malformed)?;
+    let copied = copied_bytes(child, summary.memory);
+    let pause = segment.map_or(0, |segment| segment.header().wish().answered().1);
+    let pause = Duration::from_nanos(pause);
+    saving.tell_samples(&numbers.recv().unwrap_or_default())?;
+    saving.finish(&summary, pause, copied)?;
+    if summary.ending == Ending::Memory {
+        let _ = std::fs::remove_file(&subject.path);
+        return Err(SnapshotError::Memory { pid: subject.pid, limit: wish.memory });
+    }
+    let file_bytes =
+        length.metadata().map(|it| it.len()).map_err(|error| of_file(subject, error))?;
+    let Summary { blocks, bytes, cpu_nanos, memory, .. } = summary;
+    let (path, cpu) = (subject.path.clone(), Duration::from_nanos(cpu_nanos));
+    Ok(SavedSnapshot { path, blocks, bytes, pause, cpu, memory, copied, file_bytes })
+}
+
+fn of_file(subject: &Subject, error: std::io::Error) -> SnapshotError {
+    SnapshotError::File { path: subject.path.clone(), error }
+}
+
+/// A snapshot that is being written.
+struct Saving<'a> {
+    subject: &'a Subject,
+    writer: Writer<BufWriter<File>>,
+    names: Names,
+    /// By the child's numbers.
+    kinds: Vec<KindId>,
+    categories: Vec<Arc<str>>,
+    fields: Vec<lth::Field>,
+    blocks: u64,
+    samples: Vec<(SampleId, u64)>,
+    summary: Option<Summary>,
+}
+
+/// Why nothing more can be taken.
+enum Failure {
+    Stop(Stop),
+    File(std::io::Error),
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Failure {
+        Failure::Stop(stop)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::File(error)
+    }
+}
+
+impl<'a> Saving<'a> {
+    fn begin(subject: &'a Subject, cause: &str, file: File) -> Result<Saving<'a>, SnapshotError> {
+        let trace = subject.trace.file_name().map(|name| name.to_string_lossy().into());
+        let header = Header {
+            program: subject.executable.to_string_lossy().into(),
+            pid: subject.pid.into(),
+            number: subject.number,
+            time: now(),
+            runtime: subject.runtime.into(),
+            cause: cause.into(),
+            word_bytes: 8,
+            labels: Vec::new(),
+            trace,
+        };
+        let writer = Writer::new(BufWriter::new(file), &header);
+        Ok(Saving {
+            subject,
+            writer: writer.map_err(|error| of_file(subject, error))?,
+            names: Names::of(subject.pid),
+            kinds: Vec::new(),
+            categories: Vec::new(),
+            fields: Vec::new(),
+            blocks: 0,
+            samples: Vec::new(),
+            summary: None,
+        })
+    }
+
+    fn take(&mut self, heard: Heard<'_>) -> Result<Wish, Failure> {
+        match heard {
+            Heard::Block(head, fields) => self.block(&head, fields)?,
+            Heard::Item(Item::Kind { form, word, name }) => {
+                let kind =
+                    lth::Kind { name: self.names.kind(form, word, name), form: of_form(form) };
+                self.kinds.push(self.writer.kind(&kind)?);
+            }
+            Heard::Item(Item::Category(name)) => {
+                self.categories.push(String::from_utf8_lossy(name).into());
+            }
+            Heard::Item(Item::Root { category, slot, to }) => self.root(category, slot, to)?,
+            Heard::Item(Item::Sample { id, address }) => self.samples.push((SampleId(id), address)),
+            Heard::Item(Item::End(summary)) => {
+                self.summary = Some(summary);
+                return Ok(Wish::Nothing);
+            }
+            Heard::Item(Item::Block(_)) => return Err(Stop::Malformed.into()),
+        }
+        Ok(Wish::More)
+    }
+
+    fn root(&mut self, category: u64, slot: u64, to: Field) -> Result<(), Failure> {
+        let category = self.categories.get(category as usize).ok_or(Stop::Malformed)?;
+        let to = of_field(to).ok_or(Stop::Malformed)?;
+        let (category, name) = (Arc::clone(category), self.names.slot(slot));
+        self.writer.root(&lth::Root { category, name, slot: Address(slot), to })?;
+        Ok(())
+    }
+
+    fn block(&mut self, head: &Head, fields: &[Field]) -> Result<(), Failure> {
+        self.blocks += 1;
+        self.fields.clear();
+        for &field in fields {
+            match field {
+                Field::Values(count) if count > head.bytes / 8 => {
+                    return Err(Stop::Malformed.into());
+                }
+                Field::Values(count) => {
+                    self.fields.extend(std::iter::repeat_n(lth::Field::Value, count as usize));
+                }
+                other => self.fields.push(of_field(other).ok_or(Stop::Malformed)?),
+            }
+        }
+        let kind = *self.kinds.get(head.kind as usize).ok_or(Stop::Malformed)?;
+        self.writer.block(&lth::Block {
+            address: Address(head.address),
+            bytes: head.bytes,
+            outside: head.outside,
+            kind,
+            fields: &self.fields,
+            detail: None,
+        })?;
+        Ok(())
+    }
+
+    /// Where and when they were allocated; those of which nobody knows are left out.
+    fn tell_samples(&mut self, numbers: &Numbers) -> Result<(), SnapshotError> {
+        let numbers: FxHashMap<SampleId, AllocationId> = numbers.iter().copied().collect();
+        let ids = self.samples.iter().filter_map(|(sample, _)| numbers.get(sample).copied());
+        let births = Births::read(&self.subject.trace, &ids.collect());
+        self.write_samples(&numbers, &births).map_err(|error| of_file(self.subject, error))
+    }
+
+    fn write_samples(
+        &mut self,
+        numbers: &FxHashMap<SampleId, AllocationId>,
+        births: &Births,
+    ) -> std::io::Result<()> {
+        let sites = births.sites.iter().map(|site| self.writer.site(site));
+        let sites = sites.collect::<std::io::Result<Vec<_>>>()?;
+        for &(sample, address) in &self.samples {
+            let Some(id) = numbers.get(&sample) else { continue };
+            let Some(born) = births.by_id.get(id) else { continue };
+            self.writer.sample(&lth::Sample {
+                id: id.0,
+                address: Address(address),
+                site: sites[born.site],
+                weight: born.weight,
+                born: born.time.0.saturating_mul(1000),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn finish(
+        self,
+        summary: &Summary,
+        pause: Duration,
+        copied: Option<u64>,
+    ) -> Result<(), SnapshotError> {
+        let gave_up = (summary.ending == Ending::Memory).then(|| "too little memory".into());
+        let outcome = Outcome {
+            pause_ns: pause.as_nanos() as u64,
+            cpu_ns: summary.cpu_nanos,
+            private_bytes: summary.memory,
+            copied_bytes: copied.unwrap_or(0),
+            gave_up,
+            figures: Vec::new(),
+        };
+        let subject = self.subject;
+        let buffered = self.writer.finish(&outcome).map_err(|error| of_file(subject, error))?;
+        buffered.into_inner().map_err(|error| of_file(subject, error.into_error()))?;
+        Ok(())
+    }
+
+    fn explain(&self, failure: Failure) -> SnapshotError {
+        match failure {
+            Failure::Stop(Stop::Ended) => SnapshotError::Broken { blocks: self.blocks },
+            Failure::Stop(Stop::Malformed) => SnapshotError::Malformed,
+            Failure::File(error) => of_file(self.subject, error),
+        }
+    }
+}
+
+fn of_form(form: Form) -> lth::Form {
+    match form {
+        Form::Fields => lth::Form::Fields,
+        Form::String => lth::Form::String,
+        Form::Float => lth::Form::Float,
+        Form::Floats => lth::Form::FloatArray,
+        Form::Closure => lth::Form::Closure,
+        Form::Object => lth::Form::Object,
+        Form::Lazy => lth::Form::Lazy,
+        Form::Forward => lth::Form::Forward,
+        Form::Abstract | Form::Ephemeron => lth::Form::Abstract,
+        Form::Custom => lth::Form::Custom,
+        Form::Continuation => lth::Form::Continuation,
+        Form::Instance => lth::Form::Instance,
+    }
+}
+
+/// `None` of several values, which are told apart.
+fn of_field(field: Field) -> Option<lth::Field> {
+    Some(match field {
+        Field::Next => lth::Field::Next,
+        Field::To(address) => lth::Field::To(Address(address)),
+        Field::Outside => lth::Field::Outside,
+        stream::Field::Values(_) => return None,
+    })
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+}
+
+/// What the system has copied since the fork, as the program went on: the child's memory that is nobody else's, but for
+/// its own. The child waits for us before it ends.
+fn copied_bytes(child: Pid, own: u64) -> Option<u64> {
+    let path = format!("/proc/{}/smaps_rollup", child.as_raw_nonzero());
+    let text = std::fs::read_to_string(path).ok()?;
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok()
+    };
+    let private = (of("Private_Clean:")? + of("Private_Dirty:")?) << 10;
+    Some(private.saturating_sub(own))
+}
