@@ -16,7 +16,9 @@ mod holding;
 mod kinds;
 mod object;
 mod opened;
+pub mod origin;
 mod retainers;
+mod said;
 mod summary;
 
 pub use diff::Diff;
