@@ -18,4 +18,5 @@ pub mod lth;
 pub mod paths;
 pub mod retained;
 pub mod ruby;
+mod set;
 pub mod tree;

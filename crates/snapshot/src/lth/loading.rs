@@ -43,7 +43,8 @@ pub(super) struct Loading {
     pub(super) stretches: Vec<(u32, u64, u64)>,
     /// That of the block that is read next, if nothing is lost.
     expected: u64,
-    last_shape: Option<(Shape, ShapeId)>,
+    /// By number in the packet; that of roots where it is not known.
+    packet_shapes: Vec<ShapeId>,
 }
 
 /// A root as it is read.
@@ -79,27 +80,20 @@ impl Loading {
         number: BlockNumber,
         next: BlockNumber,
         block: &Block<'_>,
-        offset: u64,
+        (packet, shape): (u64, u32),
     ) -> Result<(), TooLarge> {
         let place = u32::try_from(self.addresses.len()).ok().filter(|&it| it < BEYOND - 1);
         let place = place.ok_or(TooLarge)?;
-        let is_same = self.stretches.last().is_some_and(|&(.., last)| last == offset);
+        let is_same = self.stretches.last().is_some_and(|&(.., last)| last == packet);
         if !is_same || number.0 != self.expected {
-            self.stretches.push((place, number.0, offset));
+            self.stretches.push((place, number.0, packet));
+            self.packet_shapes.clear();
         }
         self.expected = number.0.wrapping_add(1);
         self.addresses.push(block.address.0);
-        let Block { kind, bytes, outside, fields, .. } = *block;
-        let shape = Shape {
-            kind: heap::KindId(kind.0),
-            bytes,
-            outside,
-            fields: fields.len() as u32,
-            pattern: pattern(fields),
-        };
-        let shape = self.shape(shape);
+        let shape = self.shape(shape as usize, block);
         self.shape_of.push(shape);
-        self.refer(fields, next.0);
+        self.refer(block.fields, next.0);
         self.ends.push(u32::try_from(self.references.len()).map_err(|_| TooLarge)?);
         Ok(())
     }
@@ -121,7 +115,7 @@ impl Loading {
             return Ok(());
         }
         let count = shape.fields.saturating_add(fields.len() as u32);
-        let shape = self.shape(Shape { fields: count, ..shape });
+        let shape = self.shapes.number(Shape { fields: count, ..shape });
         self.refer(fields, next.0);
         let end = u32::try_from(self.references.len()).map_err(|_| TooLarge)?;
         if let (Some(last), Some(own)) = (self.ends.last_mut(), self.shape_of.last_mut()) {
@@ -130,16 +124,20 @@ impl Loading {
         Ok(())
     }
 
-    /// Most blocks are as the one before.
-    fn shape(&mut self, shape: Shape) -> ShapeId {
-        if let Some((last, id)) = self.last_shape
-            && last == shape
-        {
-            return id;
+    /// The shape of a block, which has that number in its packet.
+    fn shape(&mut self, number: usize, block: &Block<'_>) -> ShapeId {
+        if let Some(&known) = self.packet_shapes.get(number).filter(|&&it| it != ShapeId::ROOT) {
+            return known;
         }
-        let id = self.shapes.number(shape);
-        self.last_shape = Some((shape, id));
-        id
+        let Block { kind, bytes, outside, fields, .. } = *block;
+        let (kind, count) = (heap::KindId(kind.0), fields.len() as u32);
+        let shape = Shape { kind, bytes, outside, fields: count, pattern: pattern(fields) };
+        let shape = self.shapes.number(shape);
+        if self.packet_shapes.len() <= number {
+            self.packet_shapes.resize(number + 1, ShapeId::ROOT);
+        }
+        self.packet_shapes[number] = shape;
+        shape
     }
 
     fn refer(&mut self, fields: &[Field], next: u64) {

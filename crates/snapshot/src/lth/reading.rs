@@ -18,8 +18,8 @@ pub fn read(input: impl Read) -> Result<Snapshot, ReadError> {
     loop {
         let Some(item) = reader.next()? else { break };
         match item {
-            Item::Block { number, next, packet, found: Found::Block(block) } => {
-                loading.block(number, next, &block, packet)?;
+            Item::Block { number, next, packet, shape, found: Found::Block(block) } => {
+                loading.block(number, next, &block, (packet, shape))?;
             }
             Item::Block { number, next, found: Found::Fields(fields), .. } => {
                 loading.fields(number, next, fields)?;

@@ -48,6 +48,9 @@ pub enum Item<'a> {
         next: BlockNumber,
         /// Where its packet is, in bytes from the start of the file.
         packet: u64,
+        /// The number, within its packet, of what it has in common with others: blocks with the same number have the same
+        /// kind and size, and the same in their fields but for addresses.
+        shape: u32,
         /// What is told.
         found: Found<'a>,
     },
@@ -129,7 +132,7 @@ impl<R: Read> Reader<R> {
         }
         Ok(self.blocks.as_ref().map(|blocks| {
             let (number, next, found) = blocks.current();
-            Item::Block { number, next, packet: self.offset, found }
+            Item::Block { number, next, packet: self.offset, shape: blocks.shape_number(), found }
         }))
     }
 
