@@ -33,7 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-study", &["lifetrace-human", "lifetrace-import"]),
     ("lifetrace-report", &["lifetrace-study"]),
     ("lifetrace-export", &["lifetrace-report", "lifetrace-pprof"]),
-    ("lifetrace-snapshot", &[]),
+    ("lifetrace-snapshot", &["lifetrace-trace"]),
     ("lifetrace-heap", &["lifetrace-snapshot", "lifetrace-report"]),
     ("lifetrace-cli", &["lifetrace-export", "lifetrace-heap"]),
     ("xtask", &["lifetrace-trace"]),

@@ -61,7 +61,7 @@ enum Verb {
     /// Read what another memory profiler wrote: heaptrack, DHAT, massif, pprof, jemalloc, memray, V8
     ///
     /// Writes a trace, so that all reports and views work on it. docs/import.md says what each kind of
-    /// file tells and what it does not.
+    /// file tells and what it does not. Of a dump of Ruby's heap it writes a snapshot.
     Import(cmd::import::Args),
     /// Cut a span of time out of a trace, or some blocks
     ///

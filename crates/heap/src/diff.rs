@@ -8,6 +8,7 @@ use lifetrace_report::style::{FAINT, PLAIN, STRONG};
 use lifetrace_report::views::Render;
 use lifetrace_report::{Cell, Column, Page, Table, Tail};
 use lifetrace_snapshot::graph::BlockId;
+use lifetrace_snapshot::index::Index;
 use serde::Serialize;
 
 use crate::kinds::{Sums, sums};
@@ -108,9 +109,10 @@ fn by_class(of: &Opened) -> BTreeMap<&str, Amount> {
 
 /// By class, how many objects of the second are where one of the same class was in the first.
 fn kept<'a>(before: &Opened, after: &'a Opened) -> BTreeMap<&'a str, u64> {
-    let mut kept = BTreeMap::new();
+    let (mut kept, index) = (BTreeMap::new(), Index::of(before.heap.addresses()));
     for id in after.heap.graph.blocks().filter(|&id| after.dominators.is_reachable(id)) {
-        let old = after.heap.address(id).and_then(|address| before.heap.at(address));
+        let address = after.heap.address(id);
+        let old = address.and_then(|it| index.find(it)).map(|at| before.heap.block(at));
         let name = after.heap.name(id);
         if old
             .is_some_and(|old| before.dominators.is_reachable(old) && before.heap.name(old) == name)

@@ -13,14 +13,18 @@
 
 mod diff;
 mod holding;
+mod import;
 mod kinds;
 mod object;
 mod opened;
+pub mod origin;
 mod retainers;
+mod said;
 mod summary;
 
 pub use diff::Diff;
 pub use holding::{Holding, Which};
+pub use import::{ImportedHeap, import_heap, is_heap_dump};
 pub use opened::Opened;
 pub use retainers::Retainers;
 pub use summary::Summary;

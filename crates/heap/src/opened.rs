@@ -1,23 +1,24 @@
-//! A dump, read and analysed.
+//! A dump or a snapshot, read and analysed.
 
-use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use lifetrace_snapshot::dominators::Dominators;
 use lifetrace_snapshot::graph::BlockId;
 use lifetrace_snapshot::heap::Heap;
+use lifetrace_snapshot::lth::{self, Snapshot};
 use lifetrace_snapshot::retained::Retained;
-use lifetrace_snapshot::ruby::{self, Damage};
+use lifetrace_snapshot::ruby;
 use lifetrace_snapshot::tree::Tree;
+use lifetrace_trace::lth::is_snapshot;
+
+use crate::origin::{MISSING, Origin};
+use crate::said::Said;
 
 /// So much of a file is looked at to find out what it is.
 const BEGINNING: u64 = 1 << 10;
-
-/// More of a line is not read to describe its object.
-const MOST_OF_LINE: u64 = 1 << 14;
 
 /// A heap, and what follows from its graph.
 #[derive(Debug)]
@@ -34,9 +35,19 @@ pub struct Opened {
     pub retained: Retained,
     /// References to objects that the file does not have.
     pub missing: u64,
-    /// What of the file could not be read.
-    pub damage: Option<Damage>,
-    file: RefCell<BufReader<File>>,
+    /// What of the file could not be read, or is not in it.
+    pub complaints: Vec<String>,
+    /// What else a snapshot tells; nothing of another program's dump.
+    pub origin: Option<Origin>,
+    said: Said,
+}
+
+/// What has been read of a file.
+struct Found {
+    heap: Heap,
+    missing: u64,
+    complaints: Vec<String>,
+    origin: Option<Origin>,
 }
 
 impl Opened {
@@ -49,37 +60,54 @@ impl Opened {
         let mut file = File::open(path).with_context(named)?;
         let mut beginning = Vec::new();
         file.by_ref().take(BEGINNING).read_to_end(&mut beginning).with_context(named)?;
-        if !ruby::is_dump(&beginning) {
+        file.seek(SeekFrom::Start(0)).with_context(named)?;
+        let (found, said) = if is_snapshot(&beginning) {
+            (Found::snapshot(&file).with_context(named)?, Said::in_packets(file))
+        } else if ruby::is_dump(&beginning) {
+            (Found::dump(&file).with_context(named)?, Said::in_lines(file))
+        } else {
             bail!(
-                "{}: is no dump of a heap that is known: there are those of Ruby's, made by\n  \
+                "{}: is no dump of a heap that is known: there are snapshots (.lth), and dumps of Ruby's, made by\n  \
                  ruby -robjspace -e 'ObjectSpace.dump_all(output: File.open(\"heap.json\", \"w\"))'",
                 path.display()
             );
-        }
-        file.seek(SeekFrom::Start(0)).with_context(named)?;
-        let mut file = BufReader::with_capacity(1 << 18, file);
-        let ruby::Dump { heap, missing, damage } = ruby::read(&mut file).with_context(named)?;
+        };
+        let Found { heap, missing, complaints, origin } = found;
         let dominators = Dominators::of(&heap.graph);
         let tree = Tree::of(&heap.graph, &dominators);
         let retained = Retained::of(&heap.graph, &dominators);
         let path = path.to_owned();
-        let file = RefCell::new(file);
-        Ok(Opened { path, heap, dominators, tree, retained, missing, damage, file })
+        Ok(Opened { path, heap, dominators, tree, retained, missing, complaints, origin, said })
     }
 
     /// What the file says of an object beside its class, in a few words; nothing of a root, or if the file cannot be read
     /// any more.
     pub fn description(&self, id: BlockId) -> String {
         let Some(place) = self.heap.place_in_file(id) else { return String::new() };
-        let (mut file, mut line) = (self.file.borrow_mut(), Vec::new());
-        let read = file
-            .seek(SeekFrom::Start(place))
-            .and_then(|_| file.by_ref().take(MOST_OF_LINE).read_until(b'\n', &mut line));
-        read.map_or(String::new(), |_| ruby::description(&line))
+        self.said.of(place).unwrap_or_default()
     }
 
     /// What roots hold, in bytes.
     pub fn reachable_bytes(&self) -> u64 {
         self.retained.bytes(BlockId::ALL_ROOTS)
+    }
+}
+
+impl Found {
+    fn snapshot(file: &File) -> Result<Found, lth::ReadError> {
+        let snapshot = lth::read(file)?;
+        let origin = Origin::of(&snapshot);
+        let mut complaints: Vec<_> = snapshot.damages.iter().map(ToString::to_string).collect();
+        complaints.extend(origin.lacks());
+        let Snapshot { heap, missing, .. } = snapshot;
+        let missing = missing + origin.figure(MISSING).unwrap_or_default();
+        Ok(Found { heap, missing, complaints, origin: Some(origin) })
+    }
+
+    fn dump(file: &File) -> Result<Found, ruby::DumpError> {
+        let ruby::Dump { heap, missing, damage } =
+            ruby::read(BufReader::with_capacity(1 << 18, file))?;
+        let complaints = damage.iter().map(ToString::to_string).collect();
+        Ok(Found { heap, missing, complaints, origin: None })
     }
 }

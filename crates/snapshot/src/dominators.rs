@@ -5,6 +5,7 @@
 //! numbers of a depth-first search, so that a block's dominator always has a smaller number than the block.
 
 use crate::graph::{BlockId, Graph};
+use crate::set::{Bits, Set};
 
 /// Of what cannot be reached.
 const NONE: u32 = u32::MAX;
@@ -12,12 +13,10 @@ const NONE: u32 = u32::MAX;
 /// The tree of immediate dominators of all that can be reached from the roots.
 #[derive(Clone, Debug)]
 pub struct Dominators {
-    /// By a search's number, the block.
+    /// What can be reached, each after its dominator.
     order: Vec<u32>,
-    /// By a search's number, that of the immediate dominator, which is smaller; 0 is its own.
+    /// By block, its immediate dominator, or [`NONE`]; what stands for all roots is its own.
     dominators: Vec<u32>,
-    /// By block, the search's number, or [`NONE`].
-    numbers: Vec<u32>,
 }
 
 impl Dominators {
@@ -26,8 +25,14 @@ impl Dominators {
         let Search { order, parents, numbers } = Search::of(graph);
         let callers = Callers::of(graph, &order, &numbers);
         let semidominators = semidominators(&parents, &callers);
-        let dominators = nearest_common_ancestors(parents, &semidominators);
-        Dominators { order, dominators, numbers }
+        drop(callers);
+        let by_number = nearest_common_ancestors(parents, &semidominators);
+        drop(semidominators);
+        let mut dominators = numbers;
+        for number in dominators.iter_mut().filter(|number| **number != NONE) {
+            *number = order[by_number[*number as usize] as usize];
+        }
+        Dominators { order, dominators }
     }
 
     /// How many can be reached, what stands for all roots included.
@@ -37,23 +42,19 @@ impl Dominators {
 
     /// Whether a block can be reached from a root.
     pub fn is_reachable(&self, id: BlockId) -> bool {
-        self.numbers[id.index()] != NONE
+        self.dominators[id.index()] != NONE
     }
 
     /// The immediate dominator of a block; none of what stands for all roots, and of what cannot be reached.
     pub fn dominator(&self, id: BlockId) -> Option<BlockId> {
-        let number = self.numbers[id.index()];
-        (number != NONE && number != 0).then(|| self.block(self.dominators[number as usize]))
+        let dominator = self.dominators[id.index()];
+        (dominator != NONE && id != BlockId::ALL_ROOTS).then_some(BlockId(dominator))
     }
 
     /// What can be reached, each after all that it dominates, but for what stands for all roots; with its dominator.
     pub(crate) fn inwards(&self) -> impl Iterator<Item = (BlockId, BlockId)> + '_ {
-        let all = (1..self.order.len()).rev();
-        all.map(|number| (BlockId(self.order[number]), self.block(self.dominators[number])))
-    }
-
-    fn block(&self, number: u32) -> BlockId {
-        BlockId(self.order[number as usize])
+        let blocks = self.order.iter().skip(1).rev().map(|&id| BlockId(id));
+        blocks.map(|id| (id, BlockId(self.dominators[id.index()])))
     }
 }
 
@@ -107,8 +108,10 @@ impl Search {
     }
 }
 
-/// Who refers to each, by the search's numbers.
+/// Who refers to those that several refer to, by the search's numbers. All others have been found by the only one.
 struct Callers {
+    several: Set,
+    /// By rank among these.
     rows: Vec<u32>,
     callers: Vec<u32>,
 }
@@ -116,25 +119,36 @@ struct Callers {
 impl Callers {
     fn of(graph: &Graph, order: &[u32], numbers: &[u32]) -> Callers {
         let to = |block: &u32| graph.references(BlockId(*block)).map(|id| numbers[id.index()]);
-        let mut rows = vec![0u32; order.len() + 1];
-        order.iter().flat_map(to).for_each(|number| rows[number as usize + 1] += 1);
+        let (mut once, mut several) = (Bits::of(order.len()), Bits::of(order.len()));
+        for number in order.iter().flat_map(to) {
+            match once.has(number) {
+                true => several.add(number),
+                false => once.add(number),
+            }
+        }
+        drop(once);
+        let several = Set::of(several);
+        let mut rows = vec![0u32; several.len() + 1];
+        let rank = |number: u32| several.rank(number);
+        order.iter().flat_map(to).filter_map(rank).for_each(|rank| rows[rank + 1] += 1);
         for at in 1..rows.len() {
             rows[at] += rows[at - 1];
         }
         let mut next = rows.clone();
         let mut callers = vec![0; rows.last().map_or(0, |&count| count as usize)];
         for (from, block) in order.iter().enumerate() {
-            for number in to(block) {
-                let place = &mut next[number as usize];
-                callers[*place as usize] = from as u32;
-                *place += 1;
+            for rank in to(block).filter_map(rank) {
+                callers[next[rank] as usize] = from as u32;
+                next[rank] += 1;
             }
         }
-        Callers { rows, callers }
+        Callers { several, rows, callers }
     }
 
-    fn of_number(&self, number: usize) -> &[u32] {
-        &self.callers[self.rows[number] as usize..self.rows[number + 1] as usize]
+    /// None if nobody but who has found it refers to it.
+    fn of_number(&self, number: u32) -> Option<&[u32]> {
+        let rank = self.several.rank(number)?;
+        Some(&self.callers[self.rows[rank] as usize..self.rows[rank + 1] as usize])
     }
 }
 
@@ -142,10 +156,10 @@ impl Callers {
 fn semidominators(parents: &[u32], callers: &Callers) -> Vec<u32> {
     let mut semidominators: Vec<u32> = (0..parents.len() as u32).collect();
     let mut forest = Forest::of(parents);
-    for number in (1..parents.len()).rev() {
-        let least = callers.of_number(number).iter();
-        let least = least.map(|&from| forest.least(from, number as u32, &semidominators));
-        semidominators[number] = least.min().unwrap_or(parents[number]);
+    for number in (1..parents.len() as u32).rev() {
+        let callers = callers.of_number(number).unwrap_or_default().iter();
+        let least = callers.map(|&from| forest.least(from, number, &semidominators)).min();
+        semidominators[number as usize] = least.unwrap_or(parents[number as usize]);
     }
     semidominators
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 /// The number of a block: 0 is what stands for all roots together, then come the roots, then the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);
@@ -16,10 +18,21 @@ impl BlockId {
     }
 }
 
+/// The number of a shape: what blocks that take the same have in common. 0 is that of roots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShapeId(pub u32);
+
+impl ShapeId {
+    /// Of what takes nothing, and is no block.
+    pub const ROOT: ShapeId = ShapeId(0);
+}
+
 /// Blocks and what they refer to, as compressed rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// In bytes; roots have none.
+    /// By block; there are few shapes, and many blocks.
+    shapes: Vec<ShapeId>,
+    /// By shape, in bytes.
     sizes: Vec<u64>,
     /// Where the references of each block begin; one more than there are blocks.
     rows: Vec<u32>,
@@ -31,6 +44,8 @@ pub struct Graph {
 #[derive(Debug)]
 pub struct Builder {
     graph: Graph,
+    /// Of those that were not given.
+    shapes: FxHashMap<u64, ShapeId>,
 }
 
 /// There are more blocks, or more references, than have numbers: 2^32 - 2.
@@ -45,13 +60,19 @@ impl Builder {
     /// [`TooLarge`].
     pub fn new(roots: usize) -> Result<Builder, TooLarge> {
         let roots = u32::try_from(roots).ok().filter(|&it| it < u32::MAX - 1).ok_or(TooLarge)?;
-        let graph = Graph { sizes: Vec::new(), rows: vec![0], references: Vec::new(), roots };
-        let mut builder = Builder { graph };
-        builder.add(0, (1..=roots).map(BlockId))?;
+        let graph = Graph { sizes: vec![0], rows: vec![0], roots, ..Graph::default() };
+        let mut builder = Builder { graph, shapes: FxHashMap::default() };
+        builder.add_shaped(ShapeId::ROOT, (1..=roots).map(BlockId))?;
         Ok(builder)
     }
 
-    /// Adds the next root or block. What it refers to may come later.
+    /// A new shape, of blocks that take so many bytes.
+    pub fn shape(&mut self, bytes: u64) -> ShapeId {
+        self.graph.sizes.push(bytes);
+        ShapeId(self.graph.sizes.len() as u32 - 1)
+    }
+
+    /// Adds the next root or block, of whatever shape. What it refers to may come later.
     ///
     /// # Errors
     /// [`TooLarge`].
@@ -60,9 +81,24 @@ impl Builder {
         bytes: u64,
         references: impl IntoIterator<Item = BlockId>,
     ) -> Result<BlockId, TooLarge> {
+        let known = self.shapes.get(&bytes).copied();
+        let shape = known.unwrap_or_else(|| self.shape(bytes));
+        self.shapes.insert(bytes, shape);
+        self.add_shaped(shape, references)
+    }
+
+    /// Adds the next root or block. What it refers to may come later.
+    ///
+    /// # Errors
+    /// [`TooLarge`].
+    pub fn add_shaped(
+        &mut self,
+        shape: ShapeId,
+        references: impl IntoIterator<Item = BlockId>,
+    ) -> Result<BlockId, TooLarge> {
         let graph = &mut self.graph;
-        let number = u32::try_from(graph.sizes.len()).ok().filter(|&it| it < u32::MAX - 1);
-        graph.sizes.push(bytes);
+        let number = u32::try_from(graph.shapes.len()).ok().filter(|&it| it < u32::MAX - 1);
+        graph.shapes.push(shape);
         graph.references.extend(references.into_iter().map(|id| id.0));
         graph.rows.push(u32::try_from(graph.references.len()).map_err(|_| TooLarge)?);
         number.map(BlockId).ok_or(TooLarge)
@@ -70,11 +106,17 @@ impl Builder {
 
     /// The graph. References to blocks that have not come are left out.
     pub fn finish(mut self) -> Graph {
-        let blocks = self.graph.sizes.len() as u32;
+        let blocks = self.graph.shapes.len() as u32;
         if self.graph.references.iter().any(|&to| to >= blocks) {
             self.leave_out_missing(blocks);
         }
         self.graph
+    }
+
+    /// The graph, of whose shapes these are the sizes.
+    pub(crate) fn finish_with(mut self, sizes: Vec<u64>) -> Graph {
+        self.graph.sizes = sizes;
+        self.finish()
     }
 
     fn leave_out_missing(&mut self, blocks: u32) {
@@ -94,14 +136,26 @@ impl Builder {
 }
 
 impl Graph {
+    /// Of parts that fit together: by block from what stands for all roots on its shape, by shape its size, and rows of
+    /// references to blocks that are there.
+    pub(crate) fn of(
+        shapes: Vec<ShapeId>,
+        sizes: Vec<u64>,
+        rows: Vec<u32>,
+        references: Vec<u32>,
+        roots: u32,
+    ) -> Graph {
+        Graph { shapes, sizes, rows, references, roots }
+    }
+
     /// How many numbers there are: blocks, roots, and what stands for all roots.
     pub fn len(&self) -> usize {
-        self.sizes.len()
+        self.shapes.len()
     }
 
     /// Whether there is nothing, not even roots.
     pub fn is_empty(&self) -> bool {
-        self.sizes.is_empty()
+        self.shapes.is_empty()
     }
 
     /// The roots.
@@ -111,7 +165,7 @@ impl Graph {
 
     /// The blocks, without roots.
     pub fn blocks(&self) -> impl Iterator<Item = BlockId> + use<> {
-        (self.roots + 1..self.sizes.len() as u32).map(BlockId)
+        (self.roots + 1..self.shapes.len() as u32).map(BlockId)
     }
 
     /// Whether that is a root, or what stands for all.
@@ -124,7 +178,15 @@ impl Graph {
     /// # Panics
     /// If there is no such block.
     pub fn bytes(&self, id: BlockId) -> u64 {
-        self.sizes[id.index()]
+        self.sizes[self.shape(id).0 as usize]
+    }
+
+    /// What a block has in common with others.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn shape(&self, id: BlockId) -> ShapeId {
+        self.shapes[id.index()]
     }
 
     /// What a block refers to, in its order; the same may come several times.

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::graph::{BlockId, Builder, TooLarge};
-use crate::heap::{Heap, KindId};
+use crate::graph::{BlockId, Builder, ShapeId, TooLarge};
+use crate::heap::{Heap, Kinds, Places, Shape, Shapes};
+use crate::lth::Described;
 use line::{Class, Line, Type};
 
 pub use line::description;
@@ -73,7 +74,22 @@ pub fn is_dump(beginning: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`DumpError`]. Of a dump that is damaged in part, what can be read is answered, and the rest is told.
-pub fn read(mut input: impl BufRead) -> Result<Dump, DumpError> {
+pub fn read(input: impl BufRead) -> Result<Dump, DumpError> {
+    read_each(input, |_| ())
+}
+
+/// Reads a dump, and what it says of each object.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_described(input: impl BufRead) -> Result<(Dump, Descriptions), DumpError> {
+    let mut descriptions = Descriptions::default();
+    let dump = read_each(input, |line| descriptions.add(line))?;
+    Ok((dump, descriptions))
+}
+
+/// Calls `each` with the line of each object.
+fn read_each(mut input: impl BufRead, mut each: impl FnMut(&[u8])) -> Result<Dump, DumpError> {
     let mut reader = Reader::default();
     let (mut text, mut place, mut number) = (Vec::new(), 0, 0);
     loop {
@@ -83,12 +99,40 @@ pub fn read(mut input: impl BufRead) -> Result<Dump, DumpError> {
             return reader.finish();
         }
         number += 1;
-        if !text.trim_ascii().is_empty()
-            && let Err(reason) = reader.take(&text, place)
-        {
-            reader.damaged(number, place, reason.to_string());
+        if !text.trim_ascii().is_empty() {
+            let objects = reader.objects.len();
+            if let Err(reason) = reader.take(&text, place) {
+                reader.damaged(number, place, reason.to_string());
+            }
+            if reader.objects.len() > objects {
+                each(&text);
+            }
         }
         place += read as u64;
+    }
+}
+
+/// What a dump says of objects beside their classes, in their order.
+#[derive(Debug, Default)]
+pub struct Descriptions {
+    text: String,
+    /// By object, where its description ends.
+    ends: Vec<usize>,
+}
+
+impl Descriptions {
+    fn add(&mut self, line: &[u8]) {
+        self.text += &description(line);
+        self.ends.push(self.text.len());
+    }
+}
+
+impl Described for Descriptions {
+    fn of(&self, heap: &Heap, id: BlockId) -> &str {
+        let Some(place) = heap.place_in_file(id) else { return "" };
+        let at = place.number as usize;
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.ends.get(at).map_or("", |&end| &self.text[begin..end])
     }
 }
 
@@ -192,9 +236,11 @@ impl Reader {
             missing += u64::from(found.is_none());
             found
         };
+        let mut kinds = Kinds::default();
+        let mut shapes = Shapes::default();
         let mut builder = Builder::new(self.roots.len())?;
         for (_, references) in &self.roots {
-            builder.add(0, references.iter().filter_map(&mut block))?;
+            builder.add_shaped(ShapeId::ROOT, references.iter().filter_map(&mut block))?;
         }
         let mut rest = &self.references[..];
         for object in &self.objects {
@@ -203,21 +249,21 @@ impl Reader {
             let is_class = object.class != 0
                 && (!object.kind.is_internal() || numbers.contains_key(&object.class));
             let class = is_class.then_some(&object.class);
-            builder.add(object.bytes, own.iter().chain(class).filter_map(&mut block))?;
+            let kind = kinds.number(self.kind(object), object.kind.form());
+            let shape = Shape { kind, bytes: object.bytes, outside: 0, fields: 0, pattern: 0 };
+            let references = own.iter().chain(class).filter_map(&mut block);
+            builder.add_shaped(shapes.number(shape), references)?;
             rest = others;
         }
-        let mut kinds = Kinds::default();
-        let kind_of = self.objects.iter().map(|it| kinds.number(self.kind(it))).collect();
-        let mut by_address: Vec<u32> = (0..self.objects.len()).map(|at| number(at).0).collect();
-        by_address.sort_by_key(|&id| self.objects[id as usize - first as usize].address);
         let heap = Heap {
-            graph: builder.finish(),
+            graph: builder.finish_with(shapes.sizes()),
             roots: self.roots.iter().map(|(name, _)| Arc::clone(name)).collect(),
             kinds: kinds.names,
-            kind_of,
+            forms: kinds.forms,
+            shapes: shapes.all,
             addresses: self.objects.iter().map(|it| it.address).collect(),
-            places: self.objects.iter().map(|it| it.place).collect(),
-            by_address,
+            places: Places::Each(self.objects.iter().map(|it| it.place).collect()),
+            slots: Vec::new(),
         };
         Ok(Dump { heap, missing, damage: self.damage })
     }
@@ -252,25 +298,6 @@ impl Reader {
             }
         }
         None
-    }
-}
-
-/// Kinds by their names.
-#[derive(Default)]
-struct Kinds {
-    names: Vec<Arc<str>>,
-    numbers: FxHashMap<Arc<str>, KindId>,
-}
-
-impl Kinds {
-    fn number(&mut self, name: String) -> KindId {
-        if let Some(&number) = self.numbers.get(&*name) {
-            return number;
-        }
-        let (name, number): (Arc<str>, _) = (name.into(), KindId(self.names.len() as u32));
-        self.names.push(Arc::clone(&name));
-        self.numbers.insert(name, number);
-        number
     }
 }
 

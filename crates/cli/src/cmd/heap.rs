@@ -18,7 +18,7 @@ use crate::typed::one_of;
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
-    /// The dump of a heap, as Ruby's ObjectSpace.dump_all writes it
+    /// A snapshot (.lth), or a dump as Ruby's ObjectSpace.dump_all writes it
     #[arg(required = true)]
     dump: Option<PathBuf>,
     /// What to show
@@ -116,11 +116,12 @@ fn compare(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     Ok(super::worst([conclude(&before), conclude(&after)]))
 }
 
-/// Success, or the complaint about what could not be read.
+/// Success, or complaints about what could not be read.
 fn conclude(opened: &Opened) -> ExitCode {
-    let Some(damage) = &opened.damage else { return ExitCode::SUCCESS };
-    terminal::complain(format_args!("{}: {damage}", opened.path.display()));
-    ExitCode::FAILURE
+    for complaint in &opened.complaints {
+        terminal::complain(format_args!("{}: {complaint}", opened.path.display()));
+    }
+    if opened.complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn shown(document: &impl Render, as_json: bool) -> anyhow::Result<String> {

@@ -1,13 +1,16 @@
 //! `lifetrace import`
 
 mod files;
+mod heaps;
 
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use files::Files;
+use heaps::Heap;
+use lifetrace_heap::is_heap_dump;
 use lifetrace_human as human;
 use lifetrace_import::{Failure, Imported, import};
 use lifetrace_study::input::STDIN;
@@ -22,7 +25,7 @@ use crate::terminal;
 pub struct Args {
     /// What another profiler wrote; - is standard input
     input: PathBuf,
-    /// The trace to write; - is standard output. Else it is called as the input, with the suffix .lt, and lies here
+    /// The trace to write, or of a heap the snapshot; - is standard output. Else it is called as the input, with the suffix .lt or .lth, and lies here
     #[arg(short, long)]
     output: Option<PathBuf>,
     /// Overwrite the output if it exists
@@ -40,13 +43,9 @@ const VERB: Verb =
     Verb { name: "import", writes_memtrace: false, has_format: false, option: "-o " };
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let typed = match args.output {
-        Some(path) => {
-            naming::refuse(VERB, &path, false)?;
-            path
-        }
-        None => default_output(&args.input)?,
-    };
+    if let Some(path) = &args.output {
+        naming::refuse(VERB, path, path.extension().is_some_and(|suffix| suffix == "lth"))?;
+    }
     let name = match args.input == Path::new("-") {
         true => STDIN.to_owned(),
         false => args.input.display().to_string(),
@@ -54,7 +53,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (input, bytes) = open(&args.input, &name)?;
     let input = Counted::new(input);
     let bar = Bar::start(input.count(), bytes, args.quiet)?;
-    let input = BufReader::with_capacity(1 << 16, input);
+    let mut input = BufReader::with_capacity(1 << 16, input);
+    let is_heap = is_heap_dump(input.fill_buf().with_context(|| name.clone())?);
+    let typed = match args.output {
+        Some(path) => path,
+        None => default_output(&args.input, if is_heap { "lth" } else { "lt" })?,
+    };
+    if is_heap {
+        let (path, name) = (&*args.input, &*name);
+        let heap = Heap { path, name, output: typed, force: args.force, quiet: args.quiet };
+        return heaps::run(&heap, input);
+    }
+    naming::refuse(VERB, &typed, false)?;
     let output = Output::new(&typed, &args.input, args.force)?;
     let mut resolver = Files::new(args.symbols)?;
     let imported = output.write(|file| {
@@ -82,16 +92,16 @@ fn open(path: &Path, name: &str) -> anyhow::Result<(Box<dyn Read>, Option<u64>)>
 }
 
 /// `heaptrack.perl.12.zst` becomes `heaptrack.perl.12.lt`, in the working directory.
-fn default_output(input: &Path) -> anyhow::Result<PathBuf> {
+fn default_output(input: &Path, suffix: &str) -> anyhow::Result<PathBuf> {
     let name = input.file_name().filter(|_| input != Path::new("-"));
     let Some(name) = name.and_then(|name| name.to_str()) else {
-        bail!("{}: what shall the trace be called?\n  name it with -o", input.display());
+        bail!("{}: what shall the output be called?\n  name it with -o", input.display());
     };
     let mut stem = name;
-    for suffix in [".gz", ".zst", ".json", ".pb", ".pprof", ".heap", ".heapprofile", ".html"] {
-        stem = stem.strip_suffix(suffix).filter(|stem| !stem.is_empty()).unwrap_or(stem);
+    for ending in [".gz", ".zst", ".json", ".pb", ".pprof", ".heap", ".heapprofile", ".html"] {
+        stem = stem.strip_suffix(ending).filter(|stem| !stem.is_empty()).unwrap_or(stem);
     }
-    Ok(PathBuf::from(format!("{stem}.lt")))
+    Ok(PathBuf::from(format!("{stem}.{suffix}")))
 }
 
 fn tell(imported: &Imported, input: &str, output: &str, quiet: bool) {
@@ -121,13 +131,13 @@ mod tests {
 
     #[test]
     fn a_trace_is_called_as_its_origin() {
-        let named = |input: &str| default_output(Path::new(input)).unwrap();
+        let named = |input: &str| default_output(Path::new(input), "lt").unwrap();
         assert_eq!(named("/tmp/heaptrack.perl.12.zst"), Path::new("heaptrack.perl.12.lt"));
         assert_eq!(named("dhat.out.9"), Path::new("dhat.out.9.lt"));
         assert_eq!(named("dhat-heap.json"), Path::new("dhat-heap.lt"));
         assert_eq!(named("heap.pb.gz"), Path::new("heap.lt"));
         assert_eq!(named("page.html"), Path::new("page.lt"));
         assert_eq!(named(".json"), Path::new(".json.lt"));
-        assert!(default_output(Path::new("-")).is_err());
+        assert!(default_output(Path::new("-"), "lt").is_err());
     }
 }

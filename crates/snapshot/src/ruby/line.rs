@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use lifetrace_trace::lth::Form;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -114,6 +115,13 @@ impl Type {
     /// Whether programs do not see objects of that type.
     pub(super) fn is_internal(self) -> bool {
         matches!(self, Type::IMemo | Type::Node | Type::IClass | Type::Zombie | Type::Other)
+    }
+}
+
+impl Type {
+    /// What objects of that type are, whatever the runtime.
+    pub(super) fn form(self) -> Form {
+        if self.is_internal() { Form::Internal } else { Form::Instance }
     }
 }
 

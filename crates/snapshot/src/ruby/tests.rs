@@ -39,7 +39,7 @@ fn a_dump_is_read() {
     assert_eq!((heap.address(thing), heap.graph.bytes(thing)), (Some(0x30), 40));
     let to: Vec<_> = heap.graph.references(thing).filter_map(|id| heap.address(id)).collect();
     assert_eq!(to, [0x38, 0x40, 0x10]);
-    let place = heap.place_in_file(thing).unwrap() as usize;
+    let place = heap.place_in_file(thing).unwrap().offset as usize;
     assert!(DUMP[place..].starts_with("{\"address\":\"0x30\""));
     assert!(heap.at(0x1).is_none() && heap.at(0x99).is_none());
     assert_eq!((heap.name(BlockId(0)), heap.name(BlockId(2))), ("all roots", "global_tbl"));

@@ -44,6 +44,7 @@ struct Columns {
 /// A record that has been read.
 #[derive(Debug, Default)]
 struct Current {
+    shape: u32,
     of: Option<Of>,
     address: Address,
     next: BlockNumber,
@@ -96,7 +97,7 @@ impl Blocks {
         let amount = 1 + shape.codes.len() as u64;
         self.allowed = self.allowed.checked_sub(amount).ok_or(Fault::Unexpected("fewer fields"))?;
         let current = &mut self.current;
-        current.of = shape.of;
+        (current.shape, current.of) = (at as u32, shape.of);
         current.next = self.next;
         if shape.of.is_some() {
             let before = last.address(self.address);
@@ -127,7 +128,7 @@ impl Blocks {
 
     /// The record that has been read, the number of the block, and which block its first reference to a next one is to.
     pub(super) fn current(&self) -> (BlockNumber, BlockNumber, Found<'_>) {
-        let Current { of, address, next, ref fields, ref detail } = self.current;
+        let Current { of, address, next, ref fields, ref detail, .. } = self.current;
         let detail = detail.as_deref();
         let number = BlockNumber(self.number.0.wrapping_sub(1));
         let found = match of {
@@ -137,6 +138,11 @@ impl Blocks {
             None => Found::Fields(fields),
         };
         (number, next, found)
+    }
+
+    /// The number of that record's shape in the packet.
+    pub(super) fn shape_number(&self) -> u32 {
+        self.current.shape
     }
 
     /// Where the next record's shape is among those that are known.

@@ -42,7 +42,7 @@ pub use model::{
     Address, Block, BlockNumber, Field, Form, Frame, Kind, KindId, Root, Sample, Site, SiteId,
 };
 pub use outcome::{Outcome, Totals};
-pub use reader::{Item, Reader};
+pub use reader::{Item, Reader, detail};
 pub use writer::Writer;
 
 /// What is written. Readers of an earlier major version cannot read it.

@@ -1,7 +1,7 @@
 //! Reads snapshots, damaged ones as far as can be.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io::{self, Read};
 
 use super::blocks::{Blocks, Found};
 use super::deflate::expand;
@@ -46,6 +46,11 @@ pub enum Item<'a> {
         number: BlockNumber,
         /// The block that its first reference to a next one is to; the second one is to the block after that.
         next: BlockNumber,
+        /// Where its packet is, in bytes from the start of the file.
+        packet: u64,
+        /// The number, within its packet, of what it has in common with others: blocks with the same number have the same
+        /// kind and size, and the same in their fields but for addresses.
+        shape: u32,
         /// What is told.
         found: Found<'a>,
     },
@@ -108,11 +113,6 @@ impl<R: Read> Reader<R> {
         self.damages().is_empty() && outcome.gave_up.is_none() && *totals == self.passed()
     }
 
-    /// Where the packet with the last record is, in bytes from the start of the file.
-    pub fn packet_offset(&self) -> u64 {
-        self.offset
-    }
-
     /// The next record, or `None` at the end.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
         }
         Ok(self.blocks.as_ref().map(|blocks| {
             let (number, next, found) = blocks.current();
-            Item::Block { number, next, found }
+            Item::Block { number, next, packet: self.offset, shape: blocks.shape_number(), found }
         }))
     }
 
@@ -242,4 +242,25 @@ fn find_header<R: Read>(
             Err(fault) => losses.add(found.offset, found.len(), fault.into()),
         }
     }
+}
+
+/// What a snapshot says of a block beside its kind, if it says anything. The input begins with the packet that the block
+/// is in.
+///
+/// # Errors
+/// The input's.
+pub fn detail(input: impl Read, number: BlockNumber) -> io::Result<Option<String>> {
+    let mut scanner = Scanner::new(input, MARK);
+    let Next::Packet(found) = scanner.next()? else { return Ok(None) };
+    let payload = scanner.payload(&found);
+    let blocks = expand(payload).and_then(|contents| Blocks::new(contents, 1, payload.len()));
+    let Ok(mut blocks) = blocks else { return Ok(None) };
+    while let Ok(true) = blocks.advance() {
+        if let (at, _, Found::Block(block)) = blocks.current()
+            && at == number
+        {
+            return Ok(block.detail.map(str::to_owned));
+        }
+    }
+    Ok(None)
 }

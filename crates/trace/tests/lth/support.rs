@@ -48,10 +48,10 @@ impl Told {
         match item {
             Item::Kind(id, kind) => Told::Kind(id, kind),
             Item::Root(root, next) => Told::Root(root, next),
-            Item::Block { number, next, found: Found::Block(block) } => {
+            Item::Block { number, next, found: Found::Block(block), .. } => {
                 Told::Block(number, next, Owned::of(&block))
             }
-            Item::Block { number, next, found: Found::Fields(fields) } => {
+            Item::Block { number, next, found: Found::Fields(fields), .. } => {
                 Told::Fields(number, next, fields.to_vec())
             }
             Item::Site(id, site) => Told::Site(id, site),
