@@ -43,6 +43,7 @@ mod record_refusals;
 mod ruby;
 
 mod sanitizers;
+mod snapshots_of_ocaml;
 mod stacks;
 mod strangers;
 mod support;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ocaml_facts::{check_counters, last_counters};
 use crate::ocaml_unheard::check_own_memprof;
+use crate::snapshots_of_ocaml::check_held;
 use crate::support::hazard::{EXACT, check, check_totals};
 use crate::support::profile::facts_of;
 use crate::support::run::{Target, lifetrace_verb};
@@ -116,6 +117,12 @@ fn the_version() {
     let info = lifetrace_verb(&[OsStr::new("info"), recording.traces()[0].as_os_str()]);
     let line = format!("ocaml {}", version());
     assert!(info.stdout_text().contains(&line), "{info:?}");
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn snapshots() {
+    check_held(&native("held"));
 }
 
 /// 5.3 takes blocks for dead that other domains are about to promote (ocaml/ocaml#14057). All births are

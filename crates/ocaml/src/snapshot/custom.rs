@@ -1,7 +1,8 @@
 //! Memory that custom blocks stand for. \[UNSAFE\]
 //!
-//! A bigarray's block has the address of its data, and says whether that is its own. Parts of a bigarray share their data
-//! by a proxy, which says how large it is. (`runtime/caml/bigarray.h`, 4.11 to 5.4)
+//! A bigarray's block has the address of its data, and says whether that is its own. A bigarray and its parts share their
+//! data by a proxy, which knows where that begins and not how much it is: what begins there says so, if it lives.
+//! (`runtime/bigarray.c`, 4.11 to 5.4)
 
 use lifetrace_agent::snapshot::walk::Block;
 
@@ -10,14 +11,14 @@ use lifetrace_agent::snapshot::walk::Block;
 pub(super) enum Bigarray {
     /// So many bytes of its own.
     Own(u64),
-    /// So many bytes, which it has in common with all that have this proxy.
+    /// So many bytes from their beginning on, which it has in common with all that have this proxy.
     Shared {
         /// The proxy's address.
         proxy: u64,
         /// In bytes.
         bytes: u64,
     },
-    /// None that came from malloc.
+    /// None that came from malloc, or what another has.
     Elsewhere,
 }
 
@@ -37,18 +38,19 @@ pub(super) unsafe fn bigarray(name: &[u8], block: &Block) -> Option<Bigarray> {
     let fields = unsafe {
         core::slice::from_raw_parts(block.address as *const u64, (block.bytes / 8) as usize - 1)
     };
-    let [_, _, count, flags, proxy] = *fields.first_chunk()?;
+    let [_, data, count, flags, proxy] = *fields.first_chunk()?;
     if flags & MANAGED == 0 {
         return Some(Bigarray::Elsewhere);
     }
     let dimensions = fields.get(FIRST..)?.iter().take((count as usize).min(DIMENSIONS));
     let elements = dimensions.fold(1u64, |product, &length| product.saturating_mul(length));
+    let bytes = elements.saturating_mul(element_bytes(flags));
     if proxy == 0 {
-        return Some(Bigarray::Own(elements.saturating_mul(element_bytes(flags))));
+        return Some(Bigarray::Own(bytes));
     }
-    // SAFETY: a proxy is a count of references, the address of its data, and their length.
-    let bytes = unsafe { (proxy as *const u64).add(2).read() };
-    Some(Bigarray::Shared { proxy, bytes })
+    // SAFETY: a proxy is a count of references, and the address of their data.
+    let is_first = unsafe { (proxy as *const u64).add(1).read() } == data;
+    Some(if is_first { Bigarray::Shared { proxy, bytes } } else { Bigarray::Elsewhere })
 }
 
 /// By the kind in the lowest bits.
@@ -77,10 +79,12 @@ mod tests {
         let own = [1, 2, 2, FLOAT64_MANAGED, 0, 10, 20];
         assert_eq!(told(&own, b"_bigarr02"), Some(Bigarray::Own(1600)));
         assert_eq!(told(&own, b"_int64"), None);
-        let proxy = [2, 7, 4096];
-        let part = [1, 2, 1, FLOAT64_MANAGED, proxy.as_ptr() as u64, 10];
-        let shared = Bigarray::Shared { proxy: proxy.as_ptr() as u64, bytes: 4096 };
-        assert_eq!(told(&part, b"_bigarray"), Some(shared));
+        let proxy = [2u64, 4096];
+        let address = proxy.as_ptr() as u64;
+        let of = |data| [1, data, 1, FLOAT64_MANAGED, address, 10];
+        let shared = Bigarray::Shared { proxy: address, bytes: 80 };
+        assert_eq!(told(&of(4096), b"_bigarray"), Some(shared));
+        assert_eq!(told(&of(4104), b"_bigarray"), Some(Bigarray::Elsewhere));
         let mapped = [1, 2, 1, 0x401, 0, 10];
         assert_eq!(told(&mapped, b"_bigarr02"), Some(Bigarray::Elsewhere));
         assert_eq!(told(&own[..3], b"_bigarr02"), None);

@@ -239,7 +239,7 @@ impl Heap {
     /// Whether a custom block is a bigarray, and if so, its memory outside of the heap.
     ///
     /// # Safety
-    /// As above.
+    /// `block` is what [`block`](Self::block) has told.
     pub(super) unsafe fn outside(&self, block: &Block) -> Option<custom::Bigarray> {
         // SAFETY: by contract.
         unsafe { custom::bigarray(self.name(block), block) }

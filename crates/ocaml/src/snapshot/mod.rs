@@ -65,7 +65,8 @@ pub(crate) fn after_minor_collection(runtime: &Runtime) {
     }
 }
 
-/// As above, under OCaml 5, where a callback of the sampler's ends.
+/// Takes the snapshot that the recorder waits for, if it does: to be called under OCaml 5 where a callback of the sampler's
+/// ends.
 #[inline]
 pub(crate) fn in_callback(runtime: &Runtime) {
     if let Some(why) = wanted(runtime) {

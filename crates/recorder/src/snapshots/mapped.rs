@@ -120,13 +120,15 @@ fn file_of(process: &Path, path: &Path) -> Option<File> {
 
 fn symbols<'a>(object: &impl Object<'a>) -> Vec<Symbol> {
     let is_place = |kind| !matches!(kind, SymbolKind::File | SymbolKind::Section | SymbolKind::Tls);
+    // Where a unit's code or data begins is what stands there first, too.
+    let is_border = |name: &str| name.ends_with("code_begin") || name.ends_with("data_begin");
     let mut symbols: Vec<Symbol> = object
         .symbols()
         .chain(object.dynamic_symbols())
         .filter(|symbol| symbol.is_definition() || symbol.address() != 0)
         .filter(|symbol| is_place(symbol.kind()) && !symbol.is_undefined())
         .filter_map(|symbol| {
-            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            let name = symbol.name().ok().filter(|name| !name.is_empty() && !is_border(name))?;
             Some(Symbol { address: symbol.address(), size: symbol.size(), name: name.into() })
         })
         .collect();

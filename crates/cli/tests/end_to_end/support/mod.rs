@@ -14,3 +14,4 @@ pub mod reader;
 pub mod root;
 pub mod ruby;
 pub mod run;
+pub mod snapshot;

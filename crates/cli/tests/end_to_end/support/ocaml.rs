@@ -130,11 +130,11 @@ fn program(name: &str, output: &str, compiler: &[&str]) -> PathBuf {
 /// Threads, once linked, change how signals are handled, so only who needs a library has it.
 fn libraries(name: &str) -> &'static str {
     match name {
-        "systhreads" => "threads.posix",
+        "held" | "systhreads" => "threads.posix",
         "lwt_workers" => "lwt.unix",
         "plugin_host" => "dynlink",
         "ends" | "exec" | "ending" | "fork" | "four_behaviours" | "own_readlink" | "signals"
-        | "stub_leak" => "unix",
+        | "stub_leak" | "churning" => "unix",
         _ => "",
     }
 }

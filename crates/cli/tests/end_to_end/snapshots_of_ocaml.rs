@@ -1,0 +1,232 @@
+//! Snapshots of OCaml programs that know what lives in them.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::ocaml;
+use crate::support::run::{Outcome, Recording, Target, files, lifetrace, lifetrace_verb};
+use crate::support::snapshot::Snapshot;
+
+/// The snapshots that a run has left, in the order in which they were taken.
+pub fn snapshots(recording: &Recording) -> Vec<PathBuf> {
+    let files = recording.traces();
+    files.into_iter().filter(|path| path.extension().is_some_and(|it| it == "lth")).collect()
+}
+
+/// Records the program with a snapshot at its end, and checks that nothing else has changed.
+pub fn at_exit(program: &Path) -> Recording {
+    let target = Target::new(&[program]);
+    let (bare, recording) =
+        (target.bare(), target.record(&["--snapshot-at-exit", "--rate", "1e-3"]));
+    assert_eq!((recording.outcome.code, &recording.outcome.stdout), (bare.code, &bare.stdout));
+    assert_eq!(recording.outcome.stderr_text(), "");
+    recording
+}
+
+/// What `held.ml` says of itself is so.
+pub fn check_held(program: &Path) {
+    let recording = at_exit(program);
+    let [ref path] = snapshots(&recording)[..] else { panic!("{:?}", recording.traces()) };
+    let snapshot = Snapshot::read(path);
+    for line in recording.outcome.stdout_text().lines() {
+        let (what, rest) = line.split_once(' ').unwrap();
+        match (what, rest.split_once(' ')) {
+            ("there", Some((length, by))) => check_there(&snapshot, number(length), by),
+            ("gone", None) => assert!(of_length(&snapshot, number(rest)).is_empty(), "{line}"),
+            ("retains", Some((_, words))) => check_table(&snapshot, number(words)),
+            ("outside", None) => check_outside(&snapshot, number(rest)),
+            _ => panic!("{line}"),
+        }
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap()
+}
+
+/// The blocks of bytes of that length: with a header and one byte at least that says how many of the last word count.
+fn of_length(snapshot: &Snapshot, length: u64) -> Vec<usize> {
+    let bytes = (length / 8 + 2) * 8;
+    let is_it = |at: &usize| {
+        let block = &snapshot.blocks[*at];
+        block.bytes == bytes && &*block.kind.name == "string"
+    };
+    (0..snapshot.blocks.len()).filter(is_it).collect()
+}
+
+/// There is one, and it is held by roots of that sort, and by those alone if it is not by globals.
+fn check_there(snapshot: &Snapshot, length: u64, by: &str) {
+    let [block] = of_length(snapshot, length)[..] else {
+        panic!("{length}: {:?}", of_length(snapshot, length));
+    };
+    assert!(snapshot.held_by(|root| &*root.category == by)[block], "{length} is not held by {by}");
+    let others = snapshot.held_by(|root| &*root.category != by);
+    assert!(by == "globals" || !others[block], "{length} is not held by {by} alone");
+}
+
+/// What can be reached from some block takes so many words.
+fn check_table(snapshot: &Snapshot, words: u64) {
+    let reaches = |from: u64| {
+        let reached = snapshot.reached([from], &[]);
+        let blocks = snapshot.blocks.iter().zip(reached).filter(|(_, is_reached)| *is_reached);
+        blocks.map(|(block, _)| block.bytes).sum::<u64>()
+    };
+    let tables = snapshot.blocks.iter().zip(0..).filter(|(block, _)| block.bytes == 5 * 8);
+    assert!(tables.map(|(_, number)| reaches(number)).any(|bytes| bytes == words * 8));
+}
+
+/// A bigarray and a part of it have their memory together.
+fn check_outside(snapshot: &Snapshot, bytes: u64) {
+    let arrays = snapshot.blocks.iter().filter(|block| &*block.kind.name == "bigarray");
+    let outside: Vec<u64> = arrays.map(|block| block.outside).collect();
+    assert_eq!((outside.len(), outside.iter().sum::<u64>()), (2, bytes), "{outside:?}");
+}
+
+#[test]
+fn what_is_held_is_there_and_nothing_else() {
+    check_held(&ocaml::native("held"));
+}
+
+#[test]
+fn a_stripped_program_is_known_as_well() {
+    check_held(&ocaml::stripped("held"));
+}
+
+/// A program while it is recorded.
+struct Running {
+    recorder: Child,
+    pid: u32,
+    folder: tempfile::TempDir,
+}
+
+impl Running {
+    /// Starts it, and waits until it has said something.
+    fn start(program: &Path, arguments: &[&str], options: &[&str]) -> Running {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(lifetrace());
+        command.args(["record", "-q", "-o"]).arg(folder.path().join("t.%p.lt")).args(options);
+        command.arg("--").arg(program).args(arguments);
+        let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(recorder.stdout.as_mut().unwrap());
+        said.read_line(&mut String::new()).unwrap();
+        let pid = only_child(recorder.id());
+        Running { recorder, pid, folder }
+    }
+
+    fn snapshot(&self, options: &[&str]) -> Outcome {
+        lifetrace_verb(&[&["snapshot", &self.pid.to_string()], options].concat())
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let files = files(self.folder.path());
+        files.into_iter().filter(|path| path.extension().is_some_and(|it| it == "lth")).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.recorder.kill();
+        let _ = Command::new("kill").args(["-9", &self.pid.to_string()]).status();
+        let _ = self.recorder.wait();
+    }
+}
+
+fn only_child(pid: u32) -> u32 {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.trim().parse().unwrap()
+}
+
+#[test]
+fn a_program_that_runs_is_asked() {
+    let running = Running::start(&ocaml::native("churning"), &["60"], &["--rate", "1e-3"]);
+    let asked = running.snapshot(&[]);
+    assert_eq!(asked.code, 0, "{asked:?}");
+    assert!(asked.stderr_text().contains("t.") && asked.stderr_text().contains(" blocks, "));
+    let again = running.snapshot(&[]);
+    assert_eq!(again.code, 0, "{again:?}");
+    let [ref first, ref second] = running.files()[..] else { panic!("{:?}", running.files()) };
+    let (first, second) = (Snapshot::read(first), Snapshot::read(second));
+    let lists = |snapshot: &Snapshot| {
+        let is_cell = |block: &&_| is_cell(block);
+        snapshot.blocks.iter().filter(is_cell).count()
+    };
+    // The program keeps a list of a million.
+    assert!(lists(&first) >= 1_000_000, "{}", lists(&first));
+    assert_eq!((first.header.number, second.header.number), (1, 2));
+    assert_eq!(&*first.header.cause, "asked for");
+    assert!(first.outcome.pause_ns > 0 && first.outcome.cpu_ns > 0);
+    check_samples(&first);
+}
+
+fn is_cell(block: &crate::support::snapshot::Block) -> bool {
+    block.bytes == 3 * 8 && &*block.kind.name == "tag 0"
+}
+
+/// The samples of the list, each with its weight, make up the list; and each lies at a block that lives, or did.
+fn check_samples(snapshot: &Snapshot) {
+    let of_list: Vec<_> = snapshot
+        .samples
+        .iter()
+        .filter(|sample| {
+            let site = &snapshot.sites[sample.site.0 as usize];
+            site.frames.iter().any(|frame| frame.function.contains("keep"))
+        })
+        .collect();
+    let sum: f64 = of_list.iter().map(|sample| sample.weight).sum();
+    let squares: f64 = of_list.iter().map(|sample| sample.weight * sample.weight).sum();
+    assert!((sum - 1e6).abs() < 5.0 * squares.sqrt(), "{sum} of {} samples", of_list.len());
+    let is_there = |address| snapshot.blocks.iter().any(|block| block.address == address);
+    assert!(of_list.iter().take(50).all(|sample| is_there(sample.address.0)));
+}
+
+#[test]
+fn a_snapshot_that_would_take_too_much_memory_is_given_up() {
+    let running = Running::start(&ocaml::native("churning"), &["60"], &[]);
+    let asked = running.snapshot(&["--snapshot-memory", "256KiB"]);
+    assert_eq!(asked.code, 1, "{asked:?}");
+    assert!(asked.stderr_text().contains("more than 0 MiB"), "{asked:?}");
+    assert_eq!(running.files(), [] as [PathBuf; 0]);
+    assert_eq!(running.snapshot(&["-q"]).stderr_text(), "");
+}
+
+#[test]
+fn nothing_is_overwritten_and_who_is_not_recorded_is_told() {
+    let running = Running::start(&ocaml::native("churning"), &["60"], &[]);
+    let taken = running.folder.path().join("taken");
+    std::fs::write(&taken, "precious").unwrap();
+    let asked = running.snapshot(&["-o", taken.to_str().unwrap()]);
+    assert_eq!((asked.code, std::fs::read(&taken).unwrap().as_slice()), (1, &b"precious"[..]));
+    assert!(asked.stderr_text().contains("exists"), "{asked:?}");
+    assert_eq!(running.snapshot(&["-f", "-q", "-o", taken.to_str().unwrap()]).code, 0);
+    let own = std::process::id().to_string();
+    let other = lifetrace_verb(&["snapshot", &own]);
+    assert!(other.code == 1 && other.stderr_text().contains("lifetrace record"), "{other:?}");
+}
+
+#[test]
+fn snapshots_that_nobody_asks_for() {
+    let every = Target::new(&[&ocaml::native("churning")]).arguments(&["2"]);
+    let every = every.record(&["--snapshot-every", "500ms", "--snapshot-after-gc", "1"]);
+    let causes: Vec<String> = snapshots(&every)
+        .iter()
+        .map(|path| Snapshot::read(path).header.cause.to_string())
+        .collect();
+    assert!(causes.iter().any(|cause| cause == "every so often"), "{causes:?}");
+    assert!(causes.iter().any(|cause| cause == "after a collection"), "{causes:?}");
+    let large = Target::new(&[&ocaml::native("churning")]).arguments(&["2"]);
+    let large = large.record(&["--snapshot-when", "rss > 8MiB"]);
+    let [ref path] = snapshots(&large)[..] else { panic!("{:?}", large.traces()) };
+    assert_eq!(&*Snapshot::read(path).header.cause, "resident memory");
+}
+
+#[test]
+fn a_signal_asks_for_one() {
+    let running = Running::start(&ocaml::native("churning"), &["60"], &["--snapshot-on", "HUP"]);
+    let recorder = running.recorder.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &recorder]).status().unwrap().success());
+    while running.files().is_empty() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
