@@ -9,6 +9,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::DeflateDecoder;
 use lifetrace_trace::event::{Location, Source, TraceInfo};
 use lifetrace_trace::ids::{AllocationId, DomainId, LocationCode, Timestamp, Words};
 use lifetrace_trace::lt::Listing;
@@ -35,6 +36,7 @@ fn main() -> io::Result<()> {
     }
     seed_import(here)?;
     seed_heap_dump(here)?;
+    seed_heap_snapshot(here)?;
     for path in traces_of_our_own(here)? {
         let trace = std::fs::read(&path)?;
         let name = path.file_stem().unwrap_or_default();
@@ -80,7 +82,39 @@ fn seed_heap_dump(here: &Path) -> io::Result<()> {
     std::fs::create_dir_all(&corpus)?;
     for entry in std::fs::read_dir(here.join("../fixtures/heaps"))? {
         let entry = entry?;
-        std::fs::copy(entry.path(), corpus.join(entry.file_name()))?;
+        if entry.path().extension().is_some_and(|extension| extension == "json") {
+            std::fs::copy(entry.path(), corpus.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Snapshots as they are, and the contents of their packets, each after a byte for its kind.
+fn seed_heap_snapshot(here: &Path) -> io::Result<()> {
+    let corpus = here.join("corpus/heap_snapshot");
+    std::fs::create_dir_all(&corpus)?;
+    for entry in std::fs::read_dir(here.join("../fixtures/heaps"))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "lth") {
+            continue;
+        }
+        let snapshot = std::fs::read(&path)?;
+        let name = path.file_stem().unwrap_or_default();
+        std::fs::write(corpus.join(name), &snapshot)?;
+        let mut rest = &snapshot[..];
+        while let [_, _, _, _, kind, low, middle, high, ..] = *rest {
+            let length = u32::from_le_bytes([low, middle, high, 0]) as usize;
+            let packet = &rest[12..12 + length];
+            let begin = 1 + packet.iter().take_while(|&&byte| byte >= 0x80).count();
+            let mut contents = vec![kind.saturating_sub(2)];
+            let inflated = DeflateDecoder::new(&packet[begin.min(length)..]).read_to_end(&mut contents);
+            if inflated.is_ok() && contents.len() <= HEAD {
+                let number = snapshot.len() - rest.len();
+                let name = format!("{}-{number}", name.to_string_lossy());
+                std::fs::write(corpus.join(name), contents)?;
+            }
+            rest = &rest[12 + length..];
+        }
     }
     Ok(())
 }

@@ -26,6 +26,7 @@ const FUZZERS: &[&str] = &[
     "patch",
     "import",
     "heap_dump",
+    "heap_snapshot",
 ];
 
 /// Runs each fuzzer for so many seconds.

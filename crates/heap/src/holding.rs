@@ -4,15 +4,18 @@ use std::cmp::Reverse;
 
 use anyhow::{Context, bail};
 use lifetrace_human as human;
-use lifetrace_report::style::{FAINT, NAME, PLAIN, STRONG};
+use lifetrace_report::Page;
+use lifetrace_report::style::PLAIN;
 use lifetrace_report::views::Render;
-use lifetrace_report::{Branching, Page};
 use lifetrace_snapshot::graph::BlockId;
 use lifetrace_snapshot::paths::Shortest;
 use serde::Serialize;
 
+use crate::list::list;
 use crate::object::Object;
 use crate::opened::Opened;
+use crate::sites;
+use crate::steps::way;
 
 /// Which object is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub enum Which {
     At(u64),
     /// That of a class that retains most.
     OfClass(String),
+    /// The sampled one that was allocated at a site and retains most.
+    OfSite(u32),
 }
 
 /// What holds an object, and what it holds: the document of the view.
@@ -44,12 +49,13 @@ pub struct Holding {
 impl Which {
     /// # Errors
     /// If there is no such object.
-    fn find(&self, of: &Opened) -> anyhow::Result<BlockId> {
+    pub(crate) fn find(&self, of: &Opened) -> anyhow::Result<BlockId> {
         let heap = &of.heap;
         match self {
             Which::At(address) => heap.at(*address).with_context(|| {
                 format!("there is no object at {address:#x} in {}", of.path.display())
             }),
+            Which::OfSite(site) => sites::most_of(of, *site),
             Which::OfClass(class) => {
                 let blocks = heap.graph.blocks().filter(|&id| heap.name(id) == class);
                 let most = blocks
@@ -98,11 +104,7 @@ impl Holding {
         Ok(Holding {
             object: object(&id),
             of_class: graph.blocks().filter(|&other| of.heap.kind(other) == kind).count() as u64,
-            shortest_path: Shortest::of(graph, says_little(of))
-                .path(id)
-                .iter()
-                .map(object)
-                .collect(),
+            shortest_path: way(of, &Shortest::of(graph, says_little(of)).path(id)),
             dominators: dominators.iter().filter(|_| is_held).map(object).collect(),
             referrers: first(&mut referrers),
             referrers_total: referrers.len(),
@@ -147,33 +149,11 @@ impl Render for Holding {
 
 /// What lies on a stack may be nothing but a number that looks so, and is gone in a moment.
 fn says_little(of: &Opened) -> impl Fn(BlockId) -> bool + '_ {
-    |root| of.heap.name(root) == "machine_context"
+    |root| matches!(of.heap.name(root), "machine_context" | "stack")
 }
 
 fn same(one: &[Object], other: &[Object]) -> bool {
     let names =
         |of: &[Object]| of.iter().map(|it| (it.address, it.class.clone())).collect::<Vec<_>>();
     names(one) == names(other)
-}
-
-/// One below the other; as steps, each further to the right.
-fn list(page: &mut Page, heading: &str, objects: &[Object], are_steps: bool) {
-    if objects.is_empty() {
-        return;
-    }
-    page.line("");
-    page.prose("", STRONG, heading);
-    let rows: Vec<_> = objects
-        .iter()
-        .enumerate()
-        .map(|(index, object)| Branching {
-            amount: human::bytes(object.retained_bytes as f64),
-            amount_style: FAINT,
-            level: if are_steps { index } else { 0 },
-            name: object.name(),
-            source: object.place(),
-            style: NAME,
-        })
-        .collect();
-    page.branches(&rows);
 }

@@ -2,29 +2,48 @@
 //! how each is reached.
 //!
 //! ```text
-//! a dump ─▶ Opened ─┬─▶ Summary    by kind, by root            ─┐
-//!                   ├─▶ Retainers  what would go with what      ├─▶ page of text | JSON document
-//!                   └─▶ Holding    one object: who holds it     ─┤
-//! two dumps ────────────▶ Diff       what has become more         ─┘
+//! a dump, a snapshot ─▶ Opened ─┬─▶ Summary    by kind, by root              ─┐
+//!                               ├─▶ Retainers  what would go with what        │
+//!                               ├─▶ Holding    one object: who holds it       ├─▶ page of text | JSON document
+//!                               ├─▶ Block      one object: its fields         │
+//!                               ├─▶ Sites      where samples were allocated   │
+//!                               └─▶ Types      what shapes look like          │
+//! two of them ──────────────────────▶ Diff       what has become more          ─┘
+//! three ─────────────────────────────▶ Survivors  what came and stayed
+//! a dump ─▶ import ─▶ a snapshot
 //! ```
 //!
-//! All numbers are exact. What a block retains, and what one that it dominates retains, overlap: they are never added.
+//! All numbers are exact but those of sites, which are estimates with intervals. What a block retains, and what one that it dominates retains, overlap: they are never added.
 #![forbid(unsafe_code)]
 
+mod block;
 mod diff;
+mod facts;
+mod guess;
+mod heapsnapshot;
 mod holding;
 mod import;
 mod kinds;
+mod list;
 mod object;
 mod opened;
 pub mod origin;
 mod retainers;
 mod said;
+mod sites;
+mod steps;
 mod summary;
+mod survivors;
+mod types;
 
+pub use block::Block;
 pub use diff::Diff;
+pub use heapsnapshot::write_heapsnapshot;
 pub use holding::{Holding, Which};
 pub use import::{ImportedHeap, import_heap, is_heap_dump};
 pub use opened::Opened;
 pub use retainers::Retainers;
+pub use sites::Sites;
 pub use summary::Summary;
+pub use survivors::Survivors;
+pub use types::Types;

@@ -30,6 +30,11 @@ impl Origin {
         }
     }
 
+    /// Whether it was made from another program's dump, which tells of references only, and of no other fields.
+    pub fn is_import(&self) -> bool {
+        &*self.header.cause == "import"
+    }
+
     /// What of the heap is not in the snapshot, if there is anything, and why.
     pub(crate) fn lacks(&self) -> Option<String> {
         match &self.outcome {

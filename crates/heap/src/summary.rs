@@ -1,6 +1,7 @@
 //! Which kinds of objects there are, and which roots hold them.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use lifetrace_human as human;
 use lifetrace_report::style::{FAINT, PLAIN, STRONG};
@@ -9,24 +10,33 @@ use lifetrace_report::{Cell, Column, Page, Table, Tail};
 use lifetrace_snapshot::graph::BlockId;
 use serde::Serialize;
 
+use crate::facts::Facts;
 use crate::kinds::{Sums, sums};
 use crate::opened::Opened;
 
 /// What a heap consists of: the document of the view.
 #[derive(Debug, Serialize)]
 pub struct Summary {
+    /// Not of another program's dump.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<Facts>,
     objects: u64,
     bytes: u64,
     references: usize,
     /// What no root holds any more, and nobody has freed yet.
     garbage_objects: u64,
     garbage_bytes: u64,
+    /// What objects take elsewhere, beside the heap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside_bytes: Option<u64>,
     /// References to objects that the file does not have.
     missing_references: u64,
     /// What each root alone holds.
     roots: Vec<Root>,
     /// What several roots hold together, and none of them alone.
     shared_bytes: u64,
+    /// What roots hold, by the size of objects, from the smallest on.
+    sizes: Vec<Size>,
     classes_total: usize,
     /// The first of them, by their bytes.
     classes: Vec<Class>,
@@ -50,6 +60,31 @@ struct Class {
     retained_bytes: u64,
 }
 
+/// Objects that are larger than those of the size before.
+#[derive(Debug, Serialize)]
+struct Size {
+    up_to_bytes: u64,
+    objects: u64,
+    bytes: u64,
+}
+
+impl Size {
+    /// Of all that roots hold: sizes up to 16 bytes, 32, 64 and so on.
+    fn all(of: &Opened) -> Vec<Size> {
+        let mut sizes: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+        for id in of.heap.graph.blocks().filter(|&id| of.dominators.is_reachable(id)) {
+            let bytes = of.heap.graph.bytes(id);
+            let up_to = bytes.max(16).checked_next_power_of_two().unwrap_or(u64::MAX);
+            let [objects, sum] = sizes.entry(up_to).or_default();
+            *objects += 1;
+            *sum = sum.saturating_add(bytes);
+        }
+        let size =
+            |(up_to_bytes, [objects, bytes]): (u64, [u64; 2])| Size { up_to_bytes, objects, bytes };
+        sizes.into_iter().map(size).collect()
+    }
+}
+
 impl Summary {
     /// Of a heap, with so many classes.
     pub fn new(of: &Opened, top: usize) -> Summary {
@@ -61,7 +96,13 @@ impl Summary {
         let mut roots: Vec<_> = graph.roots().map(|id| Root::new(of, id)).collect();
         roots.sort_by_key(|root| Reverse(root.bytes));
         let alone: u64 = roots.iter().map(|root| root.bytes).sum();
+        let outside = |id| of.heap.shape(id).map_or(0, |shape| shape.outside);
+        let held = graph.blocks().filter(|&id| of.dominators.is_reachable(id));
+        let outside = held.fold(0u64, |sum, id| sum.saturating_add(outside(id)));
         Summary {
+            snapshot: of.origin.as_ref().filter(|it| !it.is_import()).map(Facts::of),
+            outside_bytes: Some(outside).filter(|&bytes| bytes > 0),
+            sizes: Size::all(of),
             objects: u64::from(of.retained.blocks(BlockId::ALL_ROOTS)),
             bytes: all,
             references: graph.reference_count(),
@@ -104,6 +145,13 @@ impl Render for Summary {
             count(self.objects),
             bytes(self.bytes)
         ));
+        if let Some(facts) = &self.snapshot {
+            page.prose("", PLAIN, &facts.text());
+        }
+        if let Some(outside) = self.outside_bytes {
+            let text = format!("They take {} elsewhere, beside the heap.", bytes(outside));
+            page.prose("", PLAIN, &text);
+        }
         if self.garbage_objects > 0 {
             let [objects, size] = [count(self.garbage_objects), bytes(self.garbage_bytes)];
             let text = format!(
@@ -147,6 +195,15 @@ impl Render for Summary {
                 bytes(class.retained_bytes),
             ];
             table.row(cells.map(Cell::from), Tail::Text { indent: 0, text: class.class.clone() });
+        }
+        page.table(&table);
+        page.line("");
+        page.prose("", STRONG, "By the size of objects");
+        let mut table =
+            Table::new([Column::left("bytes"), Column::left("objects")]).with_tails("each at most");
+        for size in &self.sizes {
+            let cells = [bytes(size.bytes), count(size.objects)].map(Cell::from);
+            table.row(cells, Tail::Text { indent: 0, text: bytes(size.up_to_bytes) });
         }
         page.table(&table);
         page.line("");

@@ -1,17 +1,19 @@
 //! `lifetrace export`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use lifetrace_export::{Format, Metric, Options, PprofTypes};
+use lifetrace_heap::{Opened, write_heapsnapshot};
+use lifetrace_human::named;
 use lifetrace_human::named::Named;
 use lifetrace_study::Study;
 use lifetrace_study::origin::Origin;
 use lifetrace_study::sought::Sought;
 
 use crate::output::{Content, Output};
-use crate::typed::one_of;
+use crate::typed::{Either, either, one_of};
 use crate::{bar, choosing, gates, terminal};
 
 /// What may be typed.
@@ -20,8 +22,8 @@ pub struct Args {
     /// The trace; - is standard input
     trace: PathBuf,
     /// What to write (see docs/exports.md)
-    #[arg(short = 'F', long, value_parser = one_of::<Format>())]
-    format: Format,
+    #[arg(short = 'F', long, value_parser = either::<Format, HeapFormat>())]
+    format: Either<Format, HeapFormat>,
     /// The file to write; - is standard output
     #[arg(short, long, default_value = "-")]
     output: PathBuf,
@@ -38,8 +40,20 @@ pub struct Args {
     choice: choosing::Args,
 }
 
+named! {
+    /// What may be written of a heap.
+    pub enum HeapFormat {
+        /// Heap snapshots of V8, for Chrome's DevTools; of a snapshot (.lth) or a dump of Ruby's heap
+        HeapSnapshot = "heapsnapshot",
+    }
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { trace, format, output, force, metric, pprof_types, choice } = args;
+    let format = match format {
+        Either::One(format) => format,
+        Either::Other(HeapFormat::HeapSnapshot) => return export_heap(&trace, &output, force),
+    };
     if pprof_types.is_some() && format != Format::Pprof {
         bail!("--pprof-types: is about pprof profiles\n  add -F pprof, or leave it out");
     }
@@ -63,6 +77,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     output.write(|file| format.write(&study, &options, file))?;
     gates::conclude_sought(&sought, false);
     Ok(super::conclude(&study.reading.damages))
+}
+
+/// Writes what a heap snapshot, or another program's dump, has.
+fn export_heap(path: &Path, output: &Path, force: bool) -> anyhow::Result<ExitCode> {
+    let output = Output::of(Content::Text, output, path, force)?;
+    let opened = Opened::new(path)?;
+    output.write(|file| {
+        write_heapsnapshot(&opened, file).with_context(|| output.name().to_owned())
+    })?;
+    Ok(super::heap::conclude(&opened))
 }
 
 /// # Errors

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use lifetrace_heap::{Diff, Holding, Opened, Retainers, Summary, Which};
+use lifetrace_heap::{
+    Block, Diff, Holding, Opened, Retainers, Sites, Summary, Survivors, Types, Which,
+};
+use lifetrace_human::named::Named;
 use lifetrace_human::{json_text, named};
 use lifetrace_report::Page;
 use lifetrace_report::views::Render;
@@ -24,12 +27,15 @@ pub struct Args {
     /// What to show
     #[arg(long, value_parser = one_of::<View>(), default_value = "summary")]
     view: View,
-    /// Of --view holding: the object at this address
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    /// Of --view holding and --view block: the object at this address
+    #[arg(long, alias = "to", value_name = "ADDRESS", value_parser = address)]
     at: Option<u64>,
-    /// Of --view holding: the object of this class that retains most
+    /// Of --view holding and --view block: the object of this class that retains most
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
     class: Option<String>,
+    /// Of --view holding and --view block: the sampled object that was allocated at this site and retains most
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["at", "class"])]
+    site: Option<u32>,
     /// How many are shown of each list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -41,7 +47,7 @@ pub struct Args {
 /// What may be done with several dumps.
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Show what has become more and what less between two dumps of one process
+    /// Show what has become more and what less between two dumps of one process; of three, what came and stayed
     Diff(DiffArgs),
 }
 
@@ -52,6 +58,8 @@ struct DiffArgs {
     before: PathBuf,
     /// The dump that was made later
     after: PathBuf,
+    /// One that was made later still: what came between the first two, and is still there?
+    later: Option<PathBuf>,
     /// How many classes are shown
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -69,6 +77,12 @@ named! {
         Retainers = "retainers",
         /// What holds one object, and what it holds
         Holding = "holding",
+        /// One object: its fields, and who refers to it
+        Block = "block",
+        /// Where objects were allocated, of snapshots with samples
+        Sites = "sites",
+        /// What objects are, told by their shapes
+        Types = "types",
     }
 }
 
@@ -77,7 +91,9 @@ const EXAMPLES: &str = "\
   lifetrace heap heap.json                                 which classes are there?
   lifetrace heap heap.json --view retainers                what holds so much?
   lifetrace heap heap.json --view holding --class Session  why is that still there?
-  lifetrace heap diff before.json after.json               what has grown?";
+  lifetrace heap heap.lth --view sites                     where was it allocated?
+  lifetrace heap diff before.json after.json               what has grown?
+  lifetrace heap diff first.lth second.lth third.lth       what came and stayed?";
 
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
@@ -90,21 +106,23 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let Some(path) = &args.dump else { bail!("which dump?") };
     let which = args.at.map(Which::At).or(args.class.map(Which::OfClass));
-    let which = match (args.view, which) {
-        (View::Holding, None) => {
-            bail!("--view holding: which object?\n  --at ADDRESS, or --class NAME")
-        }
-        (View::Holding, which) => which,
-        (_, Some(_)) => bail!("--at and --class are about --view holding"),
-        (_, None) => None,
-    };
-    let opened = Opened::new(path)?;
+    let which = which.or(args.site.map(Which::OfSite));
+    let is_of_one = matches!(args.view, View::Holding | View::Block);
+    if is_of_one && which.is_none() {
+        let view = args.view.name();
+        bail!("--view {view}: which object?\n  --at ADDRESS, --class NAME, or --site NUMBER")
+    }
+    if !is_of_one && which.is_some() {
+        bail!("--at, --class and --site are about --view holding and --view block")
+    }
+    let (opened, top) = (Opened::new(path)?, args.top);
     let text = match (args.view, which) {
-        (View::Retainers, _) => shown(&Retainers::new(&opened, args.top), args.json)?,
-        (View::Holding, Some(which)) => {
-            shown(&Holding::new(&opened, &which, args.top)?, args.json)?
-        }
-        _ => shown(&Summary::new(&opened, args.top), args.json)?,
+        (View::Holding, Some(which)) => shown(&Holding::new(&opened, &which, top)?, args.json)?,
+        (View::Block, Some(which)) => shown(&Block::new(&opened, &which, top)?, args.json)?,
+        (View::Retainers, _) => shown(&Retainers::new(&opened, top), args.json)?,
+        (View::Sites, _) => shown(&Sites::new(&opened, top)?, args.json)?,
+        (View::Types, _) => shown(&Types::new(&opened, top), args.json)?,
+        _ => shown(&Summary::new(&opened, top), args.json)?,
     };
     terminal::print(&text)?;
     Ok(conclude(&opened))
@@ -112,12 +130,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn compare(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let (before, after) = (Opened::new(&args.before)?, Opened::new(&args.after)?);
-    terminal::print(&shown(&Diff::new(&before, &after, args.top), args.json)?)?;
-    Ok(super::worst([conclude(&before), conclude(&after)]))
+    let Some(later) = &args.later else {
+        terminal::print(&shown(&Diff::new(&before, &after, args.top), args.json)?)?;
+        return Ok(super::worst([conclude(&before), conclude(&after)]));
+    };
+    let later = Opened::new(later)?;
+    let survivors = Survivors::new(&before, &after, &later, args.top);
+    terminal::print(&shown(&survivors, args.json)?)?;
+    Ok(super::worst([&before, &after, &later].map(conclude)))
 }
 
 /// Success, or complaints about what could not be read.
-fn conclude(opened: &Opened) -> ExitCode {
+pub(super) fn conclude(opened: &Opened) -> ExitCode {
     for complaint in &opened.complaints {
         terminal::complain(format_args!("{}: {complaint}", opened.path.display()));
     }

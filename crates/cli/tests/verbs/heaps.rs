@@ -32,6 +32,42 @@ fn each_question_has_a_page_and_a_document() {
     }
 }
 
+/// One of the golden files.
+fn snapshot() -> PathBuf {
+    traces().join("../heaps/sample-v1.0.lth")
+}
+
+const SNAPSHOT_VIEWS: [(&str, &[&str]); 7] = [
+    ("summary", &[]),
+    ("retainers", &["--view", "retainers"]),
+    ("holding", &["--view", "holding", "--class", "string"]),
+    ("block", &["--view", "block", "--at", "0x7f0000001000"]),
+    ("site", &["--view", "holding", "--site", "3"]),
+    ("sites", &["--view", "sites", "--top", "3"]),
+    ("types", &["--view", "types"]),
+];
+
+#[test]
+fn a_snapshot_answers_each_question() {
+    for (name, options) in SNAPSHOT_VIEWS {
+        check_golden(&format!("snapshot-{name}.txt"), &answer(&snapshot(), options));
+        let document = answer(&snapshot(), &[options, &["--json"]].concat());
+        check_golden(&format!("snapshot-{name}.json"), &document);
+    }
+}
+
+#[test]
+fn an_imported_dump_answers_as_the_dump_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let imported = folder.path().join("small.lth");
+    let path = dump();
+    run(&["import", argument(&path), "-o", argument(&imported), "--quiet"]);
+    for (name, options) in VIEWS {
+        let options = [options, &["--json"]].concat();
+        assert_eq!(answer(&imported, &options), answer(&path, &options), "{name}");
+    }
+}
+
 #[test]
 fn what_is_not_shown_by_itself_is_summed_up() {
     let page = answer(&dump(), &["--view", "retainers", "--top", "2"]);
@@ -50,6 +86,8 @@ fn two_dumps_are_compared() {
     };
     check_golden("heap-diff.txt", &compared(&[]));
     check_golden("heap-diff.json", &compared(&["--json"]));
+    check_golden("heap-three.txt", &compared(&[argument(&later.path())]));
+    check_golden("heap-three.json", &compared(&[argument(&later.path()), "--json"]));
     let path = dump();
     let page = stdout(&["heap", "diff", argument(&path), argument(&path)]);
     assert!(page.contains("No class has changed."), "{page}");
@@ -90,7 +128,7 @@ fn what_cannot_be_answered_is_said() {
         assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
         assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
     };
-    check(&["--view", "holding"], "--at ADDRESS, or --class NAME");
+    check(&["--view", "holding"], "--at ADDRESS, --class NAME, or --site NUMBER");
     check(&["--class", "Session"], "are about --view holding");
     check(&["--view", "holding", "--class", "session"], "there are Session");
     check(&["--view", "holding", "--class", "Nobody"], "no object of class Nobody");
@@ -110,4 +148,77 @@ fn of_a_damaged_dump_what_can_be_read_is_used() {
     assert!(text(&output.stdout).contains("String"));
     let told = text(&output.stderr);
     assert!(told.contains("line 8, at byte "), "{told}");
+}
+
+/// Nodes and edges of a snapshot of V8's, read as its `meta` says.
+struct Heapsnapshot {
+    /// Type, name and size of each node.
+    nodes: Vec<(String, String, u64)>,
+    /// From which node to which, and by which name or number.
+    edges: Vec<(usize, usize, String)>,
+}
+
+fn read_heapsnapshot(text: &str) -> Heapsnapshot {
+    let document: Value = serde_json::from_str(text).unwrap();
+    let (head, meta) = (&document["snapshot"], &document["snapshot"]["meta"]);
+    let place = |fields: &str, name: &str| {
+        let fields = meta[fields].as_array().unwrap();
+        (fields.len(), fields.iter().position(|it| it == name).unwrap())
+    };
+    let numbers = |name: &str| -> Vec<usize> {
+        let numbers = document[name].as_array().unwrap().iter();
+        numbers.map(|it| it.as_u64().unwrap() as usize).collect()
+    };
+    let (nodes, edges) = (numbers("nodes"), numbers("edges"));
+    let string = |at: usize| document["strings"][at].as_str().unwrap().to_owned();
+    let width = place("node_fields", "type").0;
+    let of_node = |node: &[usize], name| node[place("node_fields", name).1];
+    let typed = |types: &str, number: usize| meta[types][0][number].as_str().unwrap().to_owned();
+    let (mut read, mut rest) = (Heapsnapshot { nodes: vec![], edges: vec![] }, &edges[..]);
+    for (from, node) in nodes.chunks(width).enumerate() {
+        let sort = typed("node_types", of_node(node, "type"));
+        let (name, bytes) = (string(of_node(node, "name")), of_node(node, "self_size") as u64);
+        read.nodes.push((sort, name, bytes));
+        for _ in 0..of_node(node, "edge_count") {
+            let (edge, others) = rest.split_at(place("edge_fields", "type").0);
+            let of_edge = |name| edge[place("edge_fields", name).1];
+            let (name, to) = (of_edge("name_or_index"), of_edge("to_node"));
+            assert_eq!(to % width, 0);
+            let name = match &*typed("edge_types", of_edge("type")) {
+                "element" | "hidden" => name.to_string(),
+                _ => string(name),
+            };
+            read.edges.push((from, to / width, name));
+            rest = others;
+        }
+    }
+    assert!(rest.is_empty() && read.edges.iter().all(|&(_, to, _)| to < read.nodes.len()));
+    assert_eq!(head["node_count"], read.nodes.len());
+    assert_eq!(head["edge_count"], read.edges.len());
+    read
+}
+
+#[test]
+fn heaps_are_exported_for_devtools() {
+    for path in [snapshot(), dump()] {
+        let text = stdout(&["export", "-F", "heapsnapshot", argument(&path)]);
+        let Heapsnapshot { nodes, edges } = read_heapsnapshot(&text);
+        let summary: Value = serde_json::from_str(&answer(&path, &["--json"])).unwrap();
+        let blocks = nodes.iter().filter(|(sort, ..)| sort != "synthetic");
+        assert_eq!(summary["objects"], blocks.clone().count());
+        assert_eq!(summary["bytes"], blocks.map(|(.., bytes)| bytes).sum::<u64>());
+        let mut reached = vec![false; nodes.len()];
+        reached[0] = true;
+        let mut open = vec![0];
+        while let Some(node) = open.pop() {
+            for &(_, to, _) in edges.iter().filter(|&&(from, ..)| from == node) {
+                if !std::mem::replace(&mut reached[to], true) {
+                    open.push(to);
+                }
+            }
+        }
+        assert!(reached.iter().all(|&it| it), "{}", path.display());
+        let has_slot = edges.iter().any(|(.., name)| name == "camlCache slot 4");
+        assert_eq!(has_slot, path == snapshot());
+    }
 }

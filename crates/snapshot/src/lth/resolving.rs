@@ -18,7 +18,8 @@ pub(super) fn finish(
 ) -> Result<Snapshot, ReadError> {
     let kinds = name_kinds(&mut loading);
     let first = 1 + u32::try_from(loading.roots.len()).map_err(|_| TooLarge)?;
-    let mut resolver = Resolver::of(&loading, first);
+    let sought = sought(&loading);
+    let mut resolver = Resolver::of(&loading, first, &sought);
     let samples = loading.samples.iter();
     let samples = samples.map(|&sample| (sample, resolver.at(sample.address.0))).collect();
     let slots = resolver.slots(&loading.roots);
@@ -61,35 +62,48 @@ fn name_kinds(loading: &mut Loading) -> Kinds {
     kinds
 }
 
+/// All addresses that are asked for, each once.
+fn sought(loading: &Loading) -> Vec<u64> {
+    let slots = loading.roots.iter().flat_map(|(_, slots)| slots);
+    let slots = slots.filter_map(|slot| match slot.to {
+        Some(Target::Address(address)) => Some(address),
+        _ => None,
+    });
+    let samples = loading.samples.iter().map(|sample| sample.address.0);
+    let mut sought = loading.by_address.clone();
+    sought.extend(slots.chain(samples));
+    sought.sort_unstable();
+    sought.dedup();
+    sought
+}
+
 /// Finds blocks by their numbers and addresses.
 struct Resolver<'a> {
     stretches: &'a [(u32, u64, u64)],
     blocks: u32,
     /// The number that the first block has in the graph.
     first: u32,
-    /// None if nothing is asked for by its address.
-    index: Option<Index<'a>>,
+    /// Of all addresses that are asked for.
+    sought: Index<'a>,
+    /// By place among these, the block that is there.
+    found: Vec<Option<BlockId>>,
     missing: u64,
 }
 
 impl<'a> Resolver<'a> {
-    fn of(loading: &'a Loading, first: u32) -> Self {
-        let is_address = |slot: &RawSlot| matches!(slot.to, Some(Target::Address(_)));
-        let has_addresses = !loading.by_address.is_empty()
-            || !loading.samples.is_empty()
-            || loading.roots.iter().any(|(_, slots)| slots.iter().any(is_address));
-        Self {
-            stretches: &loading.stretches,
-            blocks: loading.addresses.len() as u32,
-            first,
-            index: has_addresses.then(|| Index::of(&loading.addresses)),
-            missing: 0,
+    fn of(loading: &'a Loading, first: u32, addresses: &'a [u64]) -> Self {
+        let (sought, mut found) = (Index::of(addresses), vec![None; addresses.len()]);
+        let blocks = loading.addresses.len() as u32;
+        for (address, id) in loading.addresses.iter().zip((first..).map(BlockId)) {
+            if let Some(at) = sought.find(*address) {
+                found[at as usize].get_or_insert(id);
+            }
         }
+        Self { stretches: &loading.stretches, blocks, first, sought, found, missing: 0 }
     }
 
     fn at(&self, address: u64) -> Option<BlockId> {
-        let place = self.index.as_ref()?.find(address)?;
-        Some(BlockId(self.first + place))
+        self.found[self.sought.find(address)? as usize]
     }
 
     /// The block with that number.

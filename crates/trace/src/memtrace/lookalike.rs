@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Lookalike {
     /// A Memtrace trace with its bytes the other way round.
     BigEndianTrace,
+    /// A heap snapshot of ours.
+    HeapSnapshot,
     /// Compressed by the named program.
     Compressed(&'static str),
     /// An executable or a library.
@@ -23,7 +25,8 @@ pub enum Lookalike {
     },
 }
 
-const SIGNATURES: [(&[u8], Lookalike); 7] = [
+const SIGNATURES: [(&[u8], Lookalike); 8] = [
+    (&[0xf5, b'L', b'H', 0x1a], Lookalike::HeapSnapshot),
     (&[0xc1, 0xfc, 0x1f, 0xc1], Lookalike::BigEndianTrace),
     (&[0x1f, 0x8b], Lookalike::Compressed("gzip")),
     (&[0xfd, b'7', b'z', b'X', b'Z'], Lookalike::Compressed("xz")),
@@ -53,6 +56,7 @@ impl fmt::Display for Lookalike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BigEndianTrace => f.write_str("a trace of a big-endian machine"),
+            Self::HeapSnapshot => f.write_str("a heap snapshot, which lifetrace heap reads"),
             Self::Compressed(by) => write!(f, "data compressed by {by}"),
             Self::Elf => f.write_str("an ELF executable or library"),
             Self::Text => f.write_str("a text file"),

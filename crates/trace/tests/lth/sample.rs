@@ -62,7 +62,9 @@ pub fn snapshot() -> Vec<u8> {
         let (address, bytes) = (Address(at), words * 8);
         at += bytes + 8;
         writer.block(&Block { address, bytes, outside, kind, fields, detail }).unwrap();
+        address
     };
+    let mut strings = Vec::new();
     let lists = 100;
     put(4, block, &[Field::Value, Field::Next, Field::Value], None, 0);
     put(4, closure, &[Field::Outside, Field::Value, Field::To(Address(table))], None, 0);
@@ -71,7 +73,8 @@ pub fn snapshot() -> Vec<u8> {
         put(3, block, &[Field::Next, Field::Next], None, 0);
     }
     for number in 0..lists {
-        put(3, string, &[], Some("\"GET /\"").filter(|_| number % 10 == 0), 0);
+        let detail = Some("\"GET /\"").filter(|_| number % 10 == 0);
+        strings.push(put(3, string, &[], detail, 0));
         let tail = if number % 2 == 0 { Field::Value } else { Field::To(Address(table)) };
         put(3, block, &[Field::Outside, tail], None, 0);
     }
@@ -84,8 +87,8 @@ pub fn snapshot() -> Vec<u8> {
         let frames = vec![frame("Cache.add", 12 + number), frame("Cache.main", 40)];
         let site = writer.site(&Site { frames }).unwrap();
         let (id, born) = (u64::from(number) * 17, 1_789_999_990_000_000_000 + u64::from(number));
-        let address = Address(table + 8 * u64::from(number));
-        writer.sample(&Sample { id, address, site, weight: 1e4 / 3.0, born }).unwrap();
+        let address = strings[number as usize % 40];
+        writer.sample(&Sample { id, address, site, weight: 10.0 / 3.0, born }).unwrap();
     }
     writer.finish(&outcome()).unwrap()
 }

@@ -1,0 +1,53 @@
+//! Ways from a root to an object, step by step.
+
+use lifetrace_snapshot::graph::BlockId;
+
+use crate::object::Object;
+use crate::opened::Opened;
+
+/// Fields whose patterns are known.
+pub(crate) const PATTERNED: u32 = 32;
+
+/// The objects of a way on which each refers to the next: roots by their own names, objects with the field that refers to
+/// them, where those are known.
+pub(crate) fn way(of: &Opened, ids: &[BlockId]) -> Vec<Object> {
+    let mut objects: Vec<Object> = ids.iter().map(|&id| Object::new(of, id)).collect();
+    for (at, step) in ids.windows(2).enumerate() {
+        let [from, to] = [step[0], step[1]];
+        if of.heap.graph.is_root(from) {
+            objects[at].description = root(of, from, to);
+        }
+        objects[at + 1].field = field(of, from, to);
+    }
+    objects
+}
+
+/// What the root is called by itself that refers to an object, among those that are called alike.
+fn root(of: &Opened, root: BlockId, to: BlockId) -> String {
+    let Some(slot) = of.heap.slot(root, to) else { return String::new() };
+    match (&slot.name, slot.address) {
+        (Some(name), _) => name.to_string(),
+        (None, 0) => String::new(),
+        (None, address) => format!("{address:#x}"),
+    }
+}
+
+/// In which of its fields, from 0 on, an object refers to another first, if that is known.
+pub(crate) fn field(of: &Opened, from: BlockId, to: BlockId) -> Option<u32> {
+    let place = of.heap.graph.references(from).position(|id| id == to)?;
+    fields(of, from).get(place).copied()
+}
+
+/// The fields, from 0 on, of each of an object's references; nothing if that is not known.
+pub(crate) fn fields(of: &Opened, id: BlockId) -> Vec<u32> {
+    let has_fields = of.origin.as_ref().is_some_and(|origin| !origin.is_import());
+    let Some(shape) = of.heap.shape(id).filter(|_| has_fields) else { return Vec::new() };
+    let count = of.heap.graph.references(id).count();
+    if count == shape.fields as usize {
+        return (0..shape.fields).collect();
+    }
+    let is_reference = |&field: &u32| shape.pattern >> (2 * field) & 3 == 1;
+    let fields: Vec<u32> = (0..shape.fields.min(PATTERNED)).filter(is_reference).collect();
+    // What is missing in the file has no place among the references.
+    if shape.fields <= PATTERNED && fields.len() == count { fields } else { Vec::new() }
+}
