@@ -51,14 +51,21 @@ pub fn current() -> Option<&'static Session> {
 
 /// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
 pub(crate) fn connect(origin: Origin, path: &[u8]) -> Option<&'static Session> {
-    let socket = knock(path)?;
-    if !sys::send(&socket, &Hello { origin }.to_bytes()) {
-        return None;
-    }
+    let socket = greet(Hello::Begins(origin), path)?;
     let mut answer = [0; handshake::LEN];
     let (length, memory) = sys::receive(&socket, &mut answer)?;
     let welcome = Welcome::from_bytes(answer.get(..length)?)?;
     install(&memory, welcome.segment_bytes as usize)
+}
+
+/// Has the recorder look at what was sent, without an answer.
+pub(crate) fn announce_end() {
+    socket_path().and_then(|path| greet(Hello::Leaving, path));
+}
+
+fn greet(hello: Hello, path: &[u8]) -> Option<sys::Descriptor> {
+    let socket = knock(path)?;
+    sys::send(&socket, &hello.to_bytes()).then_some(socket)
 }
 
 /// By the path, or if the process has left that part of the file system (chroot), without one.

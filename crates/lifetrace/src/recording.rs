@@ -164,6 +164,7 @@ impl Recording {
             keep_empty: true,
             native_frames: false,
             labels: self.labels,
+            looks_for_lost: false,
             introduction: Introduction::default(),
         })
     }

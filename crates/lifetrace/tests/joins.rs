@@ -33,6 +33,7 @@ fn options(folder: &Path) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        looks_for_lost: false,
         introduction: Introduction::default(),
     }
 }

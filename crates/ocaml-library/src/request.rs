@@ -64,6 +64,7 @@ impl Request<'_> {
             labels: Vec::new(),
             keep_empty: true,
             native_frames: false,
+            looks_for_lost: false,
             introduction: Introduction {
                 context: self.context.to_owned(),
                 runtime_params: self.parameters.to_owned(),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Parent;
 use lifetrace_trace::ids::{DomainId, Timestamp};
-use lifetrace_transport::handshake::Origin;
+use lifetrace_transport::handshake::{Hello, Origin};
 use lifetrace_transport::segment::{Settings, Sources, segment_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -59,6 +59,8 @@ pub(crate) struct Admission {
     pub(crate) allocators: Arc<Allocators>,
     /// None if there are to be no files.
     pub(crate) names: Option<Names>,
+    /// Whether processes are looked through for blocks to which nothing points.
+    pub(crate) looks_for_lost: bool,
     /// Told of each session, if there is one.
     pub(crate) heap: Option<Heap>,
     /// The only process to be traced, if not all are.
@@ -70,9 +72,20 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
+    /// Does what a client wants. Returns what it is answered with, if that is a session.
+    pub(crate) fn attend(&mut self, client: UCred, hello: Hello) -> Option<(OwnedFd, u64)> {
+        match hello {
+            Hello::Begins(origin) => self.admit(client, origin),
+            Hello::Leaving => {
+                self.receiver.wake();
+                None
+            }
+        }
+    }
+
     /// Starts a session for a process whose agent has said hello. Returns the segment's descriptor and
     /// length for it; `None` if it is not to be traced.
-    pub(crate) fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
+    fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
         let pid = client.pid;
         if self.only.is_some_and(|only| only != pid) || !self.belongs(client) {
             return None;
@@ -179,7 +192,9 @@ impl Admission {
         let none = [ManagedHeap::None; RUNTIMES.len()];
         let heaps = program.map_or(none, |program| self.programs.heaps(program, libraries));
         let (sources, notice) = self.sources.settle(&heaps, &self.rates);
-        let mut settings = Settings { sources, ..self.settings };
+        let is_looked_through = self.looks_for_lost && samples_malloc(sources, process.pid);
+        let looks_for_lost = is_looked_through.into();
+        let mut settings = Settings { sources, looks_for_lost, ..self.settings };
         if settings.exact() {
             settings.ring_bytes = EXACT_RING_BYTES;
         }

@@ -73,6 +73,8 @@ pub struct CollectorOptions {
     pub keep_empty: bool,
     /// Whether what an interpreter has called within itself stays in malloc's backtraces, inside of its program's frames.
     pub native_frames: bool,
+    /// Whether processes are looked through, when they or their recording end, for blocks to which nothing points.
+    pub looks_for_lost: bool,
     /// Keys and values for each trace to tell.
     pub labels: Vec<(String, String)>,
     /// What each trace begins with, where the program has something to say.
@@ -136,6 +138,7 @@ impl CollectorOptions {
             sources: Sources::NONE,
             stack_limit: self.stack_limit.min(MOST_FRAMES),
             patches: 0,
+            looks_for_lost: 0,
         }
     }
 }
@@ -177,6 +180,7 @@ impl Collector {
             programs: Arc::default(),
             allocators: Arc::default(),
             names: options.names()?,
+            looks_for_lost: options.looks_for_lost && options.format == Format::Lt,
             heap: options.output.heap().cloned(),
             only: only.filter(|_| !options.follow_children),
             anchor,
@@ -186,7 +190,7 @@ impl Collector {
         };
         let late_processes = LateProcesses::of(socket.path());
         let handshake = HandshakeServer::new(socket, Arc::clone(&stop));
-        let serve = move || handshake.serve(|client, origin| admission.admit(client, origin));
+        let serve = move || handshake.serve(|client, hello| admission.attend(client, hello));
         let threads = Mutex::new(vec![
             threads::spawn("receiver", move || receiver.run())?,
             threads::spawn("door", serve)?,

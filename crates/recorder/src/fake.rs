@@ -60,7 +60,7 @@ impl FakeAgent {
     /// Says hello; `None` when it is not welcome.
     pub(crate) fn connect(path: &Path) -> Option<FakeAgent> {
         let connection = knock(path);
-        let hello = Hello { origin: Origin::Exec }.to_bytes();
+        let hello = Hello::Begins(Origin::Exec).to_bytes();
         send(&connection, &hello, SendFlags::empty()).unwrap();
         let (words, descriptor) = receive(&connection)?;
         Some(FakeAgent { segment: AgentSegment::map(&descriptor, words.segment_bytes) })

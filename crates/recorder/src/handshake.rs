@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome};
+use lifetrace_transport::handshake::{Hello, LEN, Welcome};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -40,15 +40,15 @@ impl HandshakeServer {
         HandshakeServer { socket, stop, clients: Vec::new() }
     }
 
-    /// Runs until `stop` is raised. `admit` makes a session for a client and returns the segment's
-    /// descriptor and length, or nothing if the process is not to be traced.
-    pub(crate) fn serve(mut self, mut admit: impl FnMut(UCred, Origin) -> Option<(OwnedFd, u64)>) {
+    /// Runs until `stop` is raised. `attend` makes a session for a client and returns the segment's
+    /// descriptor and length, or nothing if the process is not to be traced, or wants none.
+    pub(crate) fn serve(mut self, mut attend: impl FnMut(UCred, Hello) -> Option<(OwnedFd, u64)>) {
         while let Some(ready) = self.wait() {
             self.accept_all();
             for index in ready.into_iter().rev() {
                 let client = self.clients.swap_remove(index);
                 // One that goes away in the middle of it is not traced.
-                let _ = greet(&client.connection, &mut admit);
+                let _ = greet(&client.connection, &mut attend);
             }
             let now = Instant::now();
             self.clients.retain(|client| client.until > now);
@@ -98,12 +98,12 @@ impl HandshakeServer {
 /// not welcome.
 fn greet(
     connection: &OwnedFd,
-    admit: &mut impl FnMut(UCred, Origin) -> Option<(OwnedFd, u64)>,
+    attend: &mut impl FnMut(UCred, Hello) -> Option<(OwnedFd, u64)>,
 ) -> io::Result<()> {
     let mut bytes = [0; LEN + 1];
     let (received, _) = recv(connection, &mut bytes[..], RecvFlags::empty())?;
-    let Some(Hello { origin }) = Hello::from_bytes(&bytes[..received]) else { return Ok(()) };
-    if let Some((segment, segment_bytes)) = admit(socket_peercred(connection)?, origin) {
+    let Some(hello) = Hello::from_bytes(&bytes[..received]) else { return Ok(()) };
+    if let Some((segment, segment_bytes)) = attend(socket_peercred(connection)?, hello) {
         welcome(connection, &segment, Welcome { segment_bytes })?;
     }
     Ok(())

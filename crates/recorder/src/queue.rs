@@ -20,6 +20,7 @@ use lifetrace_transport::message::MonotonicNanos;
 
 use crate::collections::LastTotals;
 use crate::end_memory::EndMemory;
+use crate::looking::Looked;
 use crate::losses::Losses;
 use crate::order::Batch;
 use crate::outcome::SessionEnd;
@@ -44,6 +45,8 @@ pub(crate) enum Work {
         /// What the process calls itself, if that is new.
         title: Option<Arc<str>>,
     },
+    /// What a look through the process's memory has found.
+    Looked(Box<Looked>),
     End(Box<Ending>),
 }
 
@@ -142,7 +145,7 @@ impl Drop for WorkReceiver {
 fn size(work: &Work) -> usize {
     match work {
         Work::Events { batch, .. } => batch.size(),
-        Work::End(_) => 0,
+        Work::Looked(_) | Work::End(_) => 0,
     }
 }
 

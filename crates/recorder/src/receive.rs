@@ -59,6 +59,11 @@ pub(crate) struct Receiver {
 }
 
 impl ReceiverHandle {
+    /// Has the receiver look at the rings now.
+    pub(crate) fn wake(&self) {
+        self.wakeup.raise();
+    }
+
     /// A session's agent must not have its segment before this.
     pub(crate) fn send(&self, arrival: Arrival) {
         if let Arrival::Session(session) = &arrival {
@@ -142,7 +147,7 @@ impl Receiver {
 
     fn pass(&mut self) -> Flow {
         if self.is_stopping {
-            self.sessions.iter_mut().for_each(|session| session.close(SessionEnd::Stopped));
+            self.sessions.iter_mut().for_each(Session::end);
         }
         let (buffer, is_paused) = (&mut self.buffer, self.switch.is_paused());
         let count = self.sessions.len();

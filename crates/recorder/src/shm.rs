@@ -9,6 +9,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use lifetrace_transport::patch::{self, Patch};
 use lifetrace_transport::ring::{Damaged, Ring, RingHeader};
@@ -21,13 +22,40 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 /// A mapped segment, whose only consumer is the holder of this value.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    memory: NonNull<u8>,
+    memory: Arc<Mapped>,
     settings: Settings,
+}
+
+/// The mapping itself.
+#[derive(Debug)]
+struct Mapped {
+    start: NonNull<u8>,
+    bytes: usize,
 }
 
 // SAFETY: the mapping is owned by this value and is not tied to a thread; all that is shared with
 // other processes is accessed by atomics or through `Ring`.
-unsafe impl Send for Segment {}
+unsafe impl Send for Mapped {}
+// SAFETY: as above; rings are taken from by the holder of the one `Segment` alone.
+unsafe impl Sync for Mapped {}
+
+/// Lets a process end that waits for it.
+#[derive(Clone, Debug)]
+pub(crate) struct ExitGate(Arc<Mapped>);
+
+impl ExitGate {
+    pub(crate) fn open(&self) {
+        self.0.header().release_exit();
+    }
+}
+
+impl Mapped {
+    fn header(&self) -> &SegmentHeader {
+        // SAFETY: written by `create`, and as long-lived as `self`. Every field that may change
+        // is atomic; `settings`, which is not, is never read through this reference.
+        unsafe { self.start.cast().as_ref() }
+    }
+}
 
 impl Segment {
     /// Makes a segment with its header and the `patches` that the settings count in place; the descriptor is
@@ -45,14 +73,21 @@ impl Segment {
             // SAFETY: the segment has room for as many behind the rings; as above.
             unsafe { memory.add(offset).cast::<[u8; patch::LEN]>().write(patch.to_bytes()) };
         }
-        Ok((Segment { memory, settings }, file))
+        let memory = Mapped { start: memory, bytes: segment_bytes(&settings) };
+        Ok((Segment { memory: Arc::new(memory), settings }, file))
     }
 
     /// The first page.
     pub(crate) fn header(&self) -> &SegmentHeader {
-        // SAFETY: written by `create`, and as long-lived as `self`. Every field that may change
-        // is atomic; `settings`, which is not, is never read through this reference.
-        unsafe { self.memory.cast().as_ref() }
+        self.memory.header()
+    }
+
+    pub(crate) fn exit_gate(&self) -> ExitGate {
+        ExitGate(Arc::clone(&self.memory))
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     pub(crate) fn ring_count(&self) -> usize {
@@ -82,15 +117,15 @@ impl Segment {
     fn ring(&self, index: usize) -> Ring<'_> {
         // SAFETY: the mapping is `segment_bytes` of these settings long and lives as long as
         // `self`.
-        unsafe { ring_at(self.memory, &self.settings, index) }
+        unsafe { ring_at(self.memory.start, &self.settings, index) }
     }
 }
 
-impl Drop for Segment {
+impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: mapped by `create` with this length; no reference outlives `self`.
         // A failure would leave it mapped, which harms nobody.
-        let _ = unsafe { munmap(self.memory.as_ptr().cast(), segment_bytes(&self.settings)) };
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
@@ -173,6 +208,7 @@ mod tests {
         sources: Sources::NONE.with(Source::malloc(1.0)),
         stack_limit: 100,
         patches: 0,
+        looks_for_lost: 0,
     };
 
     #[test]

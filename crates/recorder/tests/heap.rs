@@ -48,6 +48,7 @@ fn options(heap: &Heap) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        looks_for_lost: false,
         introduction: Introduction::default(),
     }
 }

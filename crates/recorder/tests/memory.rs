@@ -62,6 +62,7 @@ fn options() -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        looks_for_lost: false,
         introduction: lifetrace_recorder::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -53,6 +53,7 @@ impl Request<'_> {
             labels: self.labels.lines().filter_map(label).collect(),
             keep_empty: true,
             native_frames: false,
+            looks_for_lost: false,
             introduction: Introduction::default(),
         })
     }

@@ -35,9 +35,11 @@ pub enum Origin {
 
 /// Agent to recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hello {
-    /// Why.
-    pub origin: Origin,
+pub enum Hello {
+    /// A session begins, for this reason.
+    Begins(Origin),
+    /// A traced process is about to end, and waits for the recorder to notice. There is no answer.
+    Leaving,
 }
 
 /// Recorder to agent, with the descriptor.
@@ -55,17 +57,21 @@ pub const LEN: usize = 16;
 impl Hello {
     /// To bytes.
     pub fn to_bytes(self) -> [u8; LEN] {
-        message(self.origin as u64)
+        message(match self {
+            Hello::Begins(Origin::Exec) => 0,
+            Hello::Begins(Origin::Fork) => 1,
+            Hello::Leaving => 2,
+        })
     }
 
     /// From bytes; `None` when they are not a hello of this protocol version.
     pub fn from_bytes(bytes: &[u8]) -> Option<Hello> {
-        let origin = match payload(bytes)? {
-            0 => Origin::Exec,
-            1 => Origin::Fork,
+        Some(match payload(bytes)? {
+            0 => Hello::Begins(Origin::Exec),
+            1 => Hello::Begins(Origin::Fork),
+            2 => Hello::Leaving,
             _ => return None,
-        };
-        Some(Hello { origin })
+        })
     }
 }
 

@@ -96,6 +96,10 @@ pub struct Args {
     /// Do not trace processes that the command starts
     #[arg(long)]
     no_children: bool,
+    /// Do not look through the memory of processes, when they or the recording end, for blocks to which nothing points
+    /// any more
+    #[arg(long)]
+    no_leak_check: bool,
     /// Keep the traces of processes in which nothing was sampled, too; the command's is always kept
     #[arg(long)]
     keep_empty: bool,
@@ -103,7 +107,8 @@ pub struct Args {
     /// outside; the program alone, not what it starts. Of the other options, -o, --format, -f, --rate,
     /// --interval, --report and -q count
     #[arg(long, conflicts_with_all = ["sources", "labels", "seed", "delay", "duration", "max_size",
-        "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames"])]
+        "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames",
+        "no_leak_check"])]
     memtrace: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -213,6 +218,7 @@ impl Args {
             output: self.output.unwrap_or_else(|| format.default_template().into()).into(),
             format,
             labels: self.labels,
+            looks_for_lost: !self.no_leak_check,
             introduction: Introduction::default(),
             overwrite: self.force,
             sources: self.sources,

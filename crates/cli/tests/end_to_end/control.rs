@@ -139,6 +139,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             labels: Vec::new(),
             keep_empty: true,
             native_frames: false,
+            looks_for_lost: false,
             introduction: lifetrace_recorder::Introduction::default(),
         },
     })

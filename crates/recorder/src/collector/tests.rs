@@ -42,6 +42,7 @@ pub(super) fn defaults() -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        looks_for_lost: false,
         introduction: crate::plan::Introduction::default(),
     }
 }

@@ -13,6 +13,7 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        looks_for_lost: false,
         introduction: crate::plan::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,
