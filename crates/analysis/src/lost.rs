@@ -190,3 +190,36 @@ impl Observer for Lost<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::Weight;
+
+    fn found(lost: &[Weight], held: &[Weight]) -> Found {
+        let mut found = Found::default();
+        lost.iter().for_each(|weight| found.lost += &weight.tally(8));
+        held.iter().for_each(|weight| found.held += &weight.tally(8));
+        found
+    }
+
+    #[test]
+    fn shares_are_as_sure_as_the_samples_are_many() {
+        let seldom = Weight::of_inclusion(1e-3);
+        let few = found(&[seldom; 2], &[seldom; 2]).share();
+        let many = found(&[seldom; 200], &[seldom; 200]).share();
+        assert_eq!((few.value, many.value), (0.5, 0.5));
+        let width = |share: Proportion| share.interval95().1 - share.interval95().0;
+        assert!(width(few) > 0.6 && width(many) < 0.11, "{few:?} {many:?}");
+    }
+
+    #[test]
+    fn what_is_exact_is_certain() {
+        let share = found(&[Weight::ONE; 3], &[Weight::ONE]).share();
+        assert_eq!((share.value, share.interval95()), (0.75, (0.75, 0.75)));
+        assert_eq!(found(&[Weight::ONE], &[]).share().interval95(), (1.0, 1.0));
+        // All of two samples is not all.
+        let seldom = Weight::of_inclusion(1e-3);
+        assert!(found(&[seldom; 2], &[]).share().interval95().0 < 0.5);
+    }
+}

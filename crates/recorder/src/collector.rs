@@ -16,6 +16,7 @@ use crate::clock::{Anchor, after, monotonic_now};
 use crate::format::Format;
 use crate::handshake::HandshakeServer;
 use crate::late_processes::LateProcesses;
+use crate::looking::Requests;
 use crate::observe::ObserverHandle;
 use crate::outcome::{Figures, Outcome};
 use crate::output::{Names, Output};
@@ -87,6 +88,8 @@ pub struct Collector {
     progress: Arc<Progress>,
     stop: Arc<Wakeup>,
     switch: Arc<Switch>,
+    looks: Arc<Requests>,
+    wakeup: Arc<Wakeup>,
     late_processes: LateProcesses,
     follows_children: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -172,7 +175,11 @@ impl Collector {
         switch.set_paused(!options.schedule.delay.is_zero());
         let seen = options.follow_children.then(|| Arc::clone(&progress));
         let observer = ObserverHandle::start(options.counters, seen)?;
-        let (receiver, handle) = Receiver::new(Arc::clone(&stop), Arc::clone(&switch), observer)?;
+        let looks = Arc::new(Requests::default());
+        let (told_stop, told_switch) = (Arc::clone(&stop), Arc::clone(&switch));
+        let (receiver, handle) =
+            Receiver::new(told_stop, told_switch, Arc::clone(&looks), observer)?;
+        let wakeup = handle.wakeup();
         let mut admission = Admission {
             sources: options.sources,
             rates: options.rates.clone(),
@@ -196,8 +203,16 @@ impl Collector {
             threads::spawn("door", serve)?,
         ]);
         let follows_children = options.follow_children;
-        let collector =
-            Collector { progress, stop, switch, late_processes, follows_children, threads };
+        let collector = Collector {
+            progress,
+            stop,
+            switch,
+            looks,
+            wakeup,
+            late_processes,
+            follows_children,
+            threads,
+        };
         collector.follow(options.schedule)?;
         Ok(collector)
     }
@@ -229,6 +244,14 @@ impl Collector {
     /// Undoes [`pause`](Self::pause), or comes before the end of the schedule's delay.
     pub fn resume(&self) {
         self.switch.set_paused(false);
+    }
+
+    /// Has a process looked through for lost blocks now; what is found will be in its trace, in place of what was found
+    /// before. Nothing happens if it is not traced, or if processes are not [looked
+    /// through](CollectorOptions::looks_for_lost). Returns at once.
+    pub fn look_for_lost(&self, process: Pid) {
+        self.looks.add(process);
+        self.wakeup.raise();
     }
 
     /// How it goes.

@@ -1,5 +1,5 @@
-//! When a process is looked through for blocks that are [lost](crate::lost): when it is about to end, or when its
-//! recording does.
+//! When a process is looked through for blocks that are [lost](crate::lost): when it is about to end, when its
+//! recording does, or when somebody wants it.
 //!
 //! ```text
 //! Exiting, or stop ─▶ wanted ─▶ all rings drained ─▶ a thread looks ─▶ all rings drained ─▶ told to the trace
@@ -8,6 +8,7 @@
 //! What was freed while the look was being prepared is known when the rings have been drained once more: nothing is
 //! said of it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,26 @@ pub(crate) struct Looking {
     gate: ExitGate,
     /// When it was wanted because the recording ends.
     stopping: Option<Instant>,
+    /// The process has said that it is about to end: from then on it has less and less.
+    is_leaving: bool,
+}
+
+/// Processes that somebody wants to be looked through now.
+#[derive(Debug, Default)]
+pub(crate) struct Requests(Mutex<Vec<Pid>>);
+
+impl Requests {
+    pub(crate) fn add(&self, process: Pid) {
+        self.list().push(process);
+    }
+
+    pub(crate) fn take(&self) -> Vec<Pid> {
+        std::mem::take(&mut *self.list())
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Pid>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug)]
@@ -51,26 +72,44 @@ enum State {
 
 impl Looking {
     pub(crate) fn new(gate: ExitGate) -> Looking {
-        Looking { blocks: Whereabouts::default(), state: State::Idle, gate, stopping: None }
+        Looking {
+            blocks: Whereabouts::default(),
+            state: State::Idle,
+            gate,
+            stopping: None,
+            is_leaving: false,
+        }
     }
 
     pub(crate) fn take(&mut self, message: &Message<'_>) {
         self.blocks.take(message);
         if message.body == Body::Exiting {
-            self.want();
+            self.leave();
         }
     }
 
-    fn want(&mut self) {
-        if matches!(self.state, State::Idle) {
+    /// The process waits until it has been looked through. If it is being looked through anyway, that does.
+    fn leave(&mut self) {
+        match self.state {
+            State::Idle | State::Wanted => self.want(),
+            _ => self.gate.open(),
+        }
+        self.is_leaving = true;
+    }
+
+    /// Has it looked through, if it is not leaving already.
+    pub(crate) fn want(&mut self) {
+        if matches!(self.state, State::Idle) && !self.is_leaving {
             self.state = State::Wanted;
         }
     }
 
     /// The recording is to end; whether it has to wait.
     pub(crate) fn delays_stop(&mut self) -> bool {
+        if self.stopping.is_none() {
+            self.want();
+        }
         let since = *self.stopping.get_or_insert_with(Instant::now);
-        self.want();
         self.is_under_way() && since.elapsed() < PATIENCE
     }
 
@@ -79,7 +118,7 @@ impl Looking {
         !matches!(self.state, State::Idle | State::Over)
     }
 
-    /// Whether the process can be looked at no more before it has been, or is not going to be.
+    /// The session is over: what has not begun will not.
     pub(crate) fn give_up(&mut self) {
         if matches!(self.state, State::Idle | State::Wanted) {
             self.state = State::Over;
@@ -90,14 +129,14 @@ impl Looking {
     pub(crate) fn collect(&mut self) {
         if let State::Running(thread) = &self.state
             && thread.is_finished()
-            && let State::Running(thread) = std::mem::replace(&mut self.state, State::Over)
+            && let State::Running(thread) = std::mem::replace(&mut self.state, State::Idle)
         {
             // A panic has been printed.
             let found = thread.join().unwrap_or(Err(LookError::Failed));
             self.state = match found {
                 Ok(found) => State::Found(Ok(found)),
                 Err(error) => {
-                    Unlooked::of(&error).map_or(State::Over, |why| State::Found(Err(why)))
+                    Unlooked::of(&error).map_or(State::Idle, |why| State::Found(Err(why)))
                 }
             };
         }
@@ -105,7 +144,7 @@ impl Looking {
 
     /// To be called when all rings have been drained: begins to look if it is time, or tells what was found.
     pub(crate) fn go_on(&mut self, process: Pid, losses: Losses) -> Option<Looked> {
-        let looked = match std::mem::replace(&mut self.state, State::Over) {
+        let looked = match std::mem::replace(&mut self.state, State::Idle) {
             State::Wanted => {
                 self.begin(process, losses);
                 None
@@ -121,24 +160,24 @@ impl Looking {
     }
 
     fn begin(&mut self, process: Pid, losses: Losses) {
+        let gate = self.is_leaving.then(|| self.gate.clone());
+        let open = move || gate.iter().for_each(ExitGate::open);
         if self.blocks.is_empty() {
-            self.gate.open();
-            return;
+            return open();
         }
         if losses.hide_deaths() {
-            self.gate.open();
             self.state = State::Found(Err(Unlooked::Losses));
-            return;
+            return open();
         }
-        let (candidates, gate) = (self.blocks.candidates(), self.gate.clone());
+        let (candidates, open_at_last) = (self.blocks.candidates(), open.clone());
         let work = move || {
-            let found = look(process, candidates, || gate.open());
-            gate.open();
+            let found = look(process, candidates, &open);
+            open();
             found
         };
         match threads::spawn("look", work) {
             Ok(thread) => self.state = State::Running(thread),
-            Err(_) => self.gate.open(),
+            Err(_) => open_at_last(),
         }
     }
 

@@ -65,9 +65,10 @@ impl Unlooked {
             LookError::Stop(StopError::Traced(_)) => Unlooked::Traced,
             LookError::Stop(StopError::Busy) => Unlooked::Busy,
             LookError::Stop(StopError::Gone) => return None,
-            LookError::Stop(StopError::System(_)) | LookError::Memory(_) | LookError::Failed => {
-                Unlooked::Unreadable
-            }
+            LookError::Stop(StopError::System(_))
+            | LookError::Memory(_)
+            | LookError::Unreadable
+            | LookError::Failed => Unlooked::Unreadable,
         })
     }
 

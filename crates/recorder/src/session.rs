@@ -165,6 +165,13 @@ impl Session {
         self.segment.header().set_paused(paused);
     }
 
+    /// Has the process looked through now, if that is done at all.
+    pub(crate) fn want_look(&mut self) {
+        if let Some(looking) = &mut self.looking {
+            looking.want();
+        }
+    }
+
     /// Ends the session from our side, when its process has been looked through.
     pub(crate) fn end(&mut self) {
         let is_open = self.end.is_none();

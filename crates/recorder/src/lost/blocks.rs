@@ -1,7 +1,7 @@
 //! Where sampled blocks are, and whether a word points into one.
 //!
-//! A word is taken for a pointer if what is in its lower 48 bits is an address from a block's first byte to its last.
-//! What a program keeps in the upper 16, or in the lowest, does not matter.
+//! A word is taken for a pointer if what is in its lower 47 bits (on aarch64 48) is an address from a block's first byte
+//! to its last. What a program keeps in the upper ones, or in the lowest, does not matter.
 //!
 //! ```text
 //! word ── between the first and the last block? ── its gigabyte ── its page ── search
@@ -13,16 +13,27 @@ use lifetrace_transport::message::SampleId;
 
 use super::pages::PAGE;
 
-/// The part of a word that is an address.
+/// The part of a word that is an address of a program's: virtual machines keep what a value is in the others.
+#[cfg(target_arch = "x86_64")]
+const ADDRESS: u64 = (1 << 47) - 1;
+#[cfg(not(target_arch = "x86_64"))]
 const ADDRESS: u64 = (1 << 48) - 1;
+
+/// Words of a bit for each upper half of an address.
+const UPPERS: usize = (1 << 16) / 64;
 
 const CHUNK_BITS: u32 = 30;
 const CHUNKS: usize = 1 << (48 - CHUNK_BITS);
+/// Of more gigabytes nothing is known. They take 128 MiB.
+const MOST_CHUNKS: usize = 1 << 12;
 /// Words of the bitmap of a chunk's pages.
 const CHUNK_WORDS: usize = (1 << CHUNK_BITS) / PAGE as usize / 64;
 
 /// Of a block, in order of address.
 pub(super) type Index = u32;
+
+/// Memory that is looked at together: 32 words that begin in its first 128 bytes.
+pub(super) type Window = [u8; 132];
 
 /// All sampled blocks that live.
 pub(super) struct Blocks {
@@ -34,6 +45,8 @@ pub(super) struct Blocks {
     bitmaps: Vec<[u64; CHUNK_WORDS]>,
     low: u64,
     span: u64,
+    /// A bit for each upper half that an address of a block has.
+    uppers: Box<[u64; UPPERS]>,
 }
 
 /// A sample, and where its block is.
@@ -55,6 +68,7 @@ impl Blocks {
             bitmaps: Vec::new(),
             low: 0,
             span: 0,
+            uppers: Box::new([0; UPPERS]),
         };
         let is_possible = |it: &Candidate| {
             it.address != 0 && it.address.checked_add(it.size).is_some_and(|end| end <= ADDRESS)
@@ -68,9 +82,12 @@ impl Blocks {
         blocks
     }
 
-    /// Several samples may be of one block.
+    /// Several samples may be of one block. One that is impossibly large is left out: a target may say anything.
     fn add(&mut self, it: Candidate) {
         let length = it.size.max(1);
+        if self.bitmaps.len() + (length >> CHUNK_BITS) as usize + 2 > MOST_CHUNKS {
+            return;
+        }
         if self.starts.last() != Some(&it.address) {
             self.starts.push(it.address);
             self.lengths.push(length);
@@ -79,13 +96,15 @@ impl Blocks {
         self.lengths[index] = self.lengths[index].max(length);
         self.samples.push((index as Index, it.sample));
         for page in it.address / PAGE..=(it.address + length - 1) / PAGE {
-            let chunk = (page * PAGE >> CHUNK_BITS) as usize;
-            if self.chunks[chunk] == 0 && self.bitmaps.len() < usize::from(u16::MAX) {
+            let chunk = ((page * PAGE) >> CHUNK_BITS) as usize;
+            if self.chunks[chunk] == 0 {
                 self.bitmaps.push([0; CHUNK_WORDS]);
                 self.chunks[chunk] = self.bitmaps.len() as u16;
             }
             let (word, bit) = place(page);
             self.bitmaps[usize::from(self.chunks[chunk]) - 1][word] |= bit;
+            let (word, bit) = place_of_upper(((page * PAGE) >> 32) as u16);
+            self.uppers[word] |= 1 << bit;
         }
     }
 
@@ -119,15 +138,15 @@ impl Blocks {
         if self.is_far(address) { None } else { self.find_near(address) }
     }
 
-    /// Whether one of the words that begin at multiples of four, but for the last four bytes, may be a pointer.
+    /// Which of the words that begin at multiples of four in a window may be pointers, the first one lowest: of each its
+    /// upper half, as far as that is a part of an address, is one of a block's.
     #[inline(always)]
-    pub(super) fn may_have_any(&self, window: &[u8]) -> bool {
-        let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes) & ADDRESS;
-        let whole = window[..window.len() - 4].chunks_exact(8).map(word);
-        let shifted = window[4..].chunks_exact(8).map(word);
-        whole
-            .zip(shifted)
-            .fold(false, |any, (one, another)| any | !self.is_far(one) | !self.is_far(another))
+    pub(super) fn near(&self, window: &Window) -> u32 {
+        let halves = window[4..].chunks_exact(4).enumerate();
+        halves.fold(0, |near, (at, half)| {
+            let (word, bit) = place_of_upper(u16::from_le_bytes([half[0], half[1]]));
+            near | ((self.uppers[word] >> bit) as u32 & 1) << at
+        })
     }
 
     /// Whether none of them can be there.
@@ -146,6 +165,14 @@ impl Blocks {
         let last = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
         self.range(last as Index).contains(&address).then_some(last as Index)
     }
+}
+
+/// The place of an address's upper half in its bitmap. What is not of an address does not matter.
+#[inline(always)]
+fn place_of_upper(half: u16) -> (usize, u32) {
+    const UPPER: u16 = (ADDRESS >> 32) as u16;
+    let half = half & UPPER;
+    (usize::from(half / 64), u32::from(half % 64))
 }
 
 /// A page's place in the bitmap of its chunk.
@@ -179,12 +206,26 @@ mod tests {
         assert_eq!(find(0x5555_0010_1000), None);
         assert_eq!(find(0x7f12_3456_7010 + 99), Some(2));
         assert_eq!(find(0x7f12_3456_7010 + 100), None);
-        assert_eq!(find(0xfff8_7f12_3456_7018), Some(2));
+        assert_eq!([0xfff8_7f12_3456_7018, 0x8000_7f12_3456_7018].map(find), [Some(2); 2]);
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(find(0xffff_ff12_3456_7018), Some(2));
         assert_eq!([0, 1, u64::MAX, 0x7f12_3456_0000].map(find), [None; 4]);
         assert_eq!(blocks.first_behind(0), 0);
         assert_eq!(blocks.first_behind(0x5555_0010_0000), 1);
         assert_eq!(blocks.first_behind(0x5555_0010_1000), 2);
         assert_eq!(blocks.first_behind(u64::MAX), 3);
+    }
+
+    #[test]
+    fn what_may_be_a_pointer_is_seen_at_once() {
+        let blocks = blocks(&[(0x5555_0000_1000, 16), (0x7f12_3456_7010, 100)]);
+        let mut window: Window = [0; 132];
+        assert_eq!(blocks.near(&window), 0);
+        for place in [0, 4, 60, 124] {
+            window[place..place + 8].copy_from_slice(&0xfff8_7f12_3456_7018_u64.to_le_bytes());
+            assert_eq!(blocks.near(&window) & 1 << (place / 4), 1 << (place / 4));
+            window = [0; 132];
+        }
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub(crate) enum LookError {
     Stop(#[from] StopError),
     #[error("its memory cannot be read: {0}")]
     Memory(#[from] io::Error),
+    #[error("none of its memory can be read")]
+    Unreadable,
     #[error("the look has failed")]
     Failed,
 }
@@ -104,16 +106,22 @@ pub(crate) enum Holder {
 pub(crate) fn look(
     process: Pid,
     candidates: Vec<Candidate>,
-    before_going_on: impl FnOnce(),
+    before_going_on: impl Fn(),
 ) -> Result<Found, LookError> {
     let blocks = Blocks::new(candidates.clone());
     let begun = Instant::now();
     let stopped = Stopped::stop(process)?;
     let time = monotonic_now();
-    let maps = maps::read(process)?;
-    let globals = Globals::of(process, &maps);
-    let mut scan = Scan::new(process, &blocks)?;
-    scan_all(process, &stopped, &maps, &blocks, &mut scan)?;
+    // The main thread may have ended, and with it what can be asked by its number.
+    let thread = stopped.threads().find(|&thread| thread == process);
+    let living = thread.or_else(|| stopped.threads().next()).unwrap_or(process);
+    let maps = maps::read(living)?;
+    let globals = Globals::of(living, &maps);
+    let mut scan = Scan::new(living, &blocks)?;
+    scan_all(living, &stopped, &maps, &blocks, &mut scan)?;
+    if scan.bytes() == 0 {
+        return Err(LookError::Unreadable);
+    }
     let threads = thread_names(process, &stopped);
     before_going_on();
     drop(stopped);

@@ -19,7 +19,7 @@ const RED_ZONE: u64 = 128;
 const ARENA: u64 = 64 << 20;
 
 /// Pointers that compilers lay out are at such addresses at least, in packed structures too.
-const PACKED: usize = 4;
+pub(super) const PACKED: usize = 4;
 
 /// Instructions may have pointers in them anywhere.
 const ANYWHERE: usize = 1;

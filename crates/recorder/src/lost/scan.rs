@@ -12,10 +12,10 @@ use std::ops::Range;
 
 use rustix::process::Pid;
 
-use super::blocks::{Blocks, Index};
+use super::blocks::{Blocks, Index, Window};
 use super::memory::{MOST_PARTS, Memory, PIECE};
 use super::pages::{Pages, Wanted};
-use super::regions::{Kind, Region};
+use super::regions::{Kind, PACKED, Region};
 
 /// Of longer blocks it is asked which pages are there.
 const LONG: u64 = 64 << 10;
@@ -235,7 +235,7 @@ impl Finds<'_> {
 
     /// Takes in the contents of a block; it does not hold itself.
     fn inside(&mut self, itself: Index, pointer: Pointer, bytes: &[u8]) {
-        each_pointer(self.blocks, bytes, 4, |_, block| {
+        each_pointer(self.blocks, bytes, PACKED, |_, block| {
             if block != itself {
                 self.found(block, pointer);
             }
@@ -263,26 +263,24 @@ impl Finds<'_> {
     }
 }
 
-/// Words that are looked at together: mostly none is a pointer.
-const TOGETHER: usize = 16;
-
 /// Gives each pointer to a sampled block to `see`, with its place.
 #[inline]
 fn each_pointer(blocks: &Blocks, bytes: &[u8], step: usize, mut see: impl FnMut(usize, Index)) {
     let word = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let mut at = 0;
-    while step == 4
-        && let Some(window) = bytes.get(at..at + 8 * TOGETHER + 4)
+    while step == PACKED
+        && let Some(window) = bytes[at..].first_chunk()
     {
-        if blocks.may_have_any(window) {
-            for place in (at..at + 8 * TOGETHER).step_by(step) {
-                word(place)
-                    .and_then(|word| blocks.find(word))
-                    .into_iter()
-                    .for_each(|it| see(place, it));
-            }
+        let mut near = blocks.near(window);
+        while near != 0 {
+            let place = at + PACKED * near.trailing_zeros() as usize;
+            near &= near - 1;
+            word(place)
+                .and_then(|word| blocks.find(word))
+                .into_iter()
+                .for_each(|it| see(place, it));
         }
-        at += 8 * TOGETHER;
+        at += size_of::<Window>() - PACKED;
     }
     while let Some(found) = word(at) {
         blocks.find(found).into_iter().for_each(|block| see(at, block));

@@ -14,7 +14,7 @@ const BLOCK: u8 = 3;
 const KERNEL: u8 = 4;
 const THREAD: u8 = 5;
 const FILE: u8 = 6;
-/// And whatever later versions tell apart.
+/// Also what later versions tell apart.
 const MEMORY: u8 = 7;
 
 /// Longest name, in bytes; longer ones are cut.
