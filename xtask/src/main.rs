@@ -61,6 +61,7 @@ usage: cargo xtask COMMAND
                   what `record` adds to whole programs, in instructions, and where; appends to
                   benchmarks/record/instructions
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
+  bench held      what a look for lost blocks costs: a row in benchmarks/record/held
   bench churn [PAIRS]
                   resident memory after long use, under four allocators; appends to
                   benchmarks/record/churn
@@ -111,6 +112,7 @@ fn main() -> Result<()> {
         ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),
         ["bench", "pair"] => bench::pair::run(),
+        ["bench", "held"] => bench::held::run(),
         ["bench", "churn"] => bench::churn::run(None),
         ["bench", "churn", pairs] => bench::churn::run(Some(pairs)),
         ["bench", "trace"] => bench::trace::run(None),

@@ -45,6 +45,7 @@ pub mod context;
 pub mod frames;
 pub mod guard;
 pub mod host;
+pub mod leave;
 pub mod loader;
 pub mod lock;
 pub mod managed;

@@ -57,10 +57,7 @@ pub fn current() -> Option<&'static Session> {
 
 /// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
 pub(crate) fn connect(origin: Origin, path: &[u8]) -> Option<&'static Session> {
-    let socket = knock(path)?;
-    if !sys::send(&socket, &Hello::Session(origin).to_bytes()) {
-        return None;
-    }
+    let socket = greet(Hello::Session(origin), path)?;
     let mut answer = [0; handshake::LEN];
     let (length, memory) = sys::receive(&socket, &mut answer)?;
     let welcome = Welcome::from_bytes(answer.get(..length)?)?;
@@ -70,7 +67,16 @@ pub(crate) fn connect(origin: Origin, path: &[u8]) -> Option<&'static Session> {
 /// Says hello to the recorder of this process once more; `None` if nobody listens any more.
 pub(crate) fn approach(hello: Hello) -> Option<sys::Descriptor> {
     let session = current()?;
-    let socket = knock(session.path.get(..session.path_length)?)?;
+    greet(hello, session.path.get(..session.path_length)?)
+}
+
+/// Has the recorder look at what was sent, without an answer.
+pub(crate) fn announce_end() {
+    approach(Hello::Leaving);
+}
+
+fn greet(hello: Hello, path: &[u8]) -> Option<sys::Descriptor> {
+    let socket = knock(path)?;
     sys::send(&socket, &hello.to_bytes()).then_some(socket)
 }
 

@@ -85,6 +85,11 @@ impl History {
         self.live.remove(&id)
     }
 
+    /// A block that lives now.
+    pub fn get(&self, id: AllocationId) -> Option<&Block> {
+        self.live.get(&id)
+    }
+
     /// Whether a block lives now.
     pub fn has(&self, id: AllocationId) -> bool {
         self.live.contains_key(&id)

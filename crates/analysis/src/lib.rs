@@ -49,6 +49,7 @@ pub mod interval;
 pub mod leaks;
 pub mod lifetimes;
 mod lines;
+pub mod lost;
 pub mod machinery;
 pub mod merged;
 pub mod metric;

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use lifetrace_trace::event::{Source, TraceInfo};
-use lifetrace_trace::fact::Fact;
+use lifetrace_trace::fact::{Fact, Held, Holder};
 use lifetrace_trace::ids::{AllocationId, LocationCode, ThreadId, Timestamp};
 use lifetrace_trace::record::{Birth, Record, RecordKind};
 
@@ -35,6 +35,10 @@ pub trait Observer {
 
     /// The trace is over, and it still lives. Blocks are told in the order of their births.
     fn survived(&mut self, _block: &Block, _end: Timestamp) {}
+
+    /// At a look through the process's memory this pointed to it; if that was another block, `holder` is it, as far as it
+    /// is known.
+    fn held(&mut self, _block: &Block, _pointer: &Holder, _holder: Option<&Block>) {}
 
     /// Something that is beside the lives of blocks.
     fn fact(&mut self, _time: Timestamp, _fact: &Fact) {}
@@ -294,6 +298,21 @@ impl Replay {
             self.sampling.learn(code);
         }
         observer.fact(time, fact);
+        if let Fact::Held(held) = fact {
+            self.tell_held(held, observer);
+        }
+    }
+
+    /// Of blocks that do not live, or were not admitted, nobody hears.
+    fn tell_held(&self, held: &Held, observer: &mut (impl Observer + ?Sized)) {
+        let holder = match held.by {
+            Holder::Block(id) => self.history.get(id),
+            _ => None,
+        };
+        let blocks = held.blocks.iter().filter_map(|&id| self.history.get(id));
+        for block in blocks.filter(|block| self.tells(block)) {
+            observer.held(block, &held.by, holder);
+        }
     }
 }
 
@@ -325,6 +344,11 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn survived(&mut self, block: &Block, end: Timestamp) {
         self.0.survived(block, end);
         self.1.survived(block, end);
+    }
+
+    fn held(&mut self, block: &Block, pointer: &Holder, holder: Option<&Block>) {
+        self.0.held(block, pointer, holder);
+        self.1.held(block, pointer, holder);
     }
 
     fn fact(&mut self, time: Timestamp, fact: &Fact) {

@@ -64,6 +64,11 @@ impl<'a> Sites<'a> {
         self.places[site.index()]
     }
 
+    /// Where each is, by its number.
+    pub fn places(&self) -> &[Place<'a>] {
+        &self.places
+    }
+
     /// The backtraces as they look.
     pub fn shaped(&self) -> &Shaped<'a> {
         &self.shaped

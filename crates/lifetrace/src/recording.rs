@@ -165,6 +165,7 @@ impl Recording {
             native_frames: false,
             labels: self.labels,
             snapshots: SnapshotPlan::default(),
+            looks_for_lost: false,
             introduction: Introduction::default(),
         })
     }

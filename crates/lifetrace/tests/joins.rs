@@ -34,6 +34,7 @@ fn options(folder: &Path) -> CollectorOptions {
         keep_empty: true,
         native_frames: false,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
+        looks_for_lost: false,
         introduction: Introduction::default(),
     }
 }

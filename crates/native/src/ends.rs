@@ -1,16 +1,20 @@
 //! Ends of a program that run none of its exit handlers: `_exit`, and `exec`. \[UNSAFE\]
 //!
-//! What is to be known up to the end is left in shared memory before them: no lock is waited for, and nothing is sent.
+//! What is to be known up to the end is left in shared memory before them: no lock is waited for. Before an `_exit` the
+//! recorder is told as well, and may look through the memory; a thread that is in the agent tells nothing.
 //! Both are also called between `vfork` and the child's own program, in memory that is the parent's, by signal
 //! handlers, and in a forked child that nobody records; then they are left alone.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::session::Session;
-use lifetrace_agent::{room, sys};
+use lifetrace_agent::{leave, room, sys};
+use lifetrace_transport::message::Body;
 
+use crate::live;
 use crate::next::lookup;
 
 /// What is called before the end, and, if there is none, after all: an `exec` may fail.
@@ -83,6 +87,21 @@ pub fn leave_memory() {
     }
 }
 
+/// Tells the recorder that the process is about to end, and lets it look before.
+pub fn say_farewell() {
+    let is_told = match guard::enter() {
+        Entry::Recording(mut entered) => entered.send(Body::Exiting),
+        _ => false,
+    };
+    let session = phase::recording().filter(|_| is_told && !room::is_sandbox_expected());
+    if let Some(session) = session
+        && session.header.settings().looks_for_lost != 0
+        && live::are_any()
+    {
+        leave::wait_for_look(session);
+    }
+}
+
 /// Whether this is the end of what is recorded.
 fn is_ours() -> bool {
     phase::current() == Phase::Recording
@@ -119,6 +138,9 @@ fn unable() -> c_int {
 /// `_exit`, as C has it.
 pub fn exit(witness: Witness, status: c_int) -> ! {
     before_end(witness);
+    if is_ours() {
+        say_farewell();
+    }
     match EXIT.get() {
         // SAFETY: C's function of that name.
         Some(next) => unsafe { core::mem::transmute::<*mut c_void, Exit>(next)(status) },

@@ -14,7 +14,7 @@ use lifetrace_agent::phase::{self, Start};
 use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
 use lifetrace_agent::tls;
 use lifetrace_agent::tracker::{Allocation, Tracker};
-use lifetrace_transport::message::{AllocationKind, MemoryKind, SampleId, SourceKind};
+use lifetrace_transport::message::{AllocationKind, Body, MemoryKind, Place, SampleId, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use crate::live::{self, Block, Extent, Taken, filter};
@@ -210,14 +210,29 @@ fn begin(
     end_predecessor(listener, &mut entered, address);
     announce(listener, &mut entered, &mut block, birth);
     if !block.is_empty() {
+        place(&mut entered, address, &block);
         insert(listener, &mut entered, address, block);
     }
+}
+
+/// Says where the block is that samples are a part of, if anybody wants to know.
+fn place(entered: &mut Entered, address: *mut u8, block: &Block) {
+    if entered.session().header.settings().looks_for_lost == 0 {
+        return;
+    }
+    let place = Place::new(address as u64, block.size as u64);
+    block.each(|it| {
+        if phase::of_this_session(it.sample) {
+            entered.send(Body::Placed { id: SampleId(it.sample), block: place });
+        }
+    });
 }
 
 fn enter_table(listener: &impl SampleListener, address: *mut u8, block: Block) {
     match enter_started(listener) {
         Entry::Recording(mut entered) => {
             end_predecessor(listener, &mut entered, address);
+            place(&mut entered, address, &block);
             insert(listener, &mut entered, address, block);
         }
         _ => {

@@ -112,9 +112,7 @@ fn malloc_is_ours() -> bool {
 /// The library's destructor: the program is in its exit handlers.
 pub fn destructor() {
     ends::leave_memory();
-    if let Entry::Recording(mut entered) = guard::enter() {
-        entered.send(Body::Exiting);
-    }
+    ends::say_farewell();
 }
 
 /// The program defines its own malloc, ahead of ours: nothing of it can be hooked.

@@ -36,6 +36,8 @@ const HOST: Host = Host {
     // The recorder does not follow children.
     begin_session: |start: Start| start.finish(false),
     announce_module: modules::announce_at,
+    // A process does not look through itself.
+    say_farewell: || {},
 };
 
 /// OCaml's own at_exit ends most; not that of a C program. If the program exits in the middle of a start or

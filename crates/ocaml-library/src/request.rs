@@ -66,6 +66,7 @@ impl Request<'_> {
             keep_empty: true,
             native_frames: false,
             snapshots: SnapshotPlan::default(),
+            looks_for_lost: false,
             introduction: Introduction {
                 context: self.context.to_owned(),
                 runtime_params: self.parameters.to_owned(),

@@ -77,7 +77,11 @@ export! {
 }
 
 /// What the agents of managed runtimes have from the native one.
-const HOST: Host = Host { begin_session: start::start, announce_module: modules::announce_at };
+const HOST: Host = Host {
+    begin_session: start::start,
+    announce_module: modules::announce_at,
+    say_farewell: ends::say_farewell,
+};
 
 /// # Safety
 /// As C's.

@@ -61,6 +61,8 @@ pub(crate) struct Admission {
     pub(crate) allocators: Arc<Allocators>,
     /// None if there are to be no files.
     pub(crate) names: Option<Names>,
+    /// Whether processes are looked through for blocks to which nothing points.
+    pub(crate) looks_for_lost: bool,
     /// Told of each session, if there is one.
     pub(crate) heap: Option<Heap>,
     /// The only process to be traced, if not all are.
@@ -79,6 +81,10 @@ impl Host for Admission {
         if set_nonblocking(&connection, false).is_ok() {
             self.desk.arrive(token, connection, client.pid);
         }
+    }
+
+    fn wake(&mut self) {
+        self.receiver.wake();
     }
 
     /// Only of this user, or of root.
@@ -217,7 +223,9 @@ impl Admission {
         let none = [ManagedHeap::None; RUNTIMES.len()];
         let heaps = program.map_or(none, |program| self.programs.heaps(program, libraries));
         let (sources, notice) = self.sources.settle(&heaps, &self.rates);
-        let mut settings = Settings { sources, ..self.settings };
+        let is_looked_through = self.looks_for_lost && samples_malloc(sources, process.pid);
+        let looks_for_lost = is_looked_through.into();
+        let mut settings = Settings { sources, looks_for_lost, ..self.settings };
         if settings.exact() {
             settings.ring_bytes = EXACT_RING_BYTES;
         }

@@ -17,7 +17,7 @@ use std::io;
 use std::sync::Arc;
 
 use lifetrace_trace::event::{GROWTH, Source};
-use lifetrace_trace::fact::{self, Counters, Fact, RuntimeCount};
+use lifetrace_trace::fact::{self, Counters, Fact, Looked, RuntimeCount};
 use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, SamplerId, Size};
 use lifetrace_transport::message::{
     AllocationKind, BacktraceDelta, Body, FrameName, MANAGED_FRAME, Message, Module,
@@ -31,6 +31,7 @@ use crate::clock::{Anchor, monotonic_now};
 use crate::collections::{Collections, LastTotals};
 use crate::contexts::Contexts;
 use crate::cuts::Cuts;
+use crate::lost::Found;
 use crate::notice::Notice;
 use crate::places::{DESERIALISED, Places};
 use crate::process::ProcessImage;
@@ -195,7 +196,7 @@ impl Assembler {
             Body::Context { frames } => {
                 self.contexts.set(message.thread, frames, &mut self.places);
             }
-            Body::Exiting | Body::NamesPending { .. } => {}
+            Body::Exiting | Body::NamesPending { .. } | Body::Placed { .. } => {}
             Body::Rate { bits } => {
                 let mut told = self.samplers.change_rate(f64::from_bits(bits)).into_iter();
                 told.try_for_each(|sampler| self.fact(message.time, &Fact::Sampler(sampler)))?;
@@ -252,6 +253,17 @@ impl Assembler {
         let code = notice.code();
         self.notices.push(notice);
         self.fact(self.last_time, &Fact::Notice(code.into()))
+    }
+
+    /// Writes what a look through the process's memory has found.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn write_found(&mut self, found: &Found) -> io::Result<()> {
+        let (bytes, micros) = (Bytes(found.bytes), found.stopped.as_micros() as u64);
+        self.fact(found.time, &Fact::Looked(Looked { bytes, micros }))?;
+        let facts = verdicts::facts(found, &self.live);
+        facts.into_iter().try_for_each(|held| self.fact(found.time, &Fact::Held(held)))
     }
 
     /// Writes where backtraces were cut off.
@@ -473,6 +485,8 @@ fn module_fact(number: u32, path: Arc<str>, module: &Module<'_>) -> fact::Module
         path,
     }
 }
+
+mod verdicts;
 
 #[cfg(test)]
 mod fake_tests;

@@ -16,6 +16,7 @@ use crate::clock::{Anchor, after, monotonic_now};
 use crate::format::Format;
 use crate::handshake::HandshakeServer;
 use crate::late_processes::LateProcesses;
+use crate::looking::Requests;
 use crate::observe::ObserverHandle;
 use crate::outcome::{Figures, Outcome};
 use crate::output::{Names, Output};
@@ -74,6 +75,8 @@ pub struct CollectorOptions {
     pub keep_empty: bool,
     /// Whether what an interpreter has called within itself stays in malloc's backtraces, inside of its program's frames.
     pub native_frames: bool,
+    /// Whether processes are looked through, when they or their recording end, for blocks to which nothing points.
+    pub looks_for_lost: bool,
     /// Keys and values for each trace to tell.
     pub labels: Vec<(String, String)>,
     /// When snapshots of heaps are taken.
@@ -90,6 +93,8 @@ pub struct Collector {
     switch: Arc<Switch>,
     desk: Arc<Desk>,
     snapshots: SnapshotPlan,
+    looks: Arc<Requests>,
+    wakeup: Arc<Wakeup>,
     late_processes: LateProcesses,
     follows_children: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -141,6 +146,7 @@ impl CollectorOptions {
             sources: Sources::NONE,
             stack_limit: self.stack_limit.min(MOST_FRAMES),
             patches: 0,
+            looks_for_lost: 0,
         }
     }
 }
@@ -174,7 +180,11 @@ impl Collector {
         switch.set_paused(!options.schedule.delay.is_zero());
         let seen = options.follow_children.then(|| Arc::clone(&progress));
         let observer = ObserverHandle::start(options.counters, seen)?;
-        let (receiver, handle) = Receiver::new(Arc::clone(&stop), Arc::clone(&switch), observer)?;
+        let looks = Arc::new(Requests::default());
+        let (told_stop, told_switch) = (Arc::clone(&stop), Arc::clone(&switch));
+        let (receiver, handle) =
+            Receiver::new(told_stop, told_switch, Arc::clone(&looks), observer)?;
+        let wakeup = handle.wakeup();
         let desk = Arc::new(Desk::default());
         let mut admission = Admission {
             sources: options.sources,
@@ -183,6 +193,7 @@ impl Collector {
             programs: Arc::default(),
             allocators: Arc::default(),
             names: options.names()?,
+            looks_for_lost: options.looks_for_lost && options.format == Format::Lt,
             heap: options.output.heap().cloned(),
             only: only.filter(|_| !options.follow_children),
             anchor,
@@ -206,6 +217,8 @@ impl Collector {
             switch,
             desk,
             snapshots: options.snapshots,
+            looks,
+            wakeup,
             late_processes,
             follows_children,
             threads,
@@ -252,6 +265,14 @@ impl Collector {
     /// Undoes [`pause`](Self::pause), or comes before the end of the schedule's delay.
     pub fn resume(&self) {
         self.switch.set_paused(false);
+    }
+
+    /// Has a process looked through for lost blocks now; what is found will be in its trace, in place of what was found
+    /// before. Nothing happens if it is not traced, or if processes are not [looked
+    /// through](CollectorOptions::looks_for_lost). Returns at once.
+    pub fn look_for_lost(&self, process: Pid) {
+        self.looks.add(process);
+        self.wakeup.raise();
     }
 
     /// How it goes.

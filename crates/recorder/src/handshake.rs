@@ -32,6 +32,9 @@ pub(crate) trait Host {
     /// Takes in a child that comes to tell of a heap.
     fn take_in(&mut self, client: UCred, token: u64, connection: OwnedFd);
 
+    /// A process is about to end, and waits until that is noticed.
+    fn wake(&mut self);
+
     /// Hears somebody who wants something.
     fn hear(&mut self, client: UCred, connection: OwnedFd);
 }
@@ -123,6 +126,7 @@ fn greet(connection: OwnedFd, host: &mut impl Host) -> io::Result<()> {
         }
         Hello::Snapshot(token) => host.take_in(client, token, connection),
         Hello::Request => host.hear(client, connection),
+        Hello::Leaving => host.wake(),
     }
     Ok(())
 }

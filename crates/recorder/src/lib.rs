@@ -33,7 +33,7 @@
 //! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
-//! - `unsafe` is in `shm.rs`, `usage.rs` and `launch/inherited.rs` alone.
+//! - `unsafe` is in `shm.rs`, `usage.rs`, `launch/inherited.rs` and `stop/call.rs` alone.
 
 #![deny(unsafe_code)]
 
@@ -60,7 +60,9 @@ mod late_processes;
 mod launch;
 mod leftovers;
 mod linker;
+mod looking;
 mod losses;
+mod lost;
 mod made_code;
 mod managed;
 mod mapped_files;
@@ -99,6 +101,8 @@ mod snapshots;
 mod socket;
 mod stacks;
 mod stat;
+#[allow(unsafe_code)]
+mod stop;
 mod successor;
 mod switch;
 mod symbolizer;
@@ -111,6 +115,7 @@ mod untraced;
 #[allow(unsafe_code)]
 mod usage;
 mod wakeup;
+mod whereabouts;
 
 pub use collector::{Collector, CollectorError, CollectorOptions, MOST_FRAMES};
 pub use format::Format;
@@ -118,7 +123,7 @@ pub use launch::{LaunchError, Untraceable};
 pub use lifetrace_transport::segment::LostReason;
 pub use lifetrace_transport::sources::SourceName;
 pub use memtrace::{MemtraceControl, MemtraceRun};
-pub use notice::{Notice, RuntimeNotice, Unread, Untraced};
+pub use notice::{Notice, RuntimeNotice, Unlooked, Unread, Untraced};
 pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport, UntracedProgram};
 pub use output::Output;
 pub use output_error::OutputError;

@@ -23,6 +23,19 @@ impl Losses {
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
+    /// Whether blocks may be dead whose deaths were not heard.
+    pub(crate) fn hide_deaths(&self) -> bool {
+        let count = |reason: LostReason| self.0[reason as usize];
+        [
+            LostReason::RingFull,
+            LostReason::RingBusy,
+            LostReason::Reentrant,
+            LostReason::DeathUnobserved,
+        ]
+        .into_iter()
+        .any(|reason| count(reason) > 0)
+    }
+
     /// What has been lost since `before`.
     pub(crate) fn facts_since(&self, before: &Losses) -> impl Iterator<Item = Fact> {
         let now = LostReason::ALL.into_iter().zip(self.0);

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::lost::LookError;
+use crate::stop::StopError;
+
 /// One of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -26,6 +29,58 @@ pub enum Notice {
         /// Its path, or what the kernel calls it.
         program: Arc<str>,
     },
+    /// The process was not looked through for blocks to which nothing points.
+    NotLookedThrough(Unlooked),
+}
+
+/// Why it was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlooked {
+    /// The system does not permit it.
+    NotPermitted,
+    /// A debugger or its like has the process.
+    Traced,
+    /// One of its threads could not be stopped.
+    Busy,
+    /// Its memory could not be read.
+    Unreadable,
+    /// Events were lost, or blocks are freed unheard: what is free may seem to be lost.
+    Losses,
+}
+
+impl Unlooked {
+    /// All of them.
+    pub const ALL: [Unlooked; 5] = [
+        Unlooked::NotPermitted,
+        Unlooked::Traced,
+        Unlooked::Busy,
+        Unlooked::Unreadable,
+        Unlooked::Losses,
+    ];
+
+    /// Nothing if it has ended: of what was killed nobody expects that it was.
+    pub(crate) fn of(error: &LookError) -> Option<Unlooked> {
+        Some(match error {
+            LookError::Stop(StopError::NotPermitted) => Unlooked::NotPermitted,
+            LookError::Stop(StopError::Traced(_)) => Unlooked::Traced,
+            LookError::Stop(StopError::Busy) => Unlooked::Busy,
+            LookError::Stop(StopError::Gone) => return None,
+            LookError::Stop(StopError::System(_))
+            | LookError::Memory(_)
+            | LookError::Unreadable
+            | LookError::Failed => Unlooked::Unreadable,
+        })
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Unlooked::NotPermitted => "not-looked-permission",
+            Unlooked::Traced => "not-looked-traced",
+            Unlooked::Busy => "not-looked-busy",
+            Unlooked::Unreadable => "not-looked-unreadable",
+            Unlooked::Losses => "not-looked-losses",
+        }
+    }
 }
 
 /// What a user may have to know of a managed runtime.
@@ -118,7 +173,7 @@ impl Notice {
         match self {
             Notice::OwnAllocator | Notice::UnexplainedMemory => true,
             Notice::OfRuntime(notice) => notice.is_of_unsampled,
-            Notice::Unread { .. } | Notice::Became { .. } => false,
+            Notice::Unread { .. } | Notice::Became { .. } | Notice::NotLookedThrough(_) => false,
         }
     }
 
@@ -145,6 +200,7 @@ impl Notice {
             Notice::OwnAllocator => "own-allocator",
             Notice::UnexplainedMemory => "unheard-memory",
             Notice::OfRuntime(notice) => notice.code,
+            Notice::NotLookedThrough(why) => why.code(),
         }
     }
 }

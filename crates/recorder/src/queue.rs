@@ -20,6 +20,7 @@ use lifetrace_transport::message::MonotonicNanos;
 
 use crate::collections::LastTotals;
 use crate::end_memory::EndMemory;
+use crate::looking::Looked;
 use crate::losses::Losses;
 use crate::order::Batch;
 use crate::outcome::SessionEnd;
@@ -47,6 +48,8 @@ pub(crate) enum Work {
     },
     /// Somebody wants to know what the samples that live are called in the trace.
     Look(mpsc::Sender<Numbers>),
+    /// What a look through the process's memory has found.
+    Looked(Box<Looked>),
     End(Box<Ending>),
 }
 
@@ -145,7 +148,7 @@ impl Drop for WorkReceiver {
 fn size(work: &Work) -> usize {
     match work {
         Work::Events { batch, .. } => batch.size(),
-        Work::Look(_) | Work::End(_) => 0,
+        Work::Look(_) | Work::Looked(_) | Work::End(_) => 0,
     }
 }
 

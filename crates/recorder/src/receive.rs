@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use crate::clock::monotonic_now;
+use crate::looking::Requests;
 use crate::observe::ObserverHandle;
 use crate::outcome::SessionEnd;
 use crate::session::{Flow, MessageBuffer, Session};
@@ -53,12 +54,22 @@ pub(crate) struct Receiver {
     wakeup: Arc<Wakeup>,
     stop: Arc<Wakeup>,
     switch: Arc<Switch>,
+    looks: Arc<Requests>,
     observer: ObserverHandle,
     is_stopping: bool,
     buffer: MessageBuffer,
 }
 
 impl ReceiverHandle {
+    /// Has the receiver look at the rings now.
+    pub(crate) fn wake(&self) {
+        self.wakeup.raise();
+    }
+
+    pub(crate) fn wakeup(&self) -> Arc<Wakeup> {
+        Arc::clone(&self.wakeup)
+    }
+
     /// A session's agent must not have its segment before this.
     pub(crate) fn send(&self, arrival: Arrival) {
         if let Arrival::Session(session) = &arrival {
@@ -72,13 +83,14 @@ impl ReceiverHandle {
 
 impl Receiver {
     /// A receiver that ends all sessions when `stop` is raised, pauses them with `switch`, and has
-    /// their processes observed.
+    /// their processes observed; `looks` says which are to be looked through.
     ///
     /// # Errors
     /// When there are no descriptors left.
     pub(crate) fn new(
         stop: Arc<Wakeup>,
         switch: Arc<Switch>,
+        looks: Arc<Requests>,
         observer: ObserverHandle,
     ) -> io::Result<(Receiver, ReceiverHandle)> {
         let (sender, arrivals) = mpsc::channel();
@@ -95,6 +107,7 @@ impl Receiver {
             wakeup,
             stop,
             switch,
+            looks,
             observer,
             is_stopping: false,
             buffer: Box::new([0; MAX_LEN]),
@@ -142,7 +155,11 @@ impl Receiver {
 
     fn pass(&mut self) -> Flow {
         if self.is_stopping {
-            self.sessions.iter_mut().for_each(|session| session.close(SessionEnd::Stopped));
+            self.sessions.iter_mut().for_each(Session::end);
+        }
+        for process in self.looks.take() {
+            let sessions = self.sessions.iter_mut();
+            sessions.filter(|session| session.pid == process).for_each(Session::want_look);
         }
         let (buffer, is_paused) = (&mut self.buffer, self.switch.is_paused());
         let count = self.sessions.len();

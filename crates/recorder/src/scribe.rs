@@ -17,6 +17,7 @@ use rustix::process::Pid;
 use crate::assemble::{Assembler, Counts};
 use crate::clock::{Anchor, WallClock, monotonic_now};
 use crate::heap;
+use crate::looking::Looked;
 use crate::losses::Losses;
 use crate::notes::Note;
 use crate::notice::Notice;
@@ -210,6 +211,7 @@ impl Scribe {
                     slot.report(self.figures(lost.total()));
                 }
                 Ok(Work::Look(answer)) => self.tell_numbers(&answer),
+                Ok(Work::Looked(looked)) => self.write_looked(&looked),
                 Ok(Work::End(ending)) => return *ending,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -266,6 +268,13 @@ impl Scribe {
                 Item::Message(message) => trace.apply(&message),
                 Item::Note(Note { time, fact }) => trace.fact(*time, fact),
             })
+        });
+    }
+
+    fn write_looked(&mut self, looked: &Looked) {
+        self.attempt(|trace| match looked {
+            Ok(found) => trace.write_found(found),
+            Err(why) => trace.notice(Notice::NotLookedThrough(*why)),
         });
     }
 

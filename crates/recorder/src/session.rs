@@ -14,6 +14,7 @@ use rustix::process::Pid;
 use crate::clock::monotonic_now;
 use crate::end_memory::EndMemory;
 use crate::image::Image;
+use crate::looking::{Looked, Looking};
 use crate::losses::Losses;
 use crate::notes::{Note, Notes};
 use crate::observe::ObserverHandle;
@@ -104,6 +105,8 @@ pub(crate) struct Session {
     /// What had been lost when the agent was told to stop. What it cannot say after that is no loss: it may still
     /// be waiting for room in a ring.
     lost_at_stop: Option<Losses>,
+    /// If it is to be looked through.
+    looking: Option<Looking>,
 }
 
 impl Session {
@@ -116,6 +119,8 @@ impl Session {
         failed: Arc<AtomicBool>,
     ) -> Session {
         let now = monotonic_now();
+        let is_looked_through = segment.settings().looks_for_lost != 0;
+        let looking = is_looked_through.then(|| Looking::new(segment.exit_gate()));
         Session {
             pid: image.pid(),
             process,
@@ -140,6 +145,7 @@ impl Session {
             last_handover: Instant::now(),
             gathering: Duration::ZERO,
             lost_at_stop: None,
+            looking,
         }
     }
 
@@ -159,6 +165,21 @@ impl Session {
         self.segment.header().set_paused(paused);
     }
 
+    /// Has the process looked through now, if that is done at all.
+    pub(crate) fn want_look(&mut self) {
+        if let Some(looking) = &mut self.looking {
+            looking.want();
+        }
+    }
+
+    /// Ends the session from our side, when its process has been looked through.
+    pub(crate) fn end(&mut self) {
+        let is_open = self.end.is_none();
+        if !self.looking.as_mut().is_some_and(|looking| is_open && looking.delays_stop()) {
+            self.close(SessionEnd::Stopped);
+        }
+    }
+
     /// Nothing new will come; what is in the rings still counts.
     pub(crate) fn close(&mut self, end: SessionEnd) {
         self.stop();
@@ -168,6 +189,9 @@ impl Session {
             self.usage = stat.and_then(|stat| Usage::of_ended(self.pid, &stat));
         }
         self.end.get_or_insert(end);
+        if let Some(looking) = &mut self.looking {
+            looking.give_up();
+        }
     }
 
     /// The process has executed another program, which has said hello.
@@ -241,13 +265,21 @@ impl Session {
         }
         // None of them is of a later time than what is handed over with them.
         self.noted.append(&mut self.notes.take());
+        if let Some(looking) = &mut self.looking {
+            looking.collect();
+        }
         let now = monotonic_now();
         let drained = self.drain(buffer);
-        let is_last = self.end.is_some() && drained.rest_from.is_none();
-        let is_due = self.last_handover.elapsed() >= self.gathering;
+        let looked = self.look(&drained);
+        let is_looking = self.looking.as_ref().is_some_and(Looking::is_under_way);
+        let is_last = self.end.is_some() && drained.rest_from.is_none() && !is_looking;
+        let is_due = looked.is_some() || self.last_handover.elapsed() >= self.gathering;
         if is_last || is_due || self.reorder.size() >= WORTHWHILE {
             let until = drained.rest_from.map_or(now, |rest| rest.min(now));
             self.hand_over((!is_last).then_some(until));
+        }
+        if let Some(looked) = looked {
+            self.send(Work::Looked(Box::new(looked)));
         }
         if let Some(end) = self.end.filter(|_| is_last) {
             let time = self.ended.unwrap_or(now);
@@ -272,6 +304,12 @@ impl Session {
             bytes if bytes < self.segment.ring_bytes() / 8 => Flow::Steady,
             _ => Flow::Torrent,
         }
+    }
+
+    /// Goes on with the look through the process, and tells what it has found.
+    fn look(&mut self, drained: &Drained) -> Option<Looked> {
+        let looking = self.looking.as_mut().filter(|_| drained.rest_from.is_none())?;
+        looking.go_on(self.pid, Losses::read(self.segment.header()))
     }
 
     fn end_memory(&self) -> Option<EndMemory> {
@@ -329,6 +367,9 @@ impl Session {
             bytes += record_bytes(record);
             let message = self.reorder.push(record).map_err(|_| Damaged)?;
             last = Some(message.time);
+            if let Some(looking) = &mut self.looking {
+                looking.take(&message);
+            }
             if let Some(observer) = &self.observer {
                 report_threads(observer, self.pid, &message);
             }

@@ -48,6 +48,16 @@ impl Mapping {
     }
 }
 
+/// Lets a process end that waits for it.
+#[derive(Clone, Debug)]
+pub(crate) struct ExitGate(Arc<Mapping>);
+
+impl ExitGate {
+    pub(crate) fn open(&self) {
+        self.0.header().release_exit();
+    }
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: mapped by `create` with this length; no reference outlives `self`.
@@ -83,6 +93,14 @@ impl Segment {
     /// For others, as long as the segment is there.
     pub(crate) fn mapping(&self) -> WeakMapping {
         Arc::downgrade(&self.0)
+    }
+
+    pub(crate) fn exit_gate(&self) -> ExitGate {
+        ExitGate(Arc::clone(&self.0))
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
     }
 
     pub(crate) fn ring_count(&self) -> usize {
@@ -195,6 +213,7 @@ mod tests {
         sources: Sources::NONE.with(Source::malloc(1.0)),
         stack_limit: 100,
         patches: 0,
+        looks_for_lost: 0,
     };
 
     #[test]

@@ -17,10 +17,10 @@ pub fn on_thread_start(first_of_all: fn()) {
 }
 
 /// Starts a thread, and returns when it has begun its work if there is something to do before.
-pub(crate) fn spawn(
+pub(crate) fn spawn<T: Send + 'static>(
     name: impl Into<String>,
-    work: impl FnOnce() + Send + 'static,
-) -> io::Result<JoinHandle<()>> {
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
     let builder = Builder::new().name(name.into());
     let Some(first_of_all) = FIRST_OF_ALL.get() else { return builder.spawn(work) };
     let (begun, wait) = sync_channel(1);
@@ -29,7 +29,7 @@ pub(crate) fn spawn(
         // Who waits has not gone away.
         let _ = begun.send(());
         drop(begun);
-        work();
+        work()
     })?;
     let _ = wait.recv();
     Ok(thread)

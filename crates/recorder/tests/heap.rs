@@ -49,6 +49,7 @@ fn options(heap: &Heap) -> CollectorOptions {
         keep_empty: true,
         native_frames: false,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
+        looks_for_lost: false,
         introduction: Introduction::default(),
     }
 }

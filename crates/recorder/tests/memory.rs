@@ -63,6 +63,7 @@ fn options() -> CollectorOptions {
         keep_empty: true,
         native_frames: false,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
+        looks_for_lost: false,
         introduction: lifetrace_recorder::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -1,5 +1,6 @@
 //! What documents are made of: numbers, places, lines of backtraces.
 
+use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::{NamedFrame, Place};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -48,6 +49,23 @@ impl Serialize for PlaceFields<'_> {
         fields.serialize_field("file", &file)?;
         fields.serialize_field("line", &line)?;
         fields.end()
+    }
+}
+
+/// A share, with its interval.
+#[derive(Debug, Serialize)]
+pub struct Share {
+    share: f64,
+    #[serde(serialize_with = "number")]
+    share_low95: f64,
+    #[serde(serialize_with = "number")]
+    share_high95: f64,
+}
+
+impl Share {
+    pub fn new(share: &Proportion) -> Self {
+        let (low, high) = share.interval95();
+        Self { share: share.value, share_low95: low, share_high95: high }
     }
 }
 

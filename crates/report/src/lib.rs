@@ -21,6 +21,7 @@ mod fields;
 pub mod gates;
 mod heap;
 mod json;
+mod lost;
 mod options;
 mod page;
 mod place;

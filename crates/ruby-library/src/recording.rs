@@ -55,6 +55,8 @@ const HOST: Host = Host {
     // The recorder does not follow children.
     begin_session: |start: Start| start.finish(false),
     announce_module: modules::announce_at,
+    // A process does not look through itself.
+    say_farewell: || {},
 };
 
 const OCCASIONS: Occasions = Occasions { at_exit, in_child };

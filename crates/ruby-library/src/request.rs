@@ -55,6 +55,7 @@ impl Request<'_> {
             keep_empty: true,
             native_frames: false,
             snapshots: SnapshotPlan::default(),
+            looks_for_lost: false,
             introduction: Introduction::default(),
         })
     }

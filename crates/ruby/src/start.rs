@@ -13,7 +13,7 @@ use lifetrace_agent::loader;
 use lifetrace_agent::patch::Patch;
 use lifetrace_transport::message::Body;
 
-use crate::vm::Vm;
+use crate::vm::{Value, Vm};
 use crate::{compiler, entry, mallocs, names, sampling, terms, threads};
 
 type Setup = unsafe extern "C" fn() -> c_int;
@@ -59,9 +59,13 @@ unsafe extern "C" fn machine_is_set_up() -> c_int {
 /// The machine has just been set up, on this thread.
 unsafe fn start() {
     let Some(settings) = sampling::settings() else { return };
-    let Some(rate) = sampling::rate(&settings) else { return };
     // SAFETY: by contract.
-    let Some(vm) = (unsafe { Vm::find() }) else { return notice(terms::UNKNOWN) };
+    let vm = unsafe { Vm::find() };
+    // What is to be done first is done last.
+    // SAFETY: by contract.
+    vm.iter().for_each(|vm| unsafe { vm.at_end(leave) });
+    let Some(rate) = sampling::rate(&settings) else { return };
+    let Some(vm) = vm else { return notice(terms::UNKNOWN) };
     // SAFETY: by contract.
     unsafe {
         sampling::begin(vm, rate, settings.seed);
@@ -70,6 +74,12 @@ unsafe fn start() {
             mallocs::begin();
         }
     }
+}
+
+/// At the program's end the machine gives its heap back, and with it all pointers to what it has from malloc: who looks
+/// for them has to come before.
+unsafe extern "C" fn leave(_: Value) {
+    host::say_farewell();
 }
 
 fn notice(code: &'static [u8]) {

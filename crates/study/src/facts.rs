@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lifetrace_trace::fact::{
-    Collector, Counters, Exit, Fact, Label, Lost, Module, Parent, Process, RuntimeCount, Sampler,
+    Collector, Counters, Exit, Fact, Label, Looked, Lost, Module, Parent, Process, RuntimeCount,
+    Sampler,
 };
 use lifetrace_trace::ids::{Bytes, SamplerId};
 use lifetrace_trace::record::Birth;
@@ -40,6 +41,8 @@ pub struct Facts {
     pub runtime_counts: BTreeMap<Arc<str>, Counted>,
     /// What the recorder wants the user to know, by code.
     pub notices: BTreeSet<Arc<str>>,
+    /// The last look through the process's memory.
+    pub looked: Option<Looked>,
     /// Births whose backtraces lack outermost frames.
     pub truncated_backtraces: u64,
 }
@@ -79,7 +82,8 @@ impl Facts {
                 self.runtime_counts.entry(name).or_insert(new).last = value;
             }
             Fact::Notice(code) => drop(self.notices.insert(code)),
-            Fact::Resize(_) | Fact::WallClock(_) => {}
+            Fact::Looked(looked) => self.looked = Some(looked),
+            Fact::Resize(_) | Fact::WallClock(_) | Fact::Held(_) => {}
         }
     }
 

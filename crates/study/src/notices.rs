@@ -75,7 +75,31 @@ fn of_itself(code: &str) -> Option<&'static str> {
              mmap; of that nothing is in the trace, neither what lives nor what leaks"
         }
         "no-region" => "left no room in its address space: nothing could be sampled",
-        _ => return runtimes::of_notice(code),
+        _ => return unlooked(code).or_else(|| runtimes::of_notice(code)),
+    })
+}
+
+/// Why the program was not looked through for blocks that are lost.
+fn unlooked(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "not-looked-permission" => {
+            "was not looked through for lost blocks: the system does not permit it (it has another user's \
+             rights, or kernel.yama.ptrace_scope is 2 or more)"
+        }
+        "not-looked-traced" => {
+            "was not looked through for lost blocks: a debugger or its like has it"
+        }
+        "not-looked-busy" => {
+            "was not looked through for lost blocks: one of its threads could not be stopped"
+        }
+        "not-looked-unreadable" => {
+            "was not looked through for lost blocks: its memory could not be read"
+        }
+        "not-looked-losses" => {
+            "was not looked through for lost blocks: blocks were freed that nobody heard of, which would \
+             seem to be lost"
+        }
+        _ => return None,
     })
 }
 

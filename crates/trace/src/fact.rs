@@ -39,6 +39,62 @@ pub enum Fact {
     RuntimeCount(RuntimeCount),
     /// What a user should know of this trace, by a code for programs: `ocaml-domains-misreported`.
     Notice(Arc<str>),
+    /// The process's memory was looked through for pointers to sampled blocks.
+    Looked(Looked),
+    /// What pointed to some blocks when it was looked through.
+    Held(Held),
+}
+
+/// A look through the memory of a process, which stood still meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// So much of it was read.
+    pub bytes: Bytes,
+    /// For so many microseconds it stood still.
+    pub micros: u64,
+}
+
+/// What pointed to some blocks at a look. Of several that do, one is told. A fact has not more than
+/// [`MOST`](Held::MOST) blocks; those of a trace's last look count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// It.
+    pub by: Holder,
+    /// The blocks.
+    pub blocks: Vec<AllocationId>,
+}
+
+impl Held {
+    /// Blocks that are told of at once.
+    pub const MOST: usize = 1 << 10;
+}
+
+/// Who can still find a block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Holder {
+    /// Nobody: the block is lost.
+    Nothing,
+    /// Nobody but who finds blocks that are lost.
+    Lost,
+    /// A variable of the program or a library, by its name.
+    Variable(Arc<str>),
+    /// Another sampled block.
+    Block(AllocationId),
+    /// The kernel, which gives the pointer back with an event.
+    Kernel,
+    /// The stack or the registers of a thread, by its name.
+    Thread(Arc<str>),
+    /// Memory that is mapped from this file, or shared.
+    File(Arc<str>),
+    /// Other memory: a block that was not sampled.
+    Memory,
+}
+
+impl Holder {
+    /// Whether the block is lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Holder::Nothing | Holder::Lost)
+    }
 }
 
 /// What a managed runtime has counted, in its own terms.

@@ -9,6 +9,7 @@
 //!  of runs        likewise, with runs of frames, of 4 bytes each
 //! Release         id
 //! Promotion       id
+//! Placed          id  address in disguise  size
 //! Measured        id  size
 //! ModuleLoaded    bias  start  end  build-id bytes:32|path bytes:32  bytes…
 //! ModuleUnloaded  start
@@ -33,7 +34,7 @@
 
 use crate::message::{
     AllocationKind, BacktraceDelta, Body, EncodedTotals, FrameKind, FrameName, Frames, MemoryKind,
-    Message, Module, MonotonicNanos, SampleId, SourceKind, ThreadId,
+    Message, Module, MonotonicNanos, Place, SampleId, SourceKind, ThreadId,
 };
 use crate::ring::Tail;
 use crate::sources::SourceName;
@@ -83,6 +84,7 @@ const RUNTIME_COUNT: u8 = 19;
 const ALLOCATION_OF_RUNS: u8 = 16;
 const FRAME_ADDRESS: u8 = 17;
 const MEASURED: u8 = 20;
+const PLACED: u8 = 21;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +126,12 @@ pub fn encode<'a>(message: &Message<'a>, buffer: &'a mut [u8; MAX_HEAD]) -> Enco
         Body::Promotion { id } => {
             head.word(id.0);
             ((PROMOTION, 0, 0), Tail::EMPTY)
+        }
+        Body::Placed { id, block } => {
+            head.word(id.0);
+            head.word(block.disguised);
+            head.word(block.size);
+            ((PLACED, 0, 0), Tail::EMPTY)
         }
         rare => encode_rare(rare, &mut head),
     };
@@ -206,7 +214,10 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             return ((CONTEXT, 0, 0), Tail::Words(words));
         }
         // `encode` has said these; from here no decoder would take them.
-        Body::Allocation { .. } | Body::Release { .. } | Body::Promotion { .. } => (0, 0, 0),
+        Body::Allocation { .. }
+        | Body::Placed { .. }
+        | Body::Release { .. }
+        | Body::Promotion { .. } => (0, 0, 0),
     };
     (kind, Tail::EMPTY)
 }
@@ -239,6 +250,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         }
         RELEASE => Body::Release { id: SampleId(fields.word()?) },
         PROMOTION => Body::Promotion { id: SampleId(fields.word()?) },
+        PLACED => Body::Placed { id: SampleId(fields.word()?), block: fields.place()? },
         MEASURED => Body::Measured { id: SampleId(fields.word()?), size: fields.word()? },
         MODULE_LOADED => Body::ModuleLoaded(fields.module()?),
         MODULE_UNLOADED => Body::ModuleUnloaded { start: fields.word()? },
@@ -347,6 +359,10 @@ impl<'a> Fields<'a> {
     fn runs(&mut self, count: usize) -> Result<Frames<'a>, DecodeError> {
         let frames = Frames::RunBytes(self.take(count.saturating_mul(4))?);
         if frames.len() <= MAX_FRAMES { Ok(frames) } else { Err(DecodeError::Length) }
+    }
+
+    fn place(&mut self) -> Result<Place, DecodeError> {
+        Ok(Place { disguised: self.word()?, size: self.word()? })
     }
 
     fn word(&mut self) -> Result<u64, DecodeError> {

@@ -43,6 +43,8 @@ pub enum Hello {
     Snapshot(u64),
     /// A command wants something of the recorder, and sends it: see `recorder`'s `requests`.
     Request,
+    /// A traced process is about to end, and waits for the recorder to notice. There is no answer.
+    Leaving,
 }
 
 /// By which a child is known again, made of a random number; never 0.
@@ -53,6 +55,7 @@ pub fn token(random: u64) -> u64 {
 const TOKEN_MARK: u64 = 0x4854;
 
 const REQUEST: u64 = 2;
+const LEAVING: u64 = 3;
 
 /// Recorder to agent, with the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,7 @@ impl Hello {
         message(match self {
             Hello::Session(origin) => origin as u64,
             Hello::Request => REQUEST,
+            Hello::Leaving => LEAVING,
             Hello::Snapshot(token) => token,
         })
     }
@@ -82,6 +86,7 @@ impl Hello {
             0 => Hello::Session(Origin::Exec),
             1 => Hello::Session(Origin::Fork),
             REQUEST => Hello::Request,
+            LEAVING => Hello::Leaving,
             token => Hello::Snapshot(Some(token).filter(|&it| it >> 48 == TOKEN_MARK)?),
         })
     }

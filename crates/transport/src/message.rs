@@ -78,6 +78,37 @@ impl MemoryKind {
     }
 }
 
+/// Where a block is.
+///
+/// Whoever looks through a process's memory for pointers to a block is not to find one in what an agent has noted. So an
+/// address is never in its memory, nor in a message, as it is, but disguised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The first byte's address, in disguise.
+    pub(crate) disguised: u64,
+    /// In bytes.
+    pub size: u64,
+}
+
+impl Place {
+    /// Of a block of `size` bytes at `address`.
+    pub fn new(address: u64, size: u64) -> Place {
+        Place { disguised: disguise(address), size }
+    }
+
+    /// The first byte's address.
+    pub fn address(self) -> u64 {
+        disguise(self.disguised)
+    }
+}
+
+/// An address that is none, or that from which it came.
+pub const fn disguise(address: u64) -> u64 {
+    /// With it no address of a program's half of memory stays one.
+    const MASK: u64 = 0xA5C3_96F1_5A3C_695D;
+    address ^ MASK
+}
+
 /// Each sample's is copied once or twice on its way: what is larger and rare goes by reference.
 const _: () = assert!(size_of::<Body<'static>>() <= 72);
 
@@ -99,6 +130,14 @@ pub enum Body<'a> {
         kind: AllocationKind,
         /// Who asked for it.
         backtrace: BacktraceDelta<'a>,
+    },
+    /// Where the block is that a sample of malloc's is a part of: sent after its birth, and whenever the block has
+    /// moved or has another size.
+    Placed {
+        /// The sample.
+        id: SampleId,
+        /// Where it is.
+        block: Place,
     },
     /// A sampled block was freed or found dead.
     Release {

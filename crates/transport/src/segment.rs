@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The recorder writes `settings` before it passes the descriptor on; they never change. The
-//! heartbeat and the two switches, `stopped` and `paused`, are the recorder's; the counts of what is
+//! heartbeat and the switches, `stopped`, `paused` and `looked`, are the recorder's; the counts of what is
 //! lost and the last words are the agent's.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -46,6 +46,9 @@ pub struct Settings {
     pub stack_limit: u32,
     /// How many functions of an allocator in the program are to be patched.
     pub patches: u32,
+    /// 1 if the process's memory is to be looked through before it ends: then agents say where blocks are, and wait at
+    /// the exit until that is done.
+    pub looks_for_lost: u32,
 }
 
 impl Settings {
@@ -133,6 +136,7 @@ pub struct SegmentHeader {
     last_words: LastWords,
     wish: Wish,
     standing: Standing,
+    looked: AtomicU32,
 }
 
 const _: () = assert!(size_of::<SegmentHeader>() <= HEADER_BYTES);
@@ -149,6 +153,7 @@ impl SegmentHeader {
             last_words: LastWords::default(),
             wish: Wish::default(),
             standing: Standing::default(),
+            looked: AtomicU32::new(0),
         }
     }
 
@@ -192,6 +197,16 @@ impl SegmentHeader {
     /// Counts one lost event.
     pub fn count_lost(&self, reason: LostReason) {
         self.lost[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tells an agent whose process is about to end that its memory has been looked through, or will not be.
+    pub fn release_exit(&self) {
+        self.looked.store(1, Ordering::Release);
+    }
+
+    /// Whether the recorder has said [`release_exit`](Self::release_exit).
+    pub fn may_exit(&self) -> bool {
+        self.looked.load(Ordering::Acquire) != 0
     }
 
     /// What the agent leaves behind.

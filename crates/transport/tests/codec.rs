@@ -5,8 +5,8 @@ use lifetrace_transport::codec::{
 };
 use lifetrace_transport::message::{
     AllocationKind, BacktraceDelta, Body, CollectorTotals, EncodedTotals, FrameKind, FrameName,
-    Frames, MANAGED_FRAME, MemoryKind, Message, Module, MonotonicNanos, Run, SampleId, SourceKind,
-    ThreadId,
+    Frames, MANAGED_FRAME, MemoryKind, Message, Module, MonotonicNanos, Place, Run, SampleId,
+    SourceKind, ThreadId, disguise,
 };
 use lifetrace_transport::ring::{ALLOCATION_HEAD, RELEASE_HEAD};
 use lifetrace_transport::sources::SourceName;
@@ -36,6 +36,7 @@ enum Kind {
         frames: OwnedFrames,
         truncated: bool,
     },
+    Placed(u64, u64, u64),
     Release(u64),
     Promotion(u64),
     Measured(u64, u64),
@@ -94,6 +95,9 @@ impl Owned {
             }
             Kind::Release(id) => Body::Release { id: SampleId(*id) },
             Kind::Promotion(id) => Body::Promotion { id: SampleId(*id) },
+            Kind::Placed(id, address, size) => {
+                Body::Placed { id: SampleId(*id), block: Place::new(*address, *size) }
+            }
             Kind::Measured(id, size) => Body::Measured { id: SampleId(*id), size: *size },
             Kind::ModuleLoaded { words: [bias, start, end], build_id, path } => {
                 let (bias, start, end) = (*bias, *start, *end);
@@ -166,6 +170,9 @@ impl Owned {
                 }
                 Kind::Release(id) => (2, 0, 0, vec![*id], vec![]),
                 Kind::Promotion(id) => (3, 0, 0, vec![*id], vec![]),
+                Kind::Placed(id, address, size) => {
+                    (21, 0, 0, vec![*id, disguise(*address), *size], vec![])
+                }
                 Kind::Measured(id, size) => (20, 0, 0, vec![*id, *size], vec![]),
                 Kind::ModuleLoaded { words, build_id, path } => {
                     let lengths = (path.len() as u64) << 32 | build_id.len() as u64;
@@ -241,6 +248,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         }),
         any::<u64>().prop_map(Kind::Release),
         any::<u64>().prop_map(Kind::Promotion),
+        any::<(u64, u64, u64)>().prop_map(|(id, address, size)| Kind::Placed(id, address, size)),
         any::<(u64, u64)>().prop_map(|(id, size)| Kind::Measured(id, size)),
         (any::<[u64; 3]>(), build_id.clone(), path)
             .prop_map(|(words, build_id, path)| Kind::ModuleLoaded { words, build_id, path }),

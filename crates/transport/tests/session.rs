@@ -19,6 +19,7 @@ fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
         sources: Sources::NONE.with(Source::malloc(0.5)),
         stack_limit: 100,
         patches: 0,
+        looks_for_lost: 0,
     }
 }
 
@@ -28,7 +29,12 @@ fn the_words_of_the_handshake() {
         let hello = Hello::Session(origin);
         assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
     }
-    for hello in [Hello::Request, Hello::Snapshot(token(0)), Hello::Snapshot(token(u64::MAX))] {
+    for hello in [
+        Hello::Request,
+        Hello::Leaving,
+        Hello::Snapshot(token(0)),
+        Hello::Snapshot(token(u64::MAX)),
+    ] {
         assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
     }
     for segment_bytes in [0, 1 << 20, u64::MAX] {

@@ -11,6 +11,7 @@ mod callgrind;
 pub mod churn;
 pub mod draws;
 mod heaptrack;
+pub mod held;
 mod inputs;
 pub mod inside;
 pub mod instructions;

@@ -100,6 +100,10 @@ pub struct Args {
     /// Do not trace processes that the command starts
     #[arg(long)]
     no_children: bool,
+    /// Do not look through the memory of processes, when they or the recording end, for blocks to which nothing points
+    /// any more
+    #[arg(long)]
+    no_leak_check: bool,
     /// Keep the traces of processes in which nothing was sampled, too; the command's is always kept
     #[arg(long)]
     keep_empty: bool,
@@ -107,8 +111,8 @@ pub struct Args {
     /// outside; the program alone, not what it starts. Of the other options, -o, --format, -f, --rate,
     /// --interval, --report and -q count
     #[arg(long, conflicts_with_all = ["sources", "labels", "seed", "delay", "duration", "max_size",
-        "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames", "on", "every",
-        "at_exit", "after_gc", "when"])]
+        "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames",
+        "no_leak_check", "on", "every", "at_exit", "after_gc", "when"])]
     memtrace: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -219,6 +223,7 @@ impl Args {
             output: self.output.unwrap_or_else(|| format.default_template().into()).into(),
             format,
             labels: self.labels,
+            looks_for_lost: !self.no_leak_check,
             introduction: Introduction::default(),
             overwrite: self.force,
             sources: self.sources,

@@ -140,6 +140,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             keep_empty: true,
             native_frames: false,
             snapshots: lifetrace_recorder::SnapshotPlan::default(),
+            looks_for_lost: false,
             introduction: lifetrace_recorder::Introduction::default(),
         },
     })

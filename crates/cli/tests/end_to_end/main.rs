@@ -26,6 +26,8 @@ mod imports;
 mod interposed;
 mod leftovers;
 mod library_for_ruby;
+#[cfg(target_arch = "x86_64")]
+mod lost;
 mod memtrace;
 mod ocaml;
 mod ocaml_facts;

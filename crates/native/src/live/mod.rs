@@ -27,6 +27,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashTable;
 use lifetrace_agent::lock::{Held, Lock, Patience};
+use lifetrace_transport::message::disguise;
 
 use self::filter::{Hash, Mask};
 use crate::arena::Arena;
@@ -60,8 +61,19 @@ struct State {
 }
 
 struct Entry {
-    address: usize,
+    /// In [disguise]: who looks through the process's memory for pointers to the block is not to find this one.
+    disguised: u64,
     block: Block,
+}
+
+impl Entry {
+    fn new(address: usize, block: Block) -> Entry {
+        Entry { disguised: disguise(address as u64), block }
+    }
+
+    fn address(&self) -> usize {
+        disguise(self.disguised) as usize
+    }
 }
 
 /// What became of a look-up.
@@ -108,6 +120,11 @@ pub fn holds(address: usize) -> bool {
         && shard(address)
             .lock(Patience::Short)
             .is_some_and(|mut locked| locked.state().has(address))
+}
+
+/// Whether there are any.
+pub fn are_any() -> bool {
+    SAMPLES.load(Ordering::Relaxed) > 0
 }
 
 /// Forgets all samples. Frees of them are not observed any more.
@@ -202,21 +219,21 @@ impl State {
     }
 
     fn insert(&mut self, address: usize, block: Block) -> Result<(), Block> {
-        let rehash = |entry: &Entry| table_hash(entry.address);
+        let rehash = |entry: &Entry| table_hash(entry.address());
         if self.blocks.try_reserve(1, rehash).is_err() {
             return Err(block);
         }
-        self.blocks.insert_unique(table_hash(address), Entry { address, block }, rehash);
+        self.blocks.insert_unique(table_hash(address), Entry::new(address, block), rehash);
         each_counter(self.masks, address, filter::count);
         Ok(())
     }
 
     fn has(&self, address: usize) -> bool {
-        self.blocks.find(table_hash(address), |entry| entry.address == address).is_some()
+        self.blocks.find(table_hash(address), |entry| entry.address() == address).is_some()
     }
 
     fn remove(&mut self, address: usize) -> Option<Block> {
-        let is_it = |entry: &Entry| entry.address == address;
+        let is_it = |entry: &Entry| entry.address() == address;
         let found = self.blocks.find_entry(table_hash(address), is_it).ok()?;
         let (entry, _) = found.remove();
         each_counter(self.masks, address, filter::discount);
@@ -226,8 +243,8 @@ impl State {
     /// Counts in these counters from now on, all samples included.
     fn count_in(&mut self, masks: [Mask; 2]) {
         for entry in &self.blocks {
-            each_counter(masks, entry.address, filter::count);
-            each_counter(self.masks, entry.address, filter::discount);
+            each_counter(masks, entry.address(), filter::count);
+            each_counter(self.masks, entry.address(), filter::discount);
         }
         self.masks = masks;
     }

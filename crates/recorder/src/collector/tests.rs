@@ -43,6 +43,7 @@ pub(super) fn defaults() -> CollectorOptions {
         keep_empty: true,
         native_frames: false,
         snapshots: crate::snapshots::SnapshotPlan::default(),
+        looks_for_lost: false,
         introduction: crate::plan::Introduction::default(),
     }
 }

@@ -14,6 +14,7 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         keep_empty: true,
         native_frames: false,
         snapshots: crate::snapshots::SnapshotPlan::default(),
+        looks_for_lost: false,
         introduction: crate::plan::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

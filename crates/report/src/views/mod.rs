@@ -2,7 +2,7 @@
 //! and renders itself as a page.
 
 mod calls;
-mod callsites;
+pub(crate) mod callsites;
 mod classes;
 mod functions;
 mod gc;
@@ -80,7 +80,7 @@ pub fn make<'a>(
     width: Width,
 ) -> anyhow::Result<Box<dyn View + 'a>> {
     Ok(match options.view {
-        ViewName::Summary => Box::new(Summary::new(study, options)),
+        ViewName::Summary => Box::new(Summary::new(study, options)?),
         ViewName::Hot => Box::new(Ranking::new(study, options, options.metric)),
         ViewName::Tree => Box::new(Tree::new(study, options)),
         ViewName::Calls => Box::new(Calls::new(study, options)?),

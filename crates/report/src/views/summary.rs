@@ -1,6 +1,6 @@
 //! One page: what was allocated and held, and who had most of it.
 
-use lifetrace_analysis::{Amount, Metric, Sampling, Summary as Totals};
+use lifetrace_analysis::{Amount, Metric, Sampling, Shaped, Sites, Summary as Totals};
 use lifetrace_human as human;
 use lifetrace_import::Lack;
 use lifetrace_study::Study;
@@ -12,6 +12,7 @@ use super::Render;
 use super::callsites::Ranking;
 use crate::Options;
 use crate::heap::{self, exact_totals};
+use crate::lost::{self, Lost};
 use crate::page::Page;
 use crate::resident::Resident;
 use crate::style::{PLAIN, STRONG};
@@ -36,22 +37,29 @@ pub struct Summary<'a> {
     ranking: Ranking<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resident: Option<Resident<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<Lost<'a>>,
 }
 
 impl<'a> Summary<'a> {
     /// Finds the answer in a trace.
-    pub fn new(study: &'a Study, options: &Options) -> Self {
+    ///
+    /// # Errors
+    /// If the trace cannot be read any more.
+    pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
         let time = study.summary().peak.time;
         let peak_note = match study.origin().lacks(Lack::Times) {
             true => String::new(),
             false => format!("{} after the start", human::duration(time)),
         };
-        Self {
+        let sites = Sites::new(Shaped::new(study.tree(), study.names(), study.view()));
+        Ok(Self {
             exact_totals: exact_totals(study),
             young_heap: heap::young(study),
             resident: Resident::of(study),
+            lost: Lost::of(study, &sites, options.top)?,
             ..Self::noted(study, options, peak_note)
-        }
+        })
     }
 
     /// Of several traces.
@@ -62,8 +70,9 @@ impl<'a> Summary<'a> {
     fn noted(of: &'a impl Accounts, options: &Options, peak_note: String) -> Self {
         let ranking = Ranking::new(of, options, options.metric);
         let (totals, origin) = (of.summary(), of.origin());
-        let (exact_totals, young_heap, resident) = (None, Young::default(), None);
-        Self { totals, peak_note, exact_totals, young_heap, origin, resident, ranking }
+        let (exact_totals, young_heap) = (None, Young::default());
+        let (resident, lost) = (None, None);
+        Self { totals, peak_note, exact_totals, young_heap, origin, resident, lost, ranking }
     }
 }
 
@@ -80,6 +89,8 @@ impl Render for Summary<'_> {
             page.prose("", PLAIN, &resident.explained());
             resident.growing().iter().for_each(|text| page.prose("", STRONG, text));
         }
+        let lost = self.lost.as_ref().and_then(|it| lost::of_summary(it, &self.totals.sampling));
+        lost.iter().for_each(|text| page.prose("", STRONG, text));
         page.line("");
         self.ranking.render(page);
     }

@@ -88,12 +88,14 @@ fn is_of_all(fact: &Fact) -> bool {
         | Fact::Label(_)
         | Fact::Sampler(_)
         | Fact::Lost(_)
+        | Fact::Looked(_)
         | Fact::Notice(_) => true,
         Fact::Counters(_)
         | Fact::ThreadName(_)
         | Fact::Module(_)
         | Fact::Cycle(_)
         | Fact::Resize(_)
+        | Fact::Held(_)
         | Fact::Marker(_)
         | Fact::WallClock(_) => false,
     }

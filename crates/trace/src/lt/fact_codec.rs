@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use super::held_codec;
 use crate::fact::{
-    Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
-    Resize, RuntimeCount, SampledUnit, Sampler, ThreadName,
+    Collector, Counters, Cycle, Exit, Fact, Generation, Label, Looked, Lost, Module, Parent,
+    Process, Resize, RuntimeCount, SampledUnit, Sampler, ThreadName,
 };
 use crate::framing::fault::Fault;
 use crate::framing::varint::{Plain, PutPlain};
@@ -31,6 +32,8 @@ const WALL_CLOCK: Tag = 13;
 const COLLECTOR: Tag = 14;
 const NOTICE: Tag = 15;
 const RUNTIME_COUNT: Tag = 16;
+const LOOKED: Tag = 17;
+const HELD: Tag = 18;
 
 /// Longest string in a fact, in bytes; longer ones are cut.
 const MAX_STRING: usize = 1 << 12;
@@ -129,6 +132,15 @@ impl FactCodec {
                 out.put_varint(count.value);
                 RUNTIME_COUNT
             }
+            Fact::Looked(looked) => {
+                out.put_varint(looked.bytes.0);
+                out.put_varint(looked.micros);
+                LOOKED
+            }
+            Fact::Held(held) => {
+                held_codec::put(held, &mut out);
+                HELD
+            }
         };
         (tag, out)
     }
@@ -165,6 +177,10 @@ impl FactCodec {
                 let name = string(&mut plain)?;
                 Fact::RuntimeCount(RuntimeCount { name, value: plain.varint()? })
             }
+            LOOKED => {
+                Fact::Looked(Looked { bytes: Bytes(plain.varint()?), micros: plain.varint()? })
+            }
+            HELD => Fact::Held(held_codec::take(&mut plain)?),
             _ => return Ok(None),
         }))
     }

@@ -45,6 +45,7 @@ mod fact_codec;
 mod facts;
 mod frames;
 mod header;
+mod held_codec;
 mod index;
 mod kept;
 mod listing;

@@ -145,6 +145,8 @@ impl Past {
             | Fact::RuntimeCount(_)
             | Fact::Cycle(_)
             | Fact::Marker(_)
+            | Fact::Looked(_)
+            | Fact::Held(_)
             | Fact::Lost(_)
             | Fact::Exit(_) => {}
         }

@@ -16,7 +16,7 @@ use crate::event::{
     DESERIALISED_NAME, GROWTH, GROWTH_NAME, LEFT_OUT_NAME, Location, TRUNCATED_NAME, TraceInfo,
     class_of, class_remark,
 };
-use crate::fact::{Fact, Label, Module, Parent, Process, Sampler, ThreadName};
+use crate::fact::{Fact, Held, Holder, Label, Module, Parent, Process, Sampler, ThreadName};
 use crate::frame::Frame;
 use crate::ids::LocationCode;
 use crate::record::RecordKind;
@@ -101,6 +101,7 @@ impl Strip {
             | Fact::RuntimeCount(_)
             | Fact::Cycle(_)
             | Fact::Resize(_)
+            | Fact::Looked(_)
             | Fact::Lost(_)
             | Fact::Exit(_)
             | Fact::WallClock(_) => fact,
@@ -121,6 +122,16 @@ impl Strip {
             }
             Fact::Module(module) => Fact::Module(self.module(&module)),
             Fact::Process(process) => Fact::Process(self.process(&process)),
+            Fact::Held(Held { by, blocks }) => Fact::Held(Held { by: self.holder(by), blocks }),
+        }
+    }
+
+    fn holder(&mut self, holder: Holder) -> Holder {
+        match holder {
+            Holder::Variable(name) => Holder::Variable(self.functions.of(&name)),
+            Holder::Thread(name) => Holder::Thread(self.threads.of(&name)),
+            Holder::File(path) => Holder::File(self.modules.of_path(&path)),
+            nameless => nameless,
         }
     }
 

@@ -700,6 +700,18 @@ class Facts:
             return ["notice", string()]
         if tag == 16:
             return ["count", string(), varint()]
+        if tag == 17:
+            return ["looked", varint(), varint()]
+        if tag == 18:
+            holder = [byte()]
+            if holder[0] in (2, 5, 6):
+                holder.append(string())
+            elif holder[0] == 3:
+                holder.append(varint())
+            blocks = [0]
+            for _ in range(varint()):
+                blocks.append((blocks[-1] + signed()) & M64)
+            return ["held", *holder, *blocks[1:]]
         return ["unknown"]
 
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use lifetrace_trace::event::{Event, GROWTH, Source};
-use lifetrace_trace::fact::{Exit, Fact, Module};
+use lifetrace_trace::fact::{Exit, Fact, Holder, Module};
 use lifetrace_trace::ids::{LocationCode, Size};
 use lifetrace_trace::lt::{Item, Reader};
 
@@ -180,5 +180,19 @@ fn fact_fields(fact: &Fact) -> String {
         }
         Fact::Notice(code) => format!("notice\t{code}"),
         Fact::RuntimeCount(it) => format!("count\t{}\t{}", it.name, it.value),
+        Fact::Looked(it) => format!("looked\t{}\t{}", it.bytes.0, it.micros),
+        Fact::Held(it) => {
+            let by = match &it.by {
+                Holder::Nothing => "0".to_owned(),
+                Holder::Lost => "1".to_owned(),
+                Holder::Variable(name) => format!("2\t{name}"),
+                Holder::Block(id) => format!("3\t{}", id.0),
+                Holder::Kernel => "4".to_owned(),
+                Holder::Thread(name) => format!("5\t{name}"),
+                Holder::File(name) => format!("6\t{name}"),
+                Holder::Memory => "7".to_owned(),
+            };
+            format!("held\t{by}{}", joined(it.blocks.iter().map(|id| id.0)))
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lifetrace_trace::event::{GROWTH, Source};
-use lifetrace_trace::fact::{Fact, Label, Lost, RuntimeCount};
-use lifetrace_trace::ids::{Bytes, LocationCode, Size, Timestamp, Words};
+use lifetrace_trace::fact::{Fact, Held, Holder, Label, Looked, Lost, RuntimeCount};
+use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, Size, Timestamp, Words};
 use lifetrace_trace::lt::{Reader, Writer};
 use proptest::prelude::*;
 
@@ -54,6 +54,24 @@ fn fact() -> impl Strategy<Value = Fact> {
             .prop_map(|(name, value)| Fact::RuntimeCount(RuntimeCount { name, value })),
         (name(), number()).prop_map(|(reason, count)| Fact::Lost(Lost { reason, count })),
         (name(), text()).prop_map(|(key, value)| Fact::Label(Label { key, value })),
+        (number(), number())
+            .prop_map(|(bytes, micros)| Fact::Looked(Looked { bytes: Bytes(bytes), micros })),
+        (holder(), prop::collection::vec(number().prop_map(AllocationId), 0..20))
+            .prop_map(|(by, blocks)| Fact::Held(Held { by, blocks })),
+    ]
+}
+
+fn holder() -> impl Strategy<Value = Holder> {
+    let name = || "[ab]{0,2}".prop_map(Arc::from);
+    prop_oneof![
+        Just(Holder::Nothing),
+        Just(Holder::Lost),
+        name().prop_map(Holder::Variable),
+        number().prop_map(|id| Holder::Block(AllocationId(id))),
+        Just(Holder::Kernel),
+        name().prop_map(Holder::Thread),
+        name().prop_map(Holder::File),
+        Just(Holder::Memory),
     ]
 }
 
@@ -66,6 +84,7 @@ fn of_all(facts: impl Iterator<Item = Fact>) -> BTreeMap<String, Fact> {
             Fact::RuntimeCount(count) => format!("count {}", count.name),
             Fact::Lost(lost) => format!("lost {}", lost.reason),
             Fact::Label(label) => format!("label {}", label.key),
+            Fact::Looked(_) => "looked".to_owned(),
             _ => continue,
         };
         let before = all.insert(subject.clone(), fact);

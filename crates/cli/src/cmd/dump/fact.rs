@@ -5,8 +5,8 @@ use std::fmt::{Display, Write as _};
 use lifetrace_human as human;
 use lifetrace_report::unit_name;
 use lifetrace_trace::fact::{
-    Collector, Counters, Cycle, Exit, Fact, Generation, Label, Lost, Module, Parent, Process,
-    Resize, RuntimeCount, Sampler, ThreadName,
+    Collector, Counters, Cycle, Exit, Fact, Generation, Held, Holder, Label, Looked, Lost, Module,
+    Parent, Process, Resize, RuntimeCount, Sampler, ThreadName,
 };
 use lifetrace_trace::ids::{Bytes, Size, Timestamp, Words};
 
@@ -50,6 +50,10 @@ pub(super) fn text(fact: &Fact) -> String {
         Fact::RuntimeCount(RuntimeCount { name, value }) => {
             Line::new("runtime_count").with("value", value).text("name", name)
         }
+        Fact::Looked(Looked { bytes, micros }) => {
+            Line::new("looked").with("bytes", bytes.0).with("stopped_us", micros)
+        }
+        Fact::Held(held) => of_held(held),
     }
     .0
 }
@@ -147,6 +151,21 @@ fn of_process(process: &Process) -> Line {
         .maybe("name", unless_empty(&process.name))
         .maybe("title", unless_empty(&process.title));
     arguments.fold(line, |line, argument| line.text("argument", argument))
+}
+
+fn of_held(Held { by, blocks }: &Held) -> Line {
+    let line = Line::new("held");
+    let line = match by {
+        Holder::Nothing => line.with("by", "nothing"),
+        Holder::Lost => line.with("by", "lost"),
+        Holder::Variable(name) => line.with("by", "variable").text("name", name),
+        Holder::Block(id) => line.with("by", "block").with("holder", id.0),
+        Holder::Kernel => line.with("by", "kernel"),
+        Holder::Thread(name) => line.with("by", "thread").text("name", name),
+        Holder::File(path) => line.with("by", "file").text("path", path),
+        Holder::Memory => line.with("by", "memory"),
+    };
+    blocks.iter().fold(line, |line, block| line.with("id", block.0))
 }
 
 /// Nothing if it is empty.

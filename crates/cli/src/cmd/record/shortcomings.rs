@@ -30,6 +30,8 @@ pub(super) fn shortcomings(outcome: &Outcome) -> Vec<String> {
     let is_news = |notice: &Notice| match notice {
         _ if notice.is_of_absence() => !is_found,
         Notice::Became { .. } | Notice::UnexplainedMemory => false,
+        // What is sampled is there.
+        Notice::NotLookedThrough(_) => false,
         _ => true,
     };
     let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));

@@ -237,13 +237,14 @@ fn called(session: &SessionReport, others: &[&SessionReport]) -> String {
 mod tests {
     use super::*;
     use crate::cmd::record::shortcomings::tests::session;
-    use lifetrace_recorder::{Unread, Untraced, plain_notices};
+    use lifetrace_recorder::{Unlooked, Unread, Untraced, plain_notices};
 
     #[test]
     fn there_are_words_for_whatever_is_recorded() {
         let became = Untraced::ALL.map(|why| Notice::Became { why, program: "/x".into() });
         let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "/x.so".into() });
-        for notice in plain_notices().chain(became).chain(unread) {
+        let unlooked = Unlooked::ALL.map(Notice::NotLookedThrough);
+        for notice in plain_notices().chain(became).chain(unread).chain(unlooked) {
             assert!(notices::of_program(&notice.code()).is_some(), "{notice:?}");
         }
     }

@@ -1,14 +1,13 @@
 //! Leaks as fields of `--json`.
 
 use lifetrace_analysis::leaks::{Kind, Past};
-use lifetrace_analysis::statistics::Proportion;
 use lifetrace_analysis::statistics::growth::{Evidence, Fill};
 use serde::{Serialize, Serializer};
 
 use super::super::callsites::Hottest;
 use super::{Entry, Listed, Verdict};
 use crate::amounts::Quantity;
-use crate::fields::{PlaceFields, number, number_or_none};
+use crate::fields::{PlaceFields, Share, number, number_or_none};
 
 /// Growth, with its interval.
 #[derive(Debug, Serialize)]
@@ -30,15 +29,6 @@ pub struct Hours {
     hours_low95: Option<f64>,
     #[serde(serialize_with = "number_or_none")]
     hours_high95: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Share {
-    share: f64,
-    #[serde(serialize_with = "number")]
-    share_low95: f64,
-    #[serde(serialize_with = "number")]
-    share_high95: f64,
 }
 
 #[derive(Serialize)]
@@ -138,13 +128,6 @@ impl Rate {
 impl Hours {
     pub fn new(fill: Fill) -> Self {
         Self { hours: fill.hours, hours_low95: fill.earliest, hours_high95: fill.latest }
-    }
-}
-
-impl Share {
-    fn new(share: &Proportion) -> Self {
-        let (low, high) = share.interval95();
-        Self { share: share.value, share_low95: low, share_high95: high }
     }
 }
 

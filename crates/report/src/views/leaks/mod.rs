@@ -22,6 +22,7 @@ use super::Render;
 use super::callsites::Hottest;
 use crate::Options;
 use crate::heap;
+use crate::lost::Lost;
 use crate::page::Page;
 use crate::resident::Resident;
 use crate::young::Young;
@@ -35,6 +36,8 @@ pub struct Leaks<'a> {
     limit_bytes: u64,
     limit_reached: Option<Hours>,
     resident: Option<Resident<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<Lost<'a>>,
     callsites_total: usize,
     callsites: Listed<'a>,
     #[serde(skip)]
@@ -97,6 +100,8 @@ impl<'a> Leaks<'a> {
         let mut observed = Observed::new(&sites, replay.start(), holders);
         study.replay(&mut observed)?;
         let judgement = observed.judge(replay.end());
+        let lost = Lost::of(study, &sites, options.top)?;
+        let lost = lost.map(|lost| lost.with_backtraces(&sites));
         let callsites = Callsites::new(sites, profile.balances(), Metric::Live);
         let numbers = callsites.callsites.iter().enumerate();
         let numbers: FxHashMap<_, _> = numbers.map(|(number, it)| (it.site, number)).collect();
@@ -128,6 +133,7 @@ impl<'a> Leaks<'a> {
             limit_bytes: limit,
             limit_reached: full.map(Hours::new),
             resident,
+            lost,
             callsites_total: all.len(),
             callsites: Listed { all, top },
             summary,

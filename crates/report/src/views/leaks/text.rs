@@ -8,6 +8,7 @@ use lifetrace_human as human;
 use super::super::callsites::{INDENT, place};
 use super::{Entry, Leaks, Verdict, micros, sum};
 use crate::chart;
+use crate::lost;
 use crate::page::Page;
 use crate::place::{brief_source, function};
 use crate::resident::Resident;
@@ -34,6 +35,20 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
         .chain(explained);
     page.prose("", STRONG, &sentences.next().unwrap_or_default());
     sentences.for_each(|sentence| page.prose("", PLAIN, &sentence));
+    if let Some(found) = &leaks.lost {
+        let sampling = &leaks.summary.sampling;
+        let (is_any, sentence) = lost::verdict(found, sampling);
+        page.prose("", if is_any { STRONG } else { PLAIN }, &sentence);
+        lost::losers(found, page, sampling);
+    }
+    growth(leaks, page);
+    if let Some(found) = &leaks.lost {
+        lost::held(found, page, &leaks.summary.sampling);
+    }
+}
+
+/// What grows, and what only lives.
+fn growth(leaks: &Leaks<'_>, page: &mut Page) {
     if leaks.verdict == Verdict::TooShort {
         let all: Vec<_> = leaks.callsites.all.iter().collect();
         brief(leaks, page, "What lives at the end", &all, leaks.callsites.top);
@@ -222,7 +237,7 @@ fn row(leaks: &Leaks<'_>, callsite: &Entry<'_>) -> [Cell; 4] {
     let holding = &callsite.holding;
     [
         human::amount(&callsite.live, &leaks.summary.sampling),
-        growth(holding, leaks.is_too_short),
+        pace(holding, leaks.is_too_short),
         human::about(holding.oldest as f64 * 1e-6),
         match leaks.tells_freed {
             true => human::percent(holding.never_freed.value),
@@ -238,7 +253,7 @@ fn tail(callsite: &Entry<'_>) -> Tail {
 }
 
 /// How it goes with time, where there is room for two words.
-fn growth(holding: &Holding, is_too_short: bool) -> String {
+fn pace(holding: &Holding, is_too_short: bool) -> String {
     match &holding.growth {
         None => "all new".to_owned(),
         Some(_) if is_too_short => "?".to_owned(),

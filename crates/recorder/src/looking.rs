@@ -1,0 +1,188 @@
+//! When a process is looked through for blocks that are [lost](crate::lost): when it is about to end, when its
+//! recording does, or when somebody wants it.
+//!
+//! ```text
+//! Exiting, or stop ─▶ wanted ─▶ all rings drained ─▶ a thread looks ─▶ all rings drained ─▶ told to the trace
+//! ```
+//!
+//! What was freed while the look was being prepared is known when the rings have been drained once more: nothing is
+//! said of it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use lifetrace_transport::message::{Body, Message};
+use rustix::process::Pid;
+
+use crate::losses::Losses;
+use crate::lost::{Found, LookError, look};
+use crate::notice::Unlooked;
+use crate::shm::ExitGate;
+use crate::threads;
+use crate::whereabouts::Whereabouts;
+
+/// A recording that is to end waits no longer for a look.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What came of it.
+pub(crate) type Looked = Result<Found, Unlooked>;
+
+/// The look through one session's process.
+#[derive(Debug)]
+pub(crate) struct Looking {
+    blocks: Whereabouts,
+    state: State,
+    gate: ExitGate,
+    /// When it was wanted because the recording ends.
+    stopping: Option<Instant>,
+    /// The process has said that it is about to end: from then on it has less and less.
+    is_leaving: bool,
+}
+
+/// Processes that somebody wants to be looked through now.
+#[derive(Debug, Default)]
+pub(crate) struct Requests(Mutex<Vec<Pid>>);
+
+impl Requests {
+    pub(crate) fn add(&self, process: Pid) {
+        self.list().push(process);
+    }
+
+    pub(crate) fn take(&self) -> Vec<Pid> {
+        std::mem::take(&mut *self.list())
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Pid>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+enum State {
+    /// The process goes on.
+    Idle,
+    /// It is to be looked at now.
+    Wanted,
+    Running(JoinHandle<Result<Found, LookError>>),
+    /// It is known what was found, but not yet what was freed meanwhile.
+    Found(Looked),
+    Over,
+}
+
+impl Looking {
+    pub(crate) fn new(gate: ExitGate) -> Looking {
+        Looking {
+            blocks: Whereabouts::default(),
+            state: State::Idle,
+            gate,
+            stopping: None,
+            is_leaving: false,
+        }
+    }
+
+    pub(crate) fn take(&mut self, message: &Message<'_>) {
+        self.blocks.take(message);
+        if message.body == Body::Exiting {
+            self.leave();
+        }
+    }
+
+    /// The process waits until it has been looked through. If it is being looked through anyway, that does.
+    fn leave(&mut self) {
+        match self.state {
+            State::Idle | State::Wanted => self.want(),
+            _ => self.gate.open(),
+        }
+        self.is_leaving = true;
+    }
+
+    /// Has it looked through, if it is not leaving already.
+    pub(crate) fn want(&mut self) {
+        if matches!(self.state, State::Idle) && !self.is_leaving {
+            self.state = State::Wanted;
+        }
+    }
+
+    /// The recording is to end; whether it has to wait.
+    pub(crate) fn delays_stop(&mut self) -> bool {
+        if self.stopping.is_none() {
+            self.want();
+        }
+        let since = *self.stopping.get_or_insert_with(Instant::now);
+        self.is_under_way() && since.elapsed() < PATIENCE
+    }
+
+    /// Whether there is something that the trace may have to wait for.
+    pub(crate) fn is_under_way(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Over)
+    }
+
+    /// The session is over: what has not begun will not.
+    pub(crate) fn give_up(&mut self) {
+        if matches!(self.state, State::Idle | State::Wanted) {
+            self.state = State::Over;
+        }
+    }
+
+    /// To be called before the rings are drained.
+    pub(crate) fn collect(&mut self) {
+        if let State::Running(thread) = &self.state
+            && thread.is_finished()
+            && let State::Running(thread) = std::mem::replace(&mut self.state, State::Idle)
+        {
+            // A panic has been printed.
+            let found = thread.join().unwrap_or(Err(LookError::Failed));
+            self.state = match found {
+                Ok(found) => State::Found(Ok(found)),
+                Err(error) => {
+                    Unlooked::of(&error).map_or(State::Idle, |why| State::Found(Err(why)))
+                }
+            };
+        }
+    }
+
+    /// To be called when all rings have been drained: begins to look if it is time, or tells what was found.
+    pub(crate) fn go_on(&mut self, process: Pid, losses: Losses) -> Option<Looked> {
+        let looked = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Wanted => {
+                self.begin(process, losses);
+                None
+            }
+            State::Found(looked) => Some(looked.map(|found| self.without_freed(found))),
+            other => {
+                self.state = other;
+                None
+            }
+        };
+        self.blocks.settle();
+        looked
+    }
+
+    fn begin(&mut self, process: Pid, losses: Losses) {
+        let gate = self.is_leaving.then(|| self.gate.clone());
+        let open = move || gate.iter().for_each(ExitGate::open);
+        if self.blocks.is_empty() {
+            return open();
+        }
+        if losses.hide_deaths() {
+            self.state = State::Found(Err(Unlooked::Losses));
+            return open();
+        }
+        let (candidates, open_at_last) = (self.blocks.candidates(), open.clone());
+        let work = move || {
+            let found = look(process, candidates, &open);
+            open();
+            found
+        };
+        match threads::spawn("look", work) {
+            Ok(thread) => self.state = State::Running(thread),
+            Err(_) => open_at_last(),
+        }
+    }
+
+    fn without_freed(&self, mut found: Found) -> Found {
+        found.verdicts.retain(|(candidate, _)| self.blocks.has(candidate));
+        found
+    }
+}

@@ -1,0 +1,93 @@
+//! ptrace(2), as far as it is used here. \[UNSAFE\]
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr::null_mut;
+
+use nix::libc;
+use rustix::process::Pid;
+
+/// A set of a thread's registers, as the kernel calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RegisterSet {
+    General,
+    FloatingPoint,
+    /// All of the processor's vector state.
+    #[cfg(target_arch = "x86_64")]
+    Extended,
+}
+
+impl RegisterSet {
+    const fn number(self) -> usize {
+        match self {
+            RegisterSet::General => 1,
+            RegisterSet::FloatingPoint => 2,
+            #[cfg(target_arch = "x86_64")]
+            RegisterSet::Extended => 0x202,
+        }
+    }
+}
+
+/// Becomes the tracer of a thread, which goes on running.
+pub(super) fn seize(thread: Pid) -> io::Result<()> {
+    // SAFETY: the request has no pointers.
+    unsafe { ptrace(libc::PTRACE_SEIZE, thread, 0, null_mut()) }
+}
+
+/// Has a seized thread stop.
+pub(super) fn interrupt(thread: Pid) -> io::Result<()> {
+    // SAFETY: likewise.
+    unsafe { ptrace(libc::PTRACE_INTERRUPT, thread, 0, null_mut()) }
+}
+
+/// Lets a stopped thread go on, with this signal unless it is 0.
+pub(super) fn detach(thread: Pid, signal: i32) -> io::Result<()> {
+    // SAFETY: the kernel takes the pointer for a number.
+    unsafe { ptrace(libc::PTRACE_DETACH, thread, 0, signal as usize as *mut c_void) }
+}
+
+/// Registers of a stopped thread; the part of `into` that was filled.
+pub(super) fn read_registers(
+    thread: Pid,
+    set: RegisterSet,
+    into: &mut [u64],
+) -> io::Result<&mut [u64]> {
+    let mut part = part_of(into);
+    // SAFETY: the kernel writes no more than the vector's length to where it points, and then its length.
+    unsafe {
+        ptrace(libc::PTRACE_GETREGSET, thread, set.number(), (&raw mut part).cast())?;
+    }
+    Ok(&mut into[..part.iov_len / 8])
+}
+
+/// Gives a stopped thread these registers.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn write_registers(
+    thread: Pid,
+    set: RegisterSet,
+    registers: &mut [u64],
+) -> io::Result<()> {
+    let mut part = part_of(registers);
+    // SAFETY: the kernel reads as much as the vector says.
+    unsafe { ptrace(libc::PTRACE_SETREGSET, thread, set.number(), (&raw mut part).cast()) }
+}
+
+fn part_of(words: &mut [u64]) -> libc::iovec {
+    libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(words) }
+}
+
+/// # Safety
+/// `data` is what the request wants it to be.
+unsafe fn ptrace(
+    request: libc::c_uint,
+    thread: Pid,
+    address: usize,
+    data: *mut c_void,
+) -> io::Result<()> {
+    let id = thread.as_raw_nonzero().get();
+    // SAFETY: by contract.
+    match unsafe { libc::ptrace(request, id, address as *mut c_void, data) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
