@@ -62,6 +62,7 @@ impl Block {
             let fields: Vec<u32> = (0..shape.map_or(0, |it| it.fields.min(PATTERNED))).collect();
             fields.iter().filter(of).count() as u32
         };
+        let nearest = of.dominators.dominator(id).filter(|&it| it != BlockId::ALL_ROOTS);
         Ok(Block {
             object: Object::new(of, id),
             fields_total: shape.map_or(0, |shape| shape.fields),
@@ -73,7 +74,7 @@ impl Block {
             referrers_total: referrers.len(),
             dominated: dominated.iter().take(top).map(|&it| Object::new(of, it)).collect(),
             dominated_total: dominated.len(),
-            dominator: of.dominators.dominator(id).map(|it| Object::new(of, it)),
+            dominator: nearest.map(|it| Object::new(of, it)),
         })
     }
 }
@@ -88,8 +89,12 @@ impl Render for Block {
         if self.fields_total > 0 {
             let [all, values, outside] =
                 [self.fields_total, self.values, self.outside].map(|it| human::count(it.into()));
+            let of = match self.fields_total {
+                0..=PATTERNED => format!("its {all} fields"),
+                _ => format!("the first {PATTERNED} of its {all} fields"),
+            };
             text += &format!(
-                " It has {all} fields: of the first {PATTERNED} {values} are no references, and {outside} lead outside of the heap."
+                " Of {of} {values} are no references, and {outside} lead outside of the heap."
             );
         }
         page.prose("", PLAIN, &text);

@@ -15,7 +15,7 @@ pub struct Retained {
 /// By block, amounts most of which are small.
 #[derive(Clone, Debug)]
 struct Amounts {
-    /// Or [`u32::MAX`], if it is not below that.
+    /// Each amount; [`u32::MAX`] stands for those that are not below it.
     small: Vec<u32>,
     large: FxHashMap<u32, u64>,
 }

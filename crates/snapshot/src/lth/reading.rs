@@ -15,8 +15,7 @@ use super::snapshot::{ReadError, Snapshot};
 pub fn read(input: impl Read) -> Result<Snapshot, ReadError> {
     let mut reader = Reader::open(input)?;
     let mut loading = Loading::default();
-    loop {
-        let Some(item) = reader.next()? else { break };
+    while let Some(item) = reader.next()? {
         match item {
             Item::Block { number, next, packet, shape, found: Found::Block(block) } => {
                 loading.block(number, next, &block, (packet, shape))?;
