@@ -319,14 +319,7 @@ impl Collector {
     /// Takes a snapshot of each process with a heap of objects that is being traced, one after the other. What becomes of
     /// them is in the [`Outcome`].
     pub fn snapshot_all(&self, cause: &str) {
-        let wish = SnapshotWish {
-            cause: cause.to_owned(),
-            path: None,
-            overwrite: self.snapshots.overwrite,
-            memory: self.snapshots.memory,
-            patience: Duration::from_secs(10),
-        };
-        self.desk.take_of_all(&wish);
+        self.desk.take_of_all(&self.snapshots.wish(cause));
     }
 
     /// Number of traced processes that have not ended.

@@ -15,8 +15,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use lifetrace_trace::fact::Exit;
-use lifetrace_trace::ids::Bytes;
-use lifetrace_transport::message::MonotonicNanos;
+use lifetrace_trace::ids::{AllocationId, Bytes};
+use lifetrace_transport::message::{MonotonicNanos, SampleId};
 
 use crate::collections::LastTotals;
 use crate::end_memory::EndMemory;
@@ -24,7 +24,6 @@ use crate::looking::Looked;
 use crate::losses::Losses;
 use crate::order::Batch;
 use crate::outcome::SessionEnd;
-use crate::snapshots::Numbers;
 
 /// What may wait in all queues together, in bytes. Each can exceed its share by one batch.
 const ROOM: usize = 12 << 20;
@@ -35,6 +34,9 @@ struct Taken(AtomicUsize);
 
 /// This process's room.
 static TAKEN: Taken = Taken(AtomicUsize::new(0));
+
+/// What samples are called in the trace.
+pub(crate) type Numbers = Vec<(SampleId, AllocationId)>;
 
 /// What the receiver hands over.
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,56 +13,11 @@ use rustix::process::Pid;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::error::SnapshotError;
-use super::plan::SnapshotPlan;
 use super::saving;
 use super::subject::Registration;
+use super::wishes::{SavedSnapshot, SnapshotPlan, SnapshotWish, UnaskedSnapshot};
 use crate::shm::Mapping;
 use crate::threads;
-
-/// How a snapshot is to be taken.
-#[derive(Clone, Debug)]
-pub struct SnapshotWish {
-    /// Why, in a word or two; the file says so.
-    pub cause: String,
-    /// Where to; by default beside the process's trace, with a number.
-    pub path: Option<PathBuf>,
-    /// Whether a file that exists may be overwritten.
-    pub overwrite: bool,
-    /// How much memory the child that reads the heap may take for itself, in bytes.
-    pub memory: u64,
-    /// For how long to wait for the process to come to a place where its heap is whole.
-    pub patience: Duration,
-}
-
-/// A snapshot that was taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SavedSnapshot {
-    /// Its file.
-    pub path: PathBuf,
-    /// Number of blocks.
-    pub blocks: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// For how long the process was stopped.
-    pub pause: Duration,
-    /// Processor time of the child that has read the heap.
-    pub cpu: Duration,
-    /// The child's own memory, in bytes.
-    pub memory: u64,
-    /// Memory that was copied since the process went on, in bytes, if the system says so.
-    pub copied: Option<u64>,
-    /// Length of the file, in bytes.
-    pub file_bytes: u64,
-}
-
-/// What has become of a snapshot that nobody waited for.
-#[derive(Debug)]
-pub struct UnaskedSnapshot {
-    /// The process.
-    pub pid: u32,
-    /// The snapshot, or why there is none.
-    pub result: Result<SavedSnapshot, SnapshotError>,
-}
 
 /// The one desk of a recorder.
 #[derive(Debug, Default)]

@@ -7,14 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use lifetrace_trace::ids::AllocationId;
-use lifetrace_transport::message::SampleId;
-
-use crate::queue::{Work, WorkSender};
+use crate::queue::{Numbers, Work, WorkSender};
 use crate::threads;
-
-/// What samples are called in the trace.
-pub(crate) type Numbers = Vec<(SampleId, AllocationId)>;
 
 /// Where to ask.
 #[derive(Clone, Debug)]

@@ -20,7 +20,8 @@ use rustix::net::{
 };
 use rustix::process::Pid;
 
-use super::desk::{Desk, SavedSnapshot, SnapshotWish};
+use super::desk::Desk;
+use super::wishes::{SavedSnapshot, SnapshotWish};
 
 /// Longer packets are no requests.
 const ROOM: usize = 16 << 10;

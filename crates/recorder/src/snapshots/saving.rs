@@ -14,13 +14,13 @@ use rustc_hash::FxHashMap;
 use rustix::process::Pid;
 
 use super::births::Births;
-use super::desk::{SavedSnapshot, SnapshotWish};
 use super::error::SnapshotError;
 use super::incoming::{Heard, Stop, Wish, hear};
 use super::names::Names;
-use super::numbers::Numbers;
 use super::subject::Subject;
+use super::wishes::{SavedSnapshot, SnapshotWish};
 use crate::output;
+use crate::queue::Numbers;
 use crate::shm::Mapping;
 
 /// Writes what comes from the child; a file that is begun and cannot be finished is left, as far as it is.

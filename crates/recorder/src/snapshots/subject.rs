@@ -6,9 +6,9 @@ use std::sync::Arc;
 use lifetrace_transport::segment::Sources;
 use rustix::process::Pid;
 
-use super::desk::SnapshotWish;
 use super::error::SnapshotError;
 use super::numbers::NumbersSource;
+use super::wishes::SnapshotWish;
 use crate::runtimes::by_name;
 use crate::shm::{Mapping, WeakMapping};
 

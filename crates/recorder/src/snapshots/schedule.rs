@@ -1,4 +1,4 @@
-//! Snapshots that nobody asks for one by one.
+//! Snapshots that are due at some time, or at some size.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,60 +6,15 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashSet;
 use rustix::process::Pid;
 
-use super::desk::{Desk, SnapshotWish};
+use super::desk::Desk;
+use super::wishes::SnapshotPlan;
 use crate::observe::kilobytes;
 use crate::wakeup::Wakeup;
-
-/// When snapshots of each process with a heap of objects are taken without being asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnapshotPlan {
-    /// So long after one another.
-    pub every: Option<Duration>,
-    /// When the program ends by itself.
-    pub at_exit: bool,
-    /// After each so many collections of the old heap.
-    pub after_collections: Option<u64>,
-    /// When the resident memory has come to be more than this, in bytes; again when it had been below nine tenths of it.
-    pub above_resident: Option<u64>,
-    /// How much memory the child that reads the heap may take for itself, in bytes.
-    pub memory: u64,
-    /// Whether files that exist may be overwritten.
-    pub overwrite: bool,
-}
-
-/// What children that read heaps may take, where nobody says.
-pub const SNAPSHOT_MEMORY: u64 = 1 << 30;
-
-impl Default for SnapshotPlan {
-    fn default() -> SnapshotPlan {
-        SnapshotPlan {
-            every: None,
-            at_exit: false,
-            after_collections: None,
-            above_resident: None,
-            memory: SNAPSHOT_MEMORY,
-            overwrite: false,
-        }
-    }
-}
 
 /// How often one looks at resident memory.
 const LOOKS_APART: Duration = Duration::from_millis(200);
 
-/// For how long a process that is busy elsewhere is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 impl SnapshotPlan {
-    /// Whether the recorder has to take any by itself.
-    pub(crate) fn has_times(&self) -> bool {
-        self.every.is_some() || self.above_resident.is_some()
-    }
-
-    /// Whether processes take any by themselves.
-    pub(crate) fn is_unasked(&self) -> bool {
-        self.at_exit || self.after_collections.is_some()
-    }
-
     /// Takes them until `stop` is raised.
     pub(crate) fn follow(&self, desk: &Arc<Desk>, stop: &Wakeup) {
         let mut next = self.every.map(|every| Instant::now() + every);
@@ -97,16 +52,6 @@ impl SnapshotPlan {
             }
         }
         crossed
-    }
-
-    pub(super) fn wish(&self, cause: &str) -> SnapshotWish {
-        SnapshotWish {
-            cause: cause.to_owned(),
-            path: None,
-            overwrite: self.overwrite,
-            memory: self.memory,
-            patience: PATIENCE,
-        }
     }
 }
 
