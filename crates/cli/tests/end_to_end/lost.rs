@@ -159,6 +159,7 @@ fn when_the_recording_ends() {
             keep_empty: true,
             native_frames: false,
             looks_for_lost: true,
+            snapshots: lifetrace_recorder::SnapshotPlan::default(),
             introduction: Introduction::default(),
         },
     })
