@@ -3,7 +3,7 @@
 /// The answer: 0 in the grandchild; else that of the first call, in the caller.
 ///
 /// # Safety
-/// See [`super::fork_unheard`](super::fork_unheard).
+/// See [`super::fork_unheard`].
 #[inline(always)]
 pub unsafe fn fork_twice(first: usize) -> isize {
     let result: isize;

@@ -8,7 +8,7 @@
 //! What is found thereby to be lost is a leak, whatever becomes of the program. That something is held says less: the
 //! pointer may be one that nobody will use again.
 //!
-//! - [`regions`]: which parts of memory are looked through.
+//! - [`mod@regions`]: which parts of memory are looked through.
 //! - [`blocks`]: whether a word points to a sample.
 //! - [`scan`]: what points to whom; [`kernel`]: what the kernel will point to.
 //! - [`globals`]: names of variables.
