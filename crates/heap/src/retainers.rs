@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::object::Object;
 use crate::opened::Opened;
+use crate::steps::slot;
 
 /// What retains less than this part of all is not shown by itself.
 const LEAST_SHARE: f64 = 0.01;
@@ -34,6 +35,9 @@ pub struct Retainers {
 struct Retainer {
     #[serde(flatten)]
     object: Object,
+    /// What holds it, of one that a root refers to and that has a name: a variable, a frame.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    slot: String,
     /// Of what all roots hold.
     share: f64,
     /// What it retains, by what retains most of that.
@@ -76,9 +80,9 @@ impl Limits {
         if self.all > 0 { bytes as f64 / self.all as f64 } else { 0.0 }
     }
 
-    fn within(&self, of: &Opened, id: BlockId, level: usize) -> (Vec<Retainer>, Vec<Others>) {
+    fn within(&self, of: &Opened, parent: BlockId, level: usize) -> (Vec<Retainer>, Vec<Others>) {
         let bytes = |id: &BlockId| of.retained.bytes(*id);
-        let mut children = of.tree.children(id).to_vec();
+        let mut children = of.tree.children(parent).to_vec();
         children.sort_by_key(|id| (Reverse(bytes(id)), *id));
         let is_shown = |id: &&BlockId| bytes(id) >= self.least.max(1);
         let shown = children.iter().take(self.top).take_while(is_shown).count();
@@ -87,7 +91,9 @@ impl Limits {
         let retainer = |&id: &BlockId| {
             let (retainers, others) = self.within(of, id, level + 1);
             let share = self.share(of.retained.bytes(id));
-            Retainer { object: Object::new(of, id), share, retainers, others }
+            let slot =
+                if of.heap.graph.is_root(parent) { slot(of, parent, id) } else { String::new() };
+            Retainer { object: Object::new(of, id), slot, share, retainers, others }
         };
         (shown.iter().map(retainer).collect(), self.others(of, others))
     }
@@ -112,12 +118,19 @@ impl Limits {
 }
 
 impl Retainer {
+    fn name(&self) -> String {
+        match self.slot.as_str() {
+            "" => self.object.name(),
+            slot => format!("{slot}: {}", self.object.name()),
+        }
+    }
+
     fn rows(&self, level: usize, rows: &mut Vec<Branching>) {
         rows.push(Branching {
             amount: amount(self.object.retained_bytes, self.share),
             amount_style: PLAIN,
             level,
-            name: self.object.name(),
+            name: self.name(),
             source: self.object.place(),
             style: NAME,
         });

@@ -15,7 +15,7 @@ pub(crate) fn way(of: &Opened, ids: &[BlockId]) -> Vec<Object> {
     for (at, step) in ids.windows(2).enumerate() {
         let [from, to] = [step[0], step[1]];
         if of.heap.graph.is_root(from) {
-            objects[at].description = root(of, from, to);
+            objects[at].description = slot(of, from, to);
         }
         objects[at + 1].field = field(of, from, to);
     }
@@ -23,7 +23,7 @@ pub(crate) fn way(of: &Opened, ids: &[BlockId]) -> Vec<Object> {
 }
 
 /// What the root is called by itself that refers to an object, among those that are called alike.
-fn root(of: &Opened, root: BlockId, to: BlockId) -> String {
+pub(crate) fn slot(of: &Opened, root: BlockId, to: BlockId) -> String {
     let Some(slot) = of.heap.slot(root, to) else { return String::new() };
     match (&slot.name, slot.address) {
         (Some(name), _) => name.to_string(),

@@ -63,8 +63,8 @@ struct Saving<'a> {
     subject: &'a Subject,
     writer: Writer<BufWriter<File>>,
     names: Names,
-    /// By the child's numbers.
-    kinds: Vec<KindId>,
+    /// By the child's numbers, and whether a block's words are its fields.
+    kinds: Vec<(KindId, bool)>,
     categories: Vec<Arc<str>>,
     fields: Vec<lth::Field>,
     blocks: u64,
@@ -124,7 +124,7 @@ impl<'a> Saving<'a> {
             Heard::Item(Item::Kind { form, word, name }) => {
                 let kind =
                     lth::Kind { name: self.names.kind(form, word, name), form: of_form(form) };
-                self.kinds.push(self.writer.kind(&kind)?);
+                self.kinds.push((self.writer.kind(&kind)?, has_fields(form)));
             }
             Heard::Item(Item::Category(name)) => {
                 self.categories.push(String::from_utf8_lossy(name).into());
@@ -153,7 +153,7 @@ impl<'a> Saving<'a> {
         self.fields.clear();
         for &field in fields {
             match field {
-                Field::Values(count) if count > head.bytes / 8 => {
+                Field::Values(count) if count > head.bytes / WORD => {
                     return Err(Stop::Malformed.into());
                 }
                 Field::Values(count) => {
@@ -162,7 +162,12 @@ impl<'a> Saving<'a> {
                 other => self.fields.push(of_field(other).ok_or(Stop::Malformed)?),
             }
         }
-        let kind = *self.kinds.get(head.kind as usize).ok_or(Stop::Malformed)?;
+        let (kind, has_fields) = *self.kinds.get(head.kind as usize).ok_or(Stop::Malformed)?;
+        if has_fields {
+            // Values at the end go without saying in what the child says.
+            let words = (head.bytes / WORD).saturating_sub(1) as usize;
+            self.fields.resize(words.max(self.fields.len()), lth::Field::Value);
+        }
         self.writer.block(&lth::Block {
             address: Address(head.address),
             bytes: head.bytes,
@@ -231,6 +236,13 @@ impl<'a> Saving<'a> {
             Failure::File(error) => of_file(self.subject, error),
         }
     }
+}
+
+const WORD: u64 = 8;
+
+/// Whether each word of such a block, but for its header, is a field.
+fn has_fields(form: Form) -> bool {
+    matches!(form, Form::Fields | Form::Closure | Form::Object | Form::Lazy | Form::Forward)
 }
 
 fn of_form(form: Form) -> lth::Form {
