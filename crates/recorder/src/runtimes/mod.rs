@@ -54,6 +54,11 @@ pub(crate) trait Runtime: Debug + Sync {
     /// What people call it.
     fn title(&self) -> &'static str;
 
+    /// Whether its agent takes snapshots of its heap.
+    fn takes_snapshots(&self) -> bool {
+        false
+    }
+
     /// What its agent's sampler hits. Sizes of blocks are in words, without headers, of a heap of which words are hit,
     /// else in bytes.
     fn unit(&self) -> Unit;

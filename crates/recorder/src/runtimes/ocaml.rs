@@ -73,6 +73,10 @@ impl Runtime for OCaml {
         "OCaml"
     }
 
+    fn takes_snapshots(&self) -> bool {
+        true
+    }
+
     fn unit(&self) -> Unit {
         Unit::WORD
     }

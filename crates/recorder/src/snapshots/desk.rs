@@ -126,10 +126,11 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// The processes that can be asked.
+    /// The processes that can be asked, and have a heap of objects.
     pub(crate) fn processes(&self) -> Vec<Pid> {
         let state = self.state();
-        state.registered.values().filter(|it| it.is_open()).map(|it| it.pid).collect()
+        let has_heap = |it: &&Registration| it.is_open() && it.runtime().is_some();
+        state.registered.values().filter(has_heap).map(|it| it.pid).collect()
     }
 
     /// Takes a snapshot of each process that can be asked, one after the other.
@@ -137,10 +138,14 @@ impl Desk {
         self.processes().into_iter().for_each(|pid| self.take_and_note(pid, wish));
     }
 
-    /// Takes a snapshot of a process, and keeps what has become of it.
+    /// Takes a snapshot of a process, and keeps what has become of it. That the process has ended first says nothing.
     pub(crate) fn take_and_note(&self, pid: Pid, wish: &SnapshotWish) {
         let result = self.take(pid, wish);
-        self.state().unasked.push(UnaskedSnapshot { pid: number_of(pid), result });
+        let has_ended =
+            matches!(result, Err(SnapshotError::Ended(_) | SnapshotError::NotRecorded(_)));
+        if !has_ended {
+            self.state().unasked.push(UnaskedSnapshot { pid: number_of(pid), result });
+        }
     }
 
     /// Takes a snapshot of a process; waits until it is saved.

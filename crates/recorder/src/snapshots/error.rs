@@ -18,8 +18,8 @@ pub enum SnapshotError {
     Busy(u32),
     /// It has no heap of objects.
     #[error(
-        "process {0} has no heap of objects that is known: snapshots are of native OCaml programs, 4.11 to 4.14 \
-         and 5.3 or later, and of Ruby programs"
+        "process {0} has no heap that snapshots are taken of: they are of native OCaml programs, 4.11 to 4.14, 5.3 and \
+         later, whose heaps are sampled; of a Ruby program `lifetrace heap` reads what ObjectSpace.dump_all writes"
     )]
     NoHeap(u32),
     /// It does not come to a place where its heap is whole.

@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use super::error::SnapshotError;
 use super::numbers::NumbersSource;
 use super::wishes::SnapshotWish;
-use crate::runtimes::by_name;
+use crate::runtimes::{Runtime, by_name};
 use crate::shm::{Mapping, WeakMapping};
 
 /// A session whose process can be asked.
@@ -51,14 +51,19 @@ impl Registration {
         self.segment.upgrade().is_some_and(|segment| !segment.header().stopped())
     }
 
+    /// What its heap is of, if it has one of which snapshots are taken.
+    pub(super) fn runtime(&self) -> Option<&'static dyn Runtime> {
+        let runtime = self.sources.managed().and_then(|source| by_name(source.name));
+        runtime.filter(|runtime| runtime.takes_snapshots())
+    }
+
     /// The next snapshot, and the session's segment, if that is still there.
     pub(super) fn subject(
         &mut self,
         wish: &SnapshotWish,
     ) -> Result<(Subject, Option<Arc<Mapping>>), SnapshotError> {
         let pid = self.pid.as_raw_nonzero().get() as u32;
-        let managed = self.sources.managed().and_then(|source| by_name(source.name));
-        let runtime = managed.ok_or(SnapshotError::NoHeap(pid))?.title();
+        let runtime = self.runtime().ok_or(SnapshotError::NoHeap(pid))?.title();
         self.taken += 1;
         let path = wish.path.clone().unwrap_or_else(|| self.beside());
         let (executable, trace) = (self.executable.clone(), self.trace.clone());
