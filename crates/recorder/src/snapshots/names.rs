@@ -49,13 +49,15 @@ impl Names {
     }
 }
 
-/// The module, or the value in it, that OCaml's compiler calls so.
+/// The module, or the value in it, that OCaml's compiler calls so. Modules alone have a capital first.
 fn module(symbol: &str) -> Option<String> {
-    if let Some(value) = ocaml_function(symbol) {
-        return Some(value);
-    }
     let rest = symbol.strip_prefix("caml")?;
-    rest.starts_with(|first: char| first.is_ascii_uppercase()).then(|| rest.to_owned())
+    let is_module = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
+    let last = rest.rsplit("__").next().filter(|last| !last.contains('.'));
+    match last {
+        Some(last) if is_module(rest) && is_module(last) => Some(rest.to_owned()),
+        _ => ocaml_function(symbol),
+    }
 }
 
 /// What the runtime's custom blocks are, by their identifiers.

@@ -11,7 +11,7 @@ use lifetrace_trace::lth::{self, Address, Header, KindId, Outcome, Writer};
 use lifetrace_transport::message::SampleId;
 use lifetrace_transport::stream::{self, Ending, Field, Form, Head, Item, Summary};
 use rustc_hash::FxHashMap;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::births::Births;
 use super::error::SnapshotError;
@@ -36,7 +36,8 @@ pub(super) fn save(
     let length = file.try_clone().map_err(|error| of_file(subject, error))?;
     let numbers = subject.numbers.gather();
     let mut saving = Saving::begin(subject, &wish.cause, file)?;
-    hear(connection, |heard| saving.take(heard)).map_err(|failure| saving.explain(failure))?;
+    hear(connection, |heard| saving.take(heard))
+        .map_err(|failure| saving.explain(failure, child))?;
     let summary = saving.summary.take().ok_or(SnapshotError::Malformed)?;
     let copied = copied_bytes(child, summary.memory);
     let pause = segment.map_or(0, |segment| segment.header().wish().answered().1);
@@ -229,8 +230,13 @@ impl<'a> Saving<'a> {
         Ok(())
     }
 
-    fn explain(&self, failure: Failure) -> SnapshotError {
+    fn explain(&self, failure: Failure, child: Pid) -> SnapshotError {
         match failure {
+            Failure::Stop(Stop::Stuck) => {
+                // It has not closed its connection, so it is still the one that has come.
+                let _ = kill_process(child, Signal::KILL);
+                SnapshotError::Broken { blocks: self.blocks }
+            }
             Failure::Stop(Stop::Ended) => SnapshotError::Broken { blocks: self.blocks },
             Failure::Stop(Stop::Malformed) => SnapshotError::Malformed,
             Failure::File(error) => of_file(self.subject, error),
