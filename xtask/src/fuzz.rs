@@ -24,6 +24,7 @@ const FUZZERS: &[&str] = &[
     "filter",
     "message",
     "patch",
+    "walk",
     "import",
     "heap_dump",
     "heap_snapshot",
