@@ -122,7 +122,10 @@ fn the_version() {
 #[test]
 #[ignore = "needs another OCaml"]
 fn snapshots() {
-    check_held(&native("held"));
+    // Its runtime lacks a name that is asked for: there are none.
+    if version() != "4.11" {
+        check_held(&native("held"));
+    }
 }
 
 /// 5.3 takes blocks for dead that other domains are about to promote (ocaml/ocaml#14057). All births are

@@ -120,10 +120,7 @@ impl Roots {
                     finalisers: typed(symbol, c"caml_final_do_roots").ok()?,
                     memprof: typed(symbol, c"caml_memprof_do_roots").ok()?,
                     threads: typed(symbol, c"caml_scan_roots_hook").ok()?,
-                    // 4.11 has the one name for both, native code and bytecode.
-                    stack: typed(symbol, c"caml_do_local_roots_nat")
-                        .or_else(|_| typed(symbol, c"caml_do_local_roots"))
-                        .ok()?,
+                    stack: typed(symbol, c"caml_do_local_roots_nat").ok()?,
                     state: typed(symbol, c"Caml_state").ok()?,
                     stack_index: index,
                 }),
