@@ -32,8 +32,8 @@ struct State {
     begun: u64,
     /// By token, who waits for a child.
     awaited: BTreeMap<u64, Sender<Arrived>>,
-    /// By token, whose children come without being asked for, and why.
-    standing: BTreeMap<u64, (u64, &'static str, SnapshotWish)>,
+    /// By token, whose children come without being asked for, and what is wanted of them.
+    standing: BTreeMap<u64, (u64, SnapshotWish)>,
     /// The processes that are being asked.
     asked: BTreeSet<u32>,
     /// Snapshots that are being saved.
@@ -48,7 +48,7 @@ impl State {
     fn forget_those_that_are_over(&mut self) {
         self.registered.retain(|_, registration| registration.is_open());
         let registered = &self.registered;
-        self.standing.retain(|_, (number, ..)| registered.contains_key(number));
+        self.standing.retain(|_, (number, _)| registered.contains_key(number));
     }
 }
 
@@ -79,7 +79,7 @@ impl Desk {
         state.registered.insert(number, registration);
         let mut stand = |cause| {
             let taken = Taken { token: token(random()?), memory: plan.memory };
-            state.standing.insert(taken.token, (number, cause, plan.wish(cause)));
+            state.standing.insert(taken.token, (number, plan.wish(cause)));
             Ok::<_, std::io::Error>(taken)
         };
         if plan.at_exit {
@@ -98,7 +98,7 @@ impl Desk {
         if let Some(waiting) = state.awaited.remove(&token) {
             // Who has waited too long is gone.
             let _ = waiting.send(arrived);
-        } else if let Some((number, _, wish)) = state.standing.get(&token).cloned() {
+        } else if let Some((number, wish)) = state.standing.get(&token).cloned() {
             state.at_work += 1;
             drop(state);
             let desk = Arc::clone(self);

@@ -46,8 +46,8 @@ pub enum SnapshotError {
     UnknownRuntime(u32),
     /// It would have taken too much memory.
     #[error(
-        "the snapshot of process {pid} would have taken more than {} MiB of memory, and was given up (--snapshot-memory)",
-        limit >> 20
+        "the snapshot of process {pid} would have taken more than {} KiB of memory, and was given up (--snapshot-memory)",
+        limit >> 10
     )]
     Memory {
         /// The process.

@@ -1,8 +1,9 @@
 //! Symbols of what a process has mapped, functions and variables alike: what closures' code and roots' places are called.
 //!
-//! A snapshot asks for some thousands of names at once, all of a few files, so the tables of these are read whole and by
-//! name only, without debug information.
+//! A snapshot asks for some thousands of names at once, all of a few files, so the tables of these are read whole, when they
+//! are first asked for, and by name only, without debug information.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -28,7 +29,8 @@ pub(super) struct Mapped {
 struct Image {
     range: Range<u64>,
     bias: u64,
-    symbols: Vec<Symbol>,
+    file: File,
+    symbols: OnceCell<Vec<Symbol>>,
 }
 
 #[derive(Debug)]
@@ -71,8 +73,9 @@ impl Mapped {
             return None;
         }
         let stated = address.wrapping_sub(image.bias);
-        let after = image.symbols.partition_point(|symbol| symbol.address <= stated);
-        let symbol = image.symbols.get(after.checked_sub(1)?)?;
+        let symbols = image.symbols.get_or_init(|| symbols(&image.file));
+        let after = symbols.partition_point(|symbol| symbol.address <= stated);
+        let symbol = symbols.get(after.checked_sub(1)?)?;
         let offset = stated - symbol.address;
         let is_in_it = symbol.size == 0 || offset < symbol.size;
         is_in_it.then_some(Place { symbol: &symbol.name, offset })
@@ -106,7 +109,7 @@ fn image(process: &Path, (path, start, offset): &First) -> Option<Image> {
     let bias = start.wrapping_sub(object.segments().find_map(|it| stated(&it))?);
     let ends = object.segments().map(|it| it.address() + it.size());
     let range = *start..bias.wrapping_add(ends.max()?);
-    Some(Image { range, bias, symbols: symbols(&object) })
+    Some(Image { range, bias, file, symbols: OnceCell::new() })
 }
 
 /// The program's own file even if another is at its path by now.
@@ -118,7 +121,10 @@ fn file_of(process: &Path, path: &Path) -> Option<File> {
     open_regular(&process.join("root").join(path.strip_prefix("/").unwrap_or(path)))
 }
 
-fn symbols<'a>(object: &impl Object<'a>) -> Vec<Symbol> {
+/// None if the file is none that has any.
+fn symbols(file: &File) -> Vec<Symbol> {
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else { return Vec::new() };
     let is_place = |kind| !matches!(kind, SymbolKind::File | SymbolKind::Section | SymbolKind::Tls);
     // Where a unit's code or data begins is what stands there first, too.
     let is_border = |name: &str| name.ends_with("code_begin") || name.ends_with("data_begin");

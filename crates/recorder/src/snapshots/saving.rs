@@ -149,34 +149,54 @@ impl<'a> Saving<'a> {
         Ok(())
     }
 
+    /// In pieces: an array may have more fields than anybody wants to hold.
     fn block(&mut self, head: &Head, fields: &[Field]) -> Result<(), Failure> {
+        let (kind, has_fields) = *self.kinds.get(head.kind as usize).ok_or(Stop::Malformed)?;
+        let words = head.bytes / WORD;
         self.blocks += 1;
         self.fields.clear();
+        let (mut is_begun, mut values) = (false, 0u64);
         for &field in fields {
-            match field {
-                Field::Values(count) if count > head.bytes / WORD => {
-                    return Err(Stop::Malformed.into());
+            let (field, mut left) = match field {
+                Field::Values(count) => (lth::Field::Value, count),
+                other => (of_field(other).ok_or(Stop::Malformed)?, 1),
+            };
+            values = values.saturating_add(if field == lth::Field::Value { left } else { 0 });
+            if values > words.min(MOST_WORDS) {
+                return Err(Stop::Malformed.into());
+            }
+            while left > 0 {
+                let count = left.min((PIECE - self.fields.len()) as u64);
+                self.fields.extend(std::iter::repeat_n(field, count as usize));
+                left -= count;
+                if self.fields.len() == PIECE {
+                    self.put_piece(head, kind, &mut is_begun)?;
                 }
-                Field::Values(count) => {
-                    self.fields.extend(std::iter::repeat_n(lth::Field::Value, count as usize));
-                }
-                other => self.fields.push(of_field(other).ok_or(Stop::Malformed)?),
             }
         }
-        let (kind, has_fields) = *self.kinds.get(head.kind as usize).ok_or(Stop::Malformed)?;
-        if has_fields {
+        if has_fields && words <= MOST_PADDED {
             // Values at the end go without saying in what the child says.
-            let words = (head.bytes / WORD).saturating_sub(1) as usize;
-            self.fields.resize(words.max(self.fields.len()), lth::Field::Value);
+            let length = (words.saturating_sub(1) as usize).max(self.fields.len());
+            self.fields.resize(length, lth::Field::Value);
         }
-        self.writer.block(&lth::Block {
-            address: Address(head.address),
-            bytes: head.bytes,
-            outside: head.outside,
-            kind,
-            fields: &self.fields,
-            detail: None,
-        })?;
+        if is_begun && self.fields.is_empty() {
+            Ok(())
+        } else {
+            self.put_piece(head, kind, &mut is_begun)
+        }
+    }
+
+    /// The block with its first fields, or more of them.
+    fn put_piece(&mut self, head: &Head, kind: KindId, is_begun: &mut bool) -> Result<(), Failure> {
+        let &Head { address, bytes, outside, .. } = head;
+        let (address, fields) = (Address(address), &self.fields);
+        if std::mem::replace(is_begun, true) {
+            self.writer.fields(fields)?;
+        } else {
+            let detail = None;
+            self.writer.block(&lth::Block { address, bytes, outside, kind, fields, detail })?;
+        }
+        self.fields.clear();
         Ok(())
     }
 
@@ -245,6 +265,15 @@ impl<'a> Saving<'a> {
 }
 
 const WORD: u64 = 8;
+
+/// So many fields are written at once.
+const PIECE: usize = 1 << 12;
+
+/// What a block is taken for goes by its number of fields if it is no longer than this, in words.
+const MOST_PADDED: u64 = 64;
+
+/// No block is longer, in words: what says so makes no sense.
+const MOST_WORDS: u64 = 1 << 34;
 
 /// Whether each word of such a block, but for its header, is a field.
 fn has_fields(form: Form) -> bool {

@@ -91,13 +91,12 @@ impl Snapshot {
         Snapshot { header, outcome, roots, blocks, samples, sites }
     }
 
-    /// The blocks that can be reached from these, without going by way of any in `without`.
-    pub fn reached(&self, from: impl IntoIterator<Item = u64>, without: &[u64]) -> Vec<bool> {
+    /// The blocks that can be reached from these.
+    pub fn reached(&self, from: impl IntoIterator<Item = u64>) -> Vec<bool> {
         let mut reached = vec![false; self.blocks.len()];
         let mut waiting: Vec<u64> = from.into_iter().collect();
         while let Some(number) = waiting.pop() {
-            if !without.contains(&number) && !std::mem::replace(&mut reached[number as usize], true)
-            {
+            if !std::mem::replace(&mut reached[number as usize], true) {
                 waiting.extend(&self.blocks[number as usize].references);
             }
         }
@@ -107,7 +106,7 @@ impl Snapshot {
     /// The blocks that roots of some categories lead to.
     pub fn held_by(&self, is_meant: impl Fn(&Root) -> bool) -> Vec<bool> {
         let meant = self.roots.iter().filter(|(root, _)| is_meant(root));
-        self.reached(meant.map(|(_, to)| *to), &[])
+        self.reached(meant.map(|(_, to)| *to))
     }
 }
 
