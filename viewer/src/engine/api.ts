@@ -1,0 +1,218 @@
+// What the application asks of a trace, and what it is answered. The engine implements it (`engine/index.ts`); the
+// interface (`ui/`) knows nothing else of it. Times are microseconds since the start of the trace.
+
+/** A number with its 95 % interval, by the rules of `report --json` (`value`, `low95`, `high95`). */
+export interface Measured {
+  value: number;
+  low: number;
+  high: number;
+}
+
+/** An amount of memory, a quantity of `report --json`. */
+export interface Quantity {
+  samples: number;
+  bytes: Measured;
+  objects: Measured;
+}
+
+export type Metric = "allocated" | "live" | "peak" | "objects" | "byte-seconds";
+
+/** A line of a backtrace as it looks after hiding, folding and focusing. */
+export interface Line {
+  id: number;
+  function: string | null;
+  file: string | null;
+  line: number | null;
+  module: string | null;
+  inlined: boolean;
+  machinery: boolean;
+}
+
+/** What is asked: all that an address says. */
+export interface Question {
+  filter: string;
+  metric: Metric;
+  hide: string[];
+  focus: string;
+  collapseRecursion: boolean;
+}
+
+/** A filter or a frame that cannot be read: where, and what may have been meant, as the command says it. */
+export interface Mistake {
+  message: string;
+  start: number;
+  end: number;
+}
+
+/** Which samples are chosen, and all sums of them; kept for as long as the question is the same. */
+export interface Answer {
+  question: Question;
+  /** Of the filter, or null. */
+  canonical: string | null;
+  samples: number;
+  totals: { allocated: Quantity; promoted: Quantity; peak: Quantity; peakTime: number | null; live: Quantity };
+  /** Rows of callsites, those with most of the metric first. */
+  callsites(): Callsite[];
+  /** Callsites first (inverted), or the outermost frames first. Children are sorted, those with most first. */
+  tree(inverted: boolean): Tree;
+  /** Hot paths: what `--view paths` tells. */
+  paths(): HotPath[];
+  functions(): FunctionRow[];
+  classes(): ClassRow[];
+  threads(): ThreadRow[];
+  sizes(): SizeRow[];
+  /** Live bytes over time by callsite: equal parts of [begin, end). */
+  timeline(parts: number, top: number, begin?: number, end?: number): Timeline;
+  lifetimes(callsite?: number): Lifetimes;
+  temporary(below: number): TemporaryRow[];
+  /** Counts of lifetime (columns) by size (rows), in weighted bytes; classes are powers of two. */
+  density(): Density;
+  /** Callers and callees of one function. */
+  sandwich(functionName: string): { callers: Tree; callees: Tree; total: Measured };
+  /** The backtraces of a callsite, those with most first, innermost line first. */
+  backtraces(callsite: number, top: number): { share: number; total: Measured; lines: Line[] }[];
+  /** Live bytes of a callsite at equal steps from start to end. */
+  growth(callsite: number, steps: number): Float64Array;
+}
+
+export interface Callsite {
+  id: number;
+  line: Line | null;
+  share: number;
+  allocated: Quantity;
+  peak: Quantity;
+  live: Quantity;
+  byteSeconds: Measured;
+  backtraces: number;
+}
+
+/** Nodes in typed arrays, parents before children; node 0 is the root. */
+export interface Tree {
+  parent: Uint32Array;
+  /** Row of `lines`; of the root nothing. */
+  line: Uint32Array;
+  depth: Uint16Array;
+  total: Float64Array;
+  own: Float64Array;
+  variance: Float64Array;
+  lines: Line[];
+  /** The interval of a node's total; computed when it is looked at. */
+  interval(node: number): Measured;
+  children(node: number): number[];
+  /** Mean lifetime of what came through, weighted by bytes, where it is known; for colours. */
+  meanLifetime(node: number): number | null;
+}
+
+export interface HotPath {
+  share: number;
+  freshShare: number;
+  total: Measured;
+  fresh: Measured;
+  lines: Line[];
+}
+export interface FunctionRow {
+  function: string | null;
+  file: string | null;
+  line: number | null;
+  total: Measured;
+  totalShare: number;
+  own: Measured;
+  ownShare: number;
+}
+export interface ClassRow {
+  name: string | null;
+  value: Measured;
+  share: number;
+  allocated: Quantity;
+  live: Quantity;
+  callsite: Line | null;
+  callsiteShare: number;
+}
+export interface ThreadRow {
+  number: number;
+  kernel: number | null;
+  name: string | null;
+  share: number;
+  allocated: Quantity;
+  live: Quantity;
+  freedByOthers: Quantity | null;
+  freedForOthers: Quantity | null;
+}
+export interface SizeRow {
+  least: number;
+  most: number;
+  allocated: Quantity;
+  live: Quantity;
+}
+export interface Timeline {
+  begin: number;
+  end: number;
+  parts: { begin: number; end: number; most: Measured; atEnd: Measured }[];
+  /** Bytes at the end of each part. */
+  callsites: { callsite: number; line: Line | null; atEnd: Float64Array }[];
+}
+export interface Lifetimes {
+  unit: "objects" | "bytes";
+  quantiles: { share: number; value: number | null; low: number | null; high: number | null }[];
+  classes: { least: number; most: number; objectsShare: number; bytesShare: number }[];
+  longer: { objectsShare: number; bytesShare: number };
+  watched: number;
+  /** Share of objects that live longer than `time`, Kaplan-Meier's estimate. */
+  survival: { time: number; share: number; low: number; high: number }[];
+}
+export interface TemporaryRow {
+  callsite: number;
+  line: Line | null;
+  share: number;
+  temporary: Quantity;
+  allocated: Quantity;
+  perSecond: Measured;
+}
+export interface Density {
+  /** Lower ends of the classes; the last lifetime class is "not freed". */
+  lifetimes: number[];
+  sizes: number[];
+  /** Row after row: weighted bytes. */
+  bytes: Float64Array;
+  objects: Float64Array;
+}
+
+/** A place that differs between two sides, as `diff` tells it. */
+export interface Change {
+  line: Line | null;
+  before: number;
+  after: number;
+  change: number;
+  interval: number;
+  pValue: number;
+  significant: boolean;
+}
+export interface Difference {
+  metric: Metric;
+  totals: Record<string, Change>;
+  changes: Change[];
+  /** Of frames, outermost first, with what each side has. */
+  tree: Tree & { before: Float64Array; after: Float64Array; significant: Uint8Array };
+}
+
+/** A trace of the page. */
+export interface Trace {
+  facts: import("./facts").Facts;
+  documents: Record<string, any>;
+  heap: any | null;
+  sampleCount: number;
+  /** Memory, collections: see docs/format-page.md. */
+  memory: { time: Float64Array; resident: Float64Array; heap: Float64Array; live: Float64Array };
+  cycles: { begin: Float64Array; end: Float64Array; generation: Uint8Array };
+  ask(question: Question): Answer | Mistake;
+}
+
+export interface Engine {
+  open(bundle: ArrayBuffer): Trace;
+  /** `before` and `after` may be the same trace with two questions (two ranges). */
+  compare(before: Answer[], after: Answer[]): Difference;
+  /** Several traces added up, by names, each at its own peak. */
+  together(answers: Answer[]): { totals: Answer["totals"]; callsites: Callsite[]; tree(inverted: boolean): Tree };
+  parse(filter: string): { canonical: string } | Mistake;
+  parseFrames(hide: string[], focus: string): Mistake | null;
+}

@@ -1,0 +1,31 @@
+// What a trace says of itself, as docs/format-page.md has it.
+
+export interface Facts {
+  file: string;
+  program: string;
+  pid: number | null;
+  command: string | null;
+  end: number;
+  duration: number;
+  start_unix_us: number | null;
+  clock: [number, number][];
+  peak: number | null;
+  exact: boolean;
+  hears_all: boolean;
+  word_bytes: number;
+  interval_bytes: number;
+  interval_objects: number;
+  thinned: null | { kept: number; of: number };
+  sources: {
+    name: string;
+    source: "native" | "minor" | "major" | "external";
+    ocaml: boolean;
+    ruby: boolean;
+    unit: "byte" | "word" | "object";
+    rate: number;
+  }[];
+  threads: { number: number; name: string | null; kernel: number | null }[];
+  labels: Record<string, string>;
+  young_heap_bytes: number | null;
+  in_import: null | { lacks: string[] };
+}
