@@ -75,6 +75,11 @@ impl Keys {
         self.majors.replace(majors) == Some(majors)
     }
 
+    /// Major collections so far, the one under way included.
+    pub(crate) fn major_collections(&self) -> u64 {
+        self.majors.unwrap_or(0)
+    }
+
     /// Reports what the collector has counted.
     ///
     /// # Safety

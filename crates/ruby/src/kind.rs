@@ -4,16 +4,23 @@
 
 use crate::symbols::Value;
 
-const MASK: Value = 0x1f;
-const CLASS: Value = 0x02;
-const DATA: Value = 0x0c;
+/// The bits.
+pub(crate) const MASK: Value = 0x1f;
+pub(crate) const CLASS: Value = 0x02;
+pub(crate) const MODULE: Value = 0x03;
+pub(crate) const DATA: Value = 0x0c;
+/// What the machine has for itself, of several sorts.
+pub(crate) const INTERNAL: Value = 0x1a;
+const NONE: Value = 0x00;
+const ZOMBIE: Value = 0x1d;
+const MOVED: Value = 0x1e;
 const OBJECT: Value = 0x01;
 const STRING: Value = 0x05;
 const ARRAY: Value = 0x07;
 const HASH: Value = 0x08;
 const STRUCT: Value = 0x09;
 const BIGNUM: Value = 0x0a;
-const FIRST_INTERNAL: Value = 0x1a;
+const FIRST_INTERNAL: Value = INTERNAL;
 
 /// What `ObjectSpace.count_objects` calls them; by their numbers, up to [`FIRST_INTERNAL`] and beyond.
 const NAMES: [&str; 32] = [
@@ -86,6 +93,16 @@ pub(crate) fn are_internal(flags: Value) -> bool {
     flags & MASK >= FIRST_INTERNAL
 }
 
+/// Whether a slot with these flags has no object.
+pub(crate) fn are_absent(flags: Value) -> bool {
+    matches!(flags & MASK, NONE | MOVED)
+}
+
+/// Whether a slot with these flags has no object, or what is left of one that is freed but for its finaliser.
+pub(crate) fn are_freed(flags: Value) -> bool {
+    are_absent(flags) || flags & MASK == ZOMBIE
+}
+
 /// Whether objects with these flags are of a type whose size the machine reads in them alone, so that it can be asked for
 /// when they are about to be freed.
 pub(crate) fn are_plain(flags: Value) -> bool {
@@ -116,5 +133,7 @@ mod tests {
         assert!(unsafe { is_class(address) && !is_data(address) });
         assert!(are_plain(0x60 | STRING) && !are_plain(DATA) && !are_plain(CLASS));
         assert!(are_internal(0x60 | FIRST_INTERNAL) && !are_internal(0x60 | DATA));
+        assert!(are_absent(0) && are_absent(0x60 | MOVED) && !are_absent(0x60 | ZOMBIE));
+        assert!(are_freed(0x60 | ZOMBIE) && are_freed(0) && !are_freed(0x60 | STRING));
     }
 }

@@ -13,6 +13,7 @@
 //! END_MARK  objects: what is not marked is dead ──────────────────── Tracker::freed ─────▶ ring
 //! malloc    mallocs: a sample ─ the thread's frames, outside of all others ──────────────▶ ring
 //! a postponed job ─ names: what frames are called, which makes strings ─────────────────▶ ring
+//! a postponed job ─ snapshot: a forked child walks the heap ─────────────▶ a connection of its own
 //! ```
 //!
 //! # Rules
@@ -23,7 +24,8 @@
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
 //! \[UNSAFE\] files: `capture`, `class`, `collector`, `compiler`, `current`, `kind`, `linked`, `mallocs`, `marks`, `names`,
-//! `objects`, `sampling`, `sizes`, `stacks`, `start`, `state`, `symbols`, `threads`, `vm`.
+//! `objects`, `sampling`, `sizes`, `snapshot/mod`, `snapshot/pages`, `snapshot/space`, `snapshot/telling`, `stacks`, `start`,
+//! `state`, `symbols`, `threads`, `vm`.
 
 #![no_std]
 
@@ -47,6 +49,7 @@ mod objects;
 mod samples;
 mod sampling;
 mod sizes;
+mod snapshot;
 mod stacks;
 pub mod start;
 mod state;

@@ -8,7 +8,7 @@ use lifetrace_agent::context;
 use lifetrace_agent::guard::Entered;
 use lifetrace_transport::message::{Body, Frames};
 
-use crate::{stacks, state};
+use crate::{snapshot, stacks, state};
 
 /// From now on.
 pub(crate) fn begin() {
@@ -30,6 +30,7 @@ unsafe fn frames<'a>(entered: &mut Entered) -> &'a [u64] {
             return &[];
         }
         let Some(state) = state::get() else { return &[] };
+        snapshot::look(state.vm);
         state.enter_session(entered);
         stacks::words(state, entered).unwrap_or(&[])
     }

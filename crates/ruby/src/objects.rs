@@ -14,7 +14,7 @@ use crate::numbers::Key;
 use crate::samples::Fate;
 use crate::state::State;
 use crate::vm::{DataType, Value};
-use crate::{class, countdown, kind, sizes, stacks, state, terms};
+use crate::{class, countdown, kind, sizes, snapshot, stacks, state, terms};
 
 const TRACKER: Announcer = Announcer;
 
@@ -117,6 +117,11 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
 unsafe fn hit(argument: *const c_void) {
     // SAFETY: the event's hook has the lock, and there is no other reference.
     let Some(state) = (unsafe { state::get() }) else { return };
+    // SAFETY: as above.
+    unsafe { snapshot::look(state.vm) }
+    if countdown::goes_on() {
+        return;
+    }
     countdown::set(state.rate.gap(&mut state.random));
     let Some(mut entered) = enter() else { return guard::count_lost_birth() };
     if !entered.session().header.paused() {
@@ -180,7 +185,10 @@ pub(crate) unsafe extern "C" fn marked(_: Value, _: *const c_void) {
         capture.begin_era();
     }
     // SAFETY: the machine's lock is the hook's.
-    unsafe { keys.report(vm, &mut entered) }
+    unsafe {
+        keys.report(vm, &mut entered);
+        snapshot::after_collection(vm, keys.major_collections());
+    }
 }
 
 /// Keeps alive what waits for its name, and the outermost frame, all where they are.

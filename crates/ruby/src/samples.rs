@@ -97,6 +97,13 @@ impl Samples {
         found.count()
     }
 
+    /// Each object with its sample.
+    pub(crate) fn each(&self, mut tell: impl FnMut(Value, SampleId)) {
+        for &[object, sample] in &self.pairs.words().as_chunks().0[..self.count] {
+            tell((object & !MARKS) as Value, SampleId::from_word(sample));
+        }
+    }
+
     /// Takes note of whether an object takes more than its slot, if it is still alive.
     pub(crate) fn set_grown(&mut self, sample: u64, is_grown: bool) {
         let all = &mut self.pairs.words_mut().as_chunks_mut::<2>().0[..self.count];
@@ -145,6 +152,9 @@ mod tests {
         };
         assert_eq!(room, [993, 996, 999].map(of));
         assert_eq!((samples.from(997, &mut room), samples.from(1_000, &mut room)), (1, 0));
+        let mut all = Vec::new();
+        samples.each(|object, sample| all.push((object as u64, sample.0)));
+        assert!(all.into_iter().eq((0..1_000).step_by(3).map(|it| (8_000 + 8 * it, it))));
         let mut left = Vec::new();
         samples.review(|_, is_old, sample| {
             left.push((sample.0, is_old));

@@ -14,7 +14,7 @@ use lifetrace_agent::patch::Patch;
 use lifetrace_transport::message::Body;
 
 use crate::vm::{Value, Vm};
-use crate::{compiler, entry, mallocs, names, sampling, terms, threads};
+use crate::{compiler, entry, mallocs, names, sampling, snapshot, terms, threads};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
@@ -79,6 +79,8 @@ unsafe fn start() {
 /// At the program's end the machine gives its heap back, and with it all pointers to what it has from malloc: who looks
 /// for them has to come before.
 unsafe extern "C" fn leave(_: Value) {
+    // SAFETY: the procedure has the lock, and there is no reference to the state.
+    unsafe { snapshot::at_exit() }
     host::say_farewell();
 }
 

@@ -79,6 +79,7 @@ pub(crate) struct Vm {
     intern: unsafe extern "C" fn(*const c_char) -> usize,
     symbol: unsafe extern "C" fn(usize) -> Value,
     stat: unsafe extern "C" fn(Value) -> usize,
+    latest_collection: Option<OfValue>,
     has_lock: unsafe extern "C" fn() -> c_int,
     is_collecting: unsafe extern "C" fn() -> c_int,
     current: Option<Current>,
@@ -142,6 +143,7 @@ impl Vm {
                 intern,
                 symbol: function(c"rb_id2sym")?,
                 stat: function(c"rb_gc_stat")?,
+                latest_collection: function(c"rb_gc_latest_gc_info"),
                 has_lock: function(c"ruby_thread_has_gvl_p")?,
                 is_collecting: function(c"rb_during_gc")?,
                 current: Current::find(),
@@ -252,6 +254,16 @@ impl Vm {
             let class = has_class.then(|| (self.real_class)(class));
             class.filter(|&class| class != 0)
         }
+    }
+
+    /// The class itself, or the nearest that it descends from, that objects are said to be of. Makes nothing.
+    ///
+    /// # Safety
+    /// A class that is alive.
+    #[inline]
+    pub(crate) unsafe fn real_class(&self, class: Value) -> Value {
+        // SAFETY: by contract.
+        unsafe { (self.real_class)(class) }
     }
 
     /// The name of a class, or of the nearest one that it descends from and that has a name: whether it is its own.
@@ -444,6 +456,16 @@ impl Vm {
     pub(crate) unsafe fn stat(&self, key: Value) -> u64 {
         // SAFETY: by contract.
         unsafe { (self.stat)(key) as u64 }
+    }
+
+    /// Whether the last collection has not swept everything yet, or nobody can say. Makes symbols at the first time.
+    ///
+    /// # Safety
+    /// The machine's lock is the caller's, outside of hooks and collections.
+    pub(crate) unsafe fn is_sweeping(&self) -> bool {
+        // SAFETY: by contract; all versions have this key.
+        self.latest_collection
+            .is_none_or(|of| unsafe { of(self.symbol(c"state")) == self.symbol(c"sweeping") })
     }
 
     /// Has the machine make now what it makes at the first call of a function, which must not be in a hook.

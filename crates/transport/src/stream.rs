@@ -15,8 +15,7 @@
 //! ```
 //!
 //! An address is told as the difference from that of the block told of last, in words, its sign in the lowest bit: blocks
-//! that were allocated one after the other lie and are found so. Sizes are in bytes, those of a block in words. A field
-//! that is *next* refers to the block that comes next of those that nothing has referred to before: blocks are told of in
+//! that were allocated one after the other lie and are found so. Sizes are in bytes. A field that is *next* refers to the block that comes next of those that nothing has referred to before: blocks are told of in
 //! the order in which they are found, so that most references need no address.
 
 /// Longest packet, in bytes.
@@ -78,11 +77,13 @@ pub enum Form {
     Ephemeron = 11,
     /// Of a class.
     Instance = 12,
+    /// What a runtime keeps for itself.
+    Internal = 13,
 }
 
 impl Form {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Form; 13] = [
+    pub const ALL: [Form; 14] = [
         Form::Fields,
         Form::String,
         Form::Float,
@@ -96,6 +97,7 @@ impl Form {
         Form::Continuation,
         Form::Ephemeron,
         Form::Instance,
+        Form::Internal,
     ];
 }
 
@@ -165,7 +167,7 @@ pub struct Head {
     pub kind: u64,
     /// Of what references lead to.
     pub address: u64,
-    /// Its bytes, with its header.
+    /// Its bytes, with its header, if it has one.
     pub bytes: u64,
     /// What belongs to it and is elsewhere, in bytes.
     pub outside: u64,
@@ -241,7 +243,7 @@ impl<'a> Encoder<'a> {
     pub fn block(&mut self, &Head { kind, address, bytes, outside }: &Head) {
         let distance = self.distance(address);
         self.last = address;
-        self.numbers([FIRST_BLOCK + kind, distance, bytes / WORD, outside]);
+        self.numbers([FIRST_BLOCK + kind, distance, bytes, outside]);
     }
 
     /// A field of the block that was begun last.
@@ -368,8 +370,7 @@ impl<'a> Decoder<'a> {
         let distance = self.number()?;
         let address = self.address(distance);
         self.last = address;
-        let bytes = self.number()?.checked_mul(WORD).ok_or(Malformed)?;
-        Ok(Item::Block(Head { kind, address, bytes, outside: self.number()? }))
+        Ok(Item::Block(Head { kind, address, bytes: self.number()?, outside: self.number()? }))
     }
 
     fn root(&mut self) -> Result<Item<'a>, Malformed> {

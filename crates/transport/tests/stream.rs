@@ -36,7 +36,7 @@ fn item<'a>((which, [a, b, c, d], name, fields): &'a Owned) -> Item<'a> {
             memory: *a,
         }),
         4 => Item::Category(name),
-        _ => Item::Block(Head { kind: a >> 8, address: b << 3, bytes: c >> 8 << 3, outside: *d }),
+        _ => Item::Block(Head { kind: a >> 8, address: b << 3, bytes: *c, outside: *d }),
     }
 }
 

@@ -107,6 +107,18 @@ impl<'a> Walk<'a> {
         self.output.block(&Head { kind, address, bytes, outside });
     }
 
+    /// Whether a block has been told of, or referred to.
+    pub fn has_met(&self, block: u64) -> bool {
+        self.marks.contains(block)
+    }
+
+    /// The next field refers to a block that no root holds, or to one that has been told of.
+    #[inline]
+    pub fn refer_unheld(&mut self, block: u64) {
+        self.tell_values();
+        self.output.field(Field::To(block));
+    }
+
     /// The next field refers to a block.
     #[inline]
     pub fn refer_to(&mut self, block: u64) {

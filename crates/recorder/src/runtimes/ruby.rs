@@ -40,6 +40,10 @@ impl Runtime for Ruby {
         "Ruby"
     }
 
+    fn takes_snapshots(&self) -> bool {
+        true
+    }
+
     fn unit(&self) -> Unit {
         Unit::OBJECT
     }

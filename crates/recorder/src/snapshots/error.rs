@@ -18,8 +18,8 @@ pub enum SnapshotError {
     Busy(u32),
     /// It has no heap of objects.
     #[error(
-        "process {0} has no heap that snapshots are taken of: they are of native OCaml programs, 4.12 to 4.14, 5.3 and \
-         later, whose heaps are sampled; of a Ruby program `lifetrace heap` reads what ObjectSpace.dump_all writes"
+        "process {0} has no heap that snapshots are taken of: they are of Ruby programs, and of native OCaml programs, \
+         4.12 to 4.14, 5.3 and later, whose heaps are sampled"
     )]
     NoHeap(u32),
     /// It does not come to a place where its heap is whole.

@@ -23,7 +23,7 @@ impl Names {
             Form::Fields => format!("tag {word}").into(),
             Form::Closure => self.function(word),
             Form::Custom => custom(&String::from_utf8_lossy(name)).into(),
-            Form::Instance => String::from_utf8_lossy(name).into(),
+            Form::Instance | Form::Internal => String::from_utf8_lossy(name).into(),
             other => plain(other).into(),
         }
     }
@@ -87,7 +87,7 @@ fn plain(form: Form) -> &'static str {
         Form::Abstract => "abstract",
         Form::Continuation => "continuation",
         Form::Ephemeron => "ephemeron or weak array",
-        Form::Fields | Form::Closure | Form::Custom | Form::Instance => "block",
+        Form::Fields | Form::Closure | Form::Custom | Form::Instance | Form::Internal => "block",
     }
 }
 

@@ -66,6 +66,8 @@ struct Saving<'a> {
     names: Names,
     /// By the child's numbers, and whether a block's words are its fields.
     kinds: Vec<(KindId, bool)>,
+    /// What the file has.
+    called: FxHashMap<lth::Kind, KindId>,
     categories: Vec<Arc<str>>,
     fields: Vec<lth::Field>,
     blocks: u64,
@@ -111,6 +113,7 @@ impl<'a> Saving<'a> {
             writer: writer.map_err(|error| of_file(subject, error))?,
             names: Names::of(subject.pid),
             kinds: Vec::new(),
+            called: FxHashMap::default(),
             categories: Vec::new(),
             fields: Vec::new(),
             blocks: 0,
@@ -122,11 +125,7 @@ impl<'a> Saving<'a> {
     fn take(&mut self, heard: Heard<'_>) -> Result<Wish, Failure> {
         match heard {
             Heard::Block(head, fields) => self.block(&head, fields)?,
-            Heard::Item(Item::Kind { form, word, name }) => {
-                let kind =
-                    lth::Kind { name: self.names.kind(form, word, name), form: of_form(form) };
-                self.kinds.push((self.writer.kind(&kind)?, has_fields(form)));
-            }
+            Heard::Item(Item::Kind { form, word, name }) => self.kind(form, word, name)?,
             Heard::Item(Item::Category(name)) => {
                 self.categories.push(String::from_utf8_lossy(name).into());
             }
@@ -139,6 +138,19 @@ impl<'a> Saving<'a> {
             Heard::Item(Item::Block(_)) => return Err(Stop::Malformed.into()),
         }
         Ok(Wish::More)
+    }
+
+    /// Kinds that are called alike are one: classes without names of their own.
+    fn kind(&mut self, form: Form, word: u64, name: &[u8]) -> Result<(), Failure> {
+        let kind = lth::Kind { name: self.names.kind(form, word, name), form: of_form(form) };
+        let known = self.called.get(&kind).copied();
+        let id = match known {
+            Some(id) => id,
+            None => self.writer.kind(&kind)?,
+        };
+        self.called.insert(kind, id);
+        self.kinds.push((id, has_fields(form)));
+        Ok(())
     }
 
     fn root(&mut self, category: u64, slot: u64, to: Field) -> Result<(), Failure> {
@@ -294,6 +306,7 @@ fn of_form(form: Form) -> lth::Form {
         Form::Custom => lth::Form::Custom,
         Form::Continuation => lth::Form::Continuation,
         Form::Instance => lth::Form::Instance,
+        Form::Internal => lth::Form::Internal,
     }
 }
 
