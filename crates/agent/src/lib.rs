@@ -28,7 +28,7 @@
 //!   ([`phase`]), and becomes a session of its own at its first countdown.
 //! - Nothing of the program's is waited for, and next to nothing called ([`sys`], [`loader`]).
 //!
-//! \[UNSAFE\] files: `buffer`, `code`, `context`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`,
+//! \[UNSAFE\] files: `buffer`, `code`, `context`, `errand/*`, `frames`, `guard`, `host`, `loader/*`, `patch`, `phase`,
 //! `room` (its tests), `sender`, `session`, `snapshot/*`, `sys/*`, `thread`, `tls/*`.
 
 #![no_std]
@@ -42,6 +42,7 @@ pub mod buffer;
 pub mod chain;
 pub mod code;
 pub mod context;
+pub mod errand;
 pub mod frames;
 pub mod guard;
 pub mod host;

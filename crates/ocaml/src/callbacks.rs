@@ -29,6 +29,7 @@ pub(crate) extern "C" fn allocated_major(allocation: Value) -> Value {
 fn allocated_in(allocation: Value, generation: SourceKind) -> Value {
     let answer = allocated(allocation, generation);
     if let Some(runtime) = runtime::get().filter(|runtime| runtime.version.has_fibers()) {
+        snapshot::follow(runtime);
         snapshot::in_callback(runtime);
     }
     answer

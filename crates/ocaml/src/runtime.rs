@@ -41,6 +41,7 @@ pub(crate) struct Runtime {
     allocated_words: *const u64,
     minor_words: Option<unsafe extern "C" fn() -> f64>,
     minor_end_hook: Option<&'static AtomicPtr<c_void>>,
+    pub(crate) blocking_hooks: Option<BlockingHooks>,
     /// The number of this thread's domain, in OCaml 5.
     domain: Option<unsafe extern "C" fn(Value) -> Value>,
     /// The collector's counters, in OCaml 5.
@@ -53,6 +54,25 @@ pub(crate) struct Runtime {
 }
 
 const _: () = assert!(core::mem::offset_of!(Runtime, memprof) == 0);
+
+/// Variables: what the runtime calls when C code leaves it to others, and takes it again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockingHooks {
+    pub(crate) enter: &'static AtomicPtr<c_void>,
+    pub(crate) leave: &'static AtomicPtr<c_void>,
+}
+
+impl BlockingHooks {
+    fn of(symbol: &Symbols<'_>) -> Option<BlockingHooks> {
+        // SAFETY: variables of that type in all versions.
+        unsafe {
+            Some(BlockingHooks {
+                enter: typed(symbol, c"caml_enter_blocking_section_hook").ok()?,
+                leave: typed(symbol, c"caml_leave_blocking_section_hook").ok()?,
+            })
+        }
+    }
+}
 
 static FOUND: AtomicPtr<Runtime> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -96,6 +116,7 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
             minor_words: typed(symbol, c"caml_gc_minor_words_unboxed").ok(),
             domain: typed(symbol, c"caml_ml_domain_id").ok(),
             minor_end_hook: typed(symbol, c"caml_minor_gc_end_hook").ok(),
+            blocking_hooks: BlockingHooks::of(symbol),
             sums: Sums::of(symbol).ok(),
             add_root: typed(symbol, c"caml_register_generational_global_root")?,
             remove_root: typed(symbol, c"caml_remove_generational_global_root")?,

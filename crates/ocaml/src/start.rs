@@ -184,6 +184,7 @@ pub(crate) fn prepare_callbacks(runtime: &Runtime, settings: &Settings, rate: f6
         drop(state::of_session(&mut entered, runtime));
     }
     totals::follow(runtime);
+    snapshot::follow(runtime);
     true
 }
 

@@ -68,6 +68,7 @@ unsafe extern "C" fn minor_collection_ended() {
     keep(true);
     send_if_due();
     if let Some(runtime) = runtime::get() {
+        snapshot::follow(runtime);
         snapshot::after_minor_collection(runtime);
     }
 }

@@ -134,7 +134,7 @@ pub use recording::{CommandEnd, Config, Control, Recording, StartError};
 pub use runtimes::{SourceChoice, plain_notices};
 pub use schedule::Schedule;
 pub use snapshots::{
-    AskError, SNAPSHOT_MEMORY, SavedSnapshot, SnapshotError, SnapshotPlan, SnapshotWish,
+    AskError, Hindrance, SNAPSHOT_MEMORY, SavedSnapshot, SnapshotError, SnapshotPlan, SnapshotWish,
     UnaskedSnapshot, ask,
 };
 pub use socket::Socket;

@@ -36,6 +36,7 @@
 #![no_std]
 
 pub mod codec;
+pub mod errand;
 mod frames;
 pub mod handshake;
 pub mod last_words;

@@ -9,10 +9,11 @@
 //!
 //! The recorder writes `settings` before it passes the descriptor on; they never change. The
 //! heartbeat and the switches, `stopped`, `paused` and `looked`, are the recorder's; the counts of what is
-//! lost and the last words are the agent's.
+//! lost, the last words, and where an errand leads are the agent's.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::errand::Errand;
 use crate::last_words::LastWords;
 use crate::patch;
 use crate::ring::RingHeader;
@@ -137,6 +138,7 @@ pub struct SegmentHeader {
     wish: Wish,
     standing: Standing,
     looked: AtomicU32,
+    errand: Errand,
 }
 
 const _: () = assert!(size_of::<SegmentHeader>() <= HEADER_BYTES);
@@ -154,6 +156,7 @@ impl SegmentHeader {
             wish: Wish::default(),
             standing: Standing::default(),
             looked: AtomicU32::new(0),
+            errand: Errand::default(),
         }
     }
 
@@ -222,6 +225,11 @@ impl SegmentHeader {
     /// Snapshots of the heap that nobody asks for one by one.
     pub fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// What a thread that waits can be sent on.
+    pub fn errand(&self) -> &Errand {
+        &self.errand
     }
 
     /// Events lost for `reason` so far.

@@ -9,6 +9,7 @@ use core::ffi::c_int;
 
 use super::descriptor::Descriptor;
 use super::raw;
+use super::signals::{block_signals, block_these_signals};
 
 #[cfg_attr(target_arch = "x86_64", path = "fork_x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "fork_aarch64.rs")]
@@ -37,27 +38,8 @@ pub unsafe fn fork_unheard() -> Option<Forked> {
         return Some(Forked::Child);
     }
     let has_child = answer > 0 && ended_well(answer as usize);
-    restore_signals(&heard);
+    block_these_signals(heard);
     has_child.then_some(Forked::Parent)
-}
-
-/// As the kernel has it.
-type Signals = u64;
-
-fn block_signals() -> Option<Signals> {
-    let (all, mut before): (Signals, Signals) = (Signals::MAX, 0);
-    let (new, old) = (&raw const all as usize, &raw mut before as usize);
-    let arguments = [libc::SIG_SETMASK as usize, new, old, size_of::<Signals>()];
-    // SAFETY: reads and writes a mask.
-    unsafe { raw::call(libc::SYS_rt_sigprocmask, arguments) }.ok()?;
-    Some(before)
-}
-
-fn restore_signals(before: &Signals) {
-    let arguments =
-        [libc::SIG_SETMASK as usize, before as *const _ as usize, 0, size_of::<Signals>()];
-    // SAFETY: reads a mask.
-    let _ = unsafe { raw::call(libc::SYS_rt_sigprocmask, arguments) };
 }
 
 /// Waits for the process in between, which nobody else can wait for: it tells nobody of its end.

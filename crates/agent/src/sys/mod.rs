@@ -14,6 +14,7 @@ mod fork;
 mod memory;
 mod prefetch;
 mod raw;
+mod signals;
 mod socket;
 mod stack;
 mod status;
@@ -32,6 +33,7 @@ pub use memory::{
     wipe_on_fork,
 };
 pub use prefetch::prefetch;
+pub use signals::{Signals, block_these_signals, will_be_handled};
 pub use socket::{Address, connect, receive, send};
 pub use stack::{is_readable, main_stack, probe, signal_stack, stack_limit, stack_pointer};
 pub use status::{Resident, most_resident_ever, process_id, reset_after_fork, resident};

@@ -1,9 +1,9 @@
-//! The three thread-local words of the agent: the countdown, the thread's state, and the epoch that the
-//! countdown is of. \[UNSAFE\]
+//! The four thread-local words of the agent: the countdown, the thread's state, the epoch that the
+//! countdown is of, and whether the thread is outside a managed runtime. \[UNSAFE\]
 //!
 //! `thread_local!` in a shared library calls `__tls_get_addr` at every use. Here the symbol is
 //! defined in assembly and addressed through its initial-exec GOT entry: one load and one
-//! `fs:`-relative access. The price is 24 bytes of the loader's static TLS surplus, which matters
+//! `fs:`-relative access. The price is 32 bytes of the loader's static TLS surplus, which matters
 //! only to a library that is loaded by dlopen.
 //!
 //! A program that has the agent linked in starts and ends sessions, and changes their rates, while its
@@ -19,10 +19,10 @@ core::arch::global_asm!(
     ".globl lifetrace_tls",
     ".hidden lifetrace_tls",
     ".type lifetrace_tls,@object",
-    ".size lifetrace_tls,24",
+    ".size lifetrace_tls,32",
     ".p2align 4",
     "lifetrace_tls:",
-    ".zero 24",
+    ".zero 32",
     ".popsection",
 );
 
@@ -104,11 +104,26 @@ pub fn set_state(state: usize) {
     unsafe { (*arch::block()).state = state }
 }
 
+/// Whether the thread has said that it leaves a managed runtime to itself, and has not come back.
+#[inline]
+pub fn is_outside() -> bool {
+    // SAFETY: as above.
+    unsafe { (*arch::block()).is_outside != 0 }
+}
+
+/// Says whether the thread is outside a managed runtime, which others may use meanwhile.
+#[inline]
+pub fn set_outside(is_outside: bool) {
+    // SAFETY: as above.
+    unsafe { (*arch::block()).is_outside = is_outside.into() }
+}
+
 #[repr(C)]
 struct Block {
     countdown: i64,
     state: usize,
     epoch: usize,
+    is_outside: usize,
 }
 
 #[cfg(test)]

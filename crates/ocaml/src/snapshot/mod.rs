@@ -9,12 +9,14 @@
 //! OCaml 4 calls a hook at the end of each collection of its young heap: that is empty then, the program's stack is known,
 //! and nobody else holds the lock. In OCaml 5 the hook comes when other domains may run again; so all are stopped as the
 //! runtime stops them for its own purposes, from within a callback of the sampler's, where C code may do that.
+//! A program that waits comes to neither: one of its threads is sent ([`waiting`]).
 
 mod custom;
 mod ephemerons;
 mod heap;
 mod roots;
 mod stopped;
+mod waiting;
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,6 +37,7 @@ use custom::Bigarray;
 use ephemerons::Ephemerons;
 use heap::{Heap, Word};
 use roots::{Roots, Sort};
+pub(crate) use waiting::follow;
 
 /// All that a walk needs to know.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use super::error::SnapshotError;
 use super::saving;
 use super::subject::Registration;
+use super::waking::Waking;
 use super::wishes::{SavedSnapshot, SnapshotPlan, SnapshotWish, UnaskedSnapshot};
 use crate::shm::Mapping;
 use crate::threads;
@@ -177,7 +178,7 @@ impl Desk {
         state.awaited.insert(token, sender);
         drop(state);
         segment.header().wish().ask(Taken { token, memory: wish.memory });
-        let arrived = await_child(&arrivals, &segment, token, number, wish.patience);
+        let arrived = await_child(&arrivals, &segment, token, pid, wish.patience);
         self.state().awaited.remove(&token);
         let Arrived { connection, child } = arrived?;
         match saving::save(&subject, &connection, child, wish, Some(&segment)) {
@@ -221,12 +222,13 @@ fn await_child(
     arrivals: &Receiver<Arrived>,
     segment: &Mapping,
     token: u64,
-    pid: u32,
+    process: Pid,
     patience: Duration,
 ) -> Result<Arrived, SnapshotError> {
     /// For a child that was forked to say hello.
     const GREETING: Duration = Duration::from_secs(10);
     let wish = segment.header().wish();
+    let (pid, mut waking) = (number_of(process), Waking::new(process, segment));
     let (mut deadline, mut is_begun) = (Instant::now() + patience, false);
     loop {
         match arrivals.recv_timeout(LOOKS_APART) {
@@ -246,7 +248,10 @@ fn await_child(
             return Err(SnapshotError::Ended(pid));
         }
         if Instant::now() >= deadline && (is_begun || wish.withdraw(token)) {
-            return Err(SnapshotError::Late { pid, patience });
+            return Err(SnapshotError::Late { pid, patience, hindrance: waking.hindrance });
+        }
+        if !is_begun {
+            waking.go_on();
         }
     }
 }

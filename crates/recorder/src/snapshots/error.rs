@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::waking::Hindrance;
 use crate::output_error::OutputError;
 
 /// Why there is no snapshot. The process is as it was.
@@ -24,14 +25,15 @@ pub enum SnapshotError {
     NoHeap(u32),
     /// It does not come to a place where its heap is whole.
     #[error(
-        "process {pid} has not come to a place where its heap is whole within {patience:?}: it waits for something, or \
-         does not allocate; give it more time (--wait)"
+        "process {pid} has not come to a place where its heap is whole within {patience:?}: {hindrance}"
     )]
     Late {
         /// Its number.
         pid: u32,
         /// For how long it was waited for.
         patience: Duration,
+        /// Why it has not.
+        hindrance: Hindrance,
     },
     /// It has ended, or executed another program.
     #[error("process {0} has ended before a snapshot was taken")]

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The child reads the heap as it was; the recorder reads what it says, gives names to addresses, and writes. The target
-//! is stopped while the child is forked, and no longer.
+//! is stopped while the child is forked, and no longer. One that waits and so does not see the wish has a thread sent
+//! ([`waking`]).
 
 mod births;
 mod desk;
@@ -23,6 +24,7 @@ mod request;
 mod saving;
 mod schedule;
 mod subject;
+mod waking;
 mod wishes;
 
 pub(crate) use desk::Desk;
@@ -31,4 +33,5 @@ pub(crate) use numbers::NumbersSource;
 pub(crate) use request::answer;
 pub use request::{AskError, ask};
 pub(crate) use subject::Registration;
+pub use waking::Hindrance;
 pub use wishes::{SNAPSHOT_MEMORY, SavedSnapshot, SnapshotPlan, SnapshotWish, UnaskedSnapshot};

@@ -72,6 +72,24 @@ pub(super) fn write_registers(
     unsafe { ptrace(libc::PTRACE_SETREGSET, thread, set.number(), (&raw mut part).cast()) }
 }
 
+/// The signals that a stopped thread has blocked, the lowest bit for signal 1.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn blocked_signals(thread: Pid) -> io::Result<u64> {
+    let mut blocked = 0u64;
+    // SAFETY: the kernel writes a set of this size.
+    unsafe {
+        ptrace(libc::PTRACE_GETSIGMASK, thread, size_of::<u64>(), (&raw mut blocked).cast())?;
+    }
+    Ok(blocked)
+}
+
+/// Has a stopped thread block these signals and no others.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn block_signals(thread: Pid, mut blocked: u64) -> io::Result<()> {
+    // SAFETY: the kernel reads a set of this size.
+    unsafe { ptrace(libc::PTRACE_SETSIGMASK, thread, size_of::<u64>(), (&raw mut blocked).cast()) }
+}
+
 fn part_of(words: &mut [u64]) -> libc::iovec {
     libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(words) }
 }

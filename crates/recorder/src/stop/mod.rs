@@ -12,6 +12,8 @@
 //! begun again; where it would fail as interrupted (`epoll_wait` and others), we do ([`registers`]).
 
 mod call;
+#[cfg_attr(not(target_arch = "x86_64"), path = "errand_elsewhere.rs")]
+mod errand;
 mod registers;
 mod threads;
 
@@ -22,7 +24,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::gettid;
 
+pub(crate) use errand::send;
 pub(crate) use registers::Registers;
+pub(crate) use threads::waiting_threads;
 use threads::{is_gone, threads_of};
 
 /// A thread that has not stopped by then is in the kernel for long.
@@ -91,6 +95,23 @@ impl Stopped {
         }
         let are_any = stopped.threads().next().is_some();
         are_any.then_some(stopped).ok_or(StopError::Gone)
+    }
+
+    /// Stops one thread of a process; the others go on.
+    ///
+    /// # Errors
+    /// [`StopError`]; then it goes on.
+    fn stop_one(pid: Pid, thread: Pid) -> Result<Stopped, StopError> {
+        let mut stopped = Stopped { pid, threads: Vec::new(), stays: PhantomData };
+        stopped.seize(thread)?;
+        stopped.wait(Instant::now() + PATIENCE)?;
+        let is_any = stopped.threads().next().is_some();
+        is_any.then_some(stopped).ok_or(StopError::Gone)
+    }
+
+    /// Whether no signal is on its way to a thread, all of which have stopped.
+    fn are_undisturbed(&self) -> bool {
+        self.threads.iter().all(|thread| thread.stop == Stop::Stands(0))
     }
 
     /// The threads that stand still.

@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use super::call::{self, RegisterSet};
 
 /// In words: AVX-512 and AMX need some 11 KiB.
-const ROOM: usize = 2 << 10;
+pub(super) const ROOM: usize = 2 << 10;
 
 /// All registers of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +63,12 @@ fn vectors(thread: Pid, room: &mut [u64]) -> io::Result<&[u64]> {
 
 /// Where registers are in the kernel's list of the general ones.
 #[cfg(target_arch = "x86_64")]
-mod place {
-    pub(super) const RESULT: usize = 10;
-    pub(super) const CALL: usize = 15;
-    pub(super) const STACK_POINTER: usize = 19;
+pub(super) mod place {
+    pub(in super::super) const RESULT: usize = 10;
+    pub(in super::super) const CALL: usize = 15;
+    pub(in super::super) const CODE: usize = 16;
+    pub(in super::super) const CODE_SEGMENT: usize = 17;
+    pub(in super::super) const STACK_POINTER: usize = 19;
     pub(super) const THREAD_POINTER: Option<usize> = Some(21);
 }
 
@@ -78,7 +80,7 @@ mod place {
 
 /// System calls that the kernel does not begin again, and that do nothing before they fail as interrupted.
 #[cfg(target_arch = "x86_64")]
-const NOT_RESTARTED: &[nix::libc::c_long] = {
+pub(super) const NOT_RESTARTED: &[nix::libc::c_long] = {
     use nix::libc;
     &[
         libc::SYS_epoll_wait,
@@ -102,12 +104,17 @@ const NOT_RESTARTED: &[nix::libc::c_long] = {
     ]
 };
 
+/// What the kernel leaves in the register of a call's result, if that was interrupted. But for the first these are never
+/// returned to programs: the kernel looks at them when the thread goes on.
+#[cfg(target_arch = "x86_64")]
+pub(super) const INTERRUPTED: i64 = -(nix::libc::EINTR as i64);
+/// ERESTARTNOHAND.
+#[cfg(target_arch = "x86_64")]
+pub(super) const AGAIN_WITHOUT_HANDLER: i64 = -514;
+
 /// Has a call of a stopped thread begun again that would fail as interrupted, unless a signal is handled before.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn mend(thread: Pid, signal: i32) {
-    const INTERRUPTED: i64 = -(nix::libc::EINTR as i64);
-    /// ERESTARTNOHAND: to programs the kernel never returns it.
-    const AGAIN_WITHOUT_HANDLER: i64 = -514;
     let mut room = vec![0; ROOM];
     let Ok(general) = call::read_registers(thread, RegisterSet::General, &mut room) else { return };
     let [result, number] = [general[place::RESULT] as i64, general[place::CALL] as i64];

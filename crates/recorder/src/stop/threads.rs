@@ -11,12 +11,25 @@ pub(super) fn threads_of(process: Pid) -> impl Iterator<Item = Pid> {
     entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
 }
 
+/// The threads that wait for something at this moment and can be interrupted, the first thread first.
+pub(crate) fn waiting_threads(process: Pid) -> Vec<Pid> {
+    let mut waiting: Vec<Pid> =
+        threads_of(process).filter(|&thread| state_of(process, thread) == Some('S')).collect();
+    waiting.sort_by_key(|thread| thread.as_raw_nonzero());
+    waiting
+}
+
 /// Whether a thread has ended, as far as it is concerned.
 pub(super) fn is_gone(process: Pid, thread: Pid) -> bool {
+    let state = state_of(process, thread);
+    state.is_none_or(|state| matches!(state, 'Z' | 'X' | 'x'))
+}
+
+/// The kernel's letter for what a thread does.
+fn state_of(process: Pid, thread: Pid) -> Option<char> {
     let task = folder(process).join("task").join(thread.as_raw_nonzero().to_string());
     let stat = fs::read_to_string(task.join("stat")).unwrap_or_default();
-    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
-    state.is_none_or(|state| matches!(state, 'Z' | 'X' | 'x'))
+    stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next())
 }
 
 /// Who traces a process.

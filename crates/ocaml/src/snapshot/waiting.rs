@@ -1,0 +1,106 @@
+//! A snapshot of a program that waits: one of its threads takes it, sent by the recorder. \[UNSAFE\]
+//!
+//! Before C code waits in the kernel it leaves the runtime to others (`caml_enter_blocking_section`), and whoever collects
+//! then finds all that the thread has, as it does after this. So what such a thread is sent to do may do what C code does
+//! that takes the runtime again for a moment: it has the lock, its own stack is known, and the heap is whole. The
+//! program's signal handlers, which the runtime would call there, are left to the program.
+//!
+//! The runtime calls two hooks there; ours note which threads are outside. The library of threads puts its own in their
+//! place when it starts: then ours are put before those as soon as that is seen. Threads that have left the runtime until
+//! then are not known.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use lifetrace_agent::{errand, tls};
+use lifetrace_transport::errand::Outcome;
+
+use super::{Why, is_wanted, take, take_of_all_domains};
+use crate::runtime::{self, BlockingHooks, Hook, Runtime};
+
+/// What was in the hooks' places.
+static BEFORE: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 2];
+
+const ENTER: usize = 0;
+const LEAVE: usize = 1;
+
+/// How often it is tried to stop all domains, while somebody else does.
+const TRIES: usize = 100;
+
+/// Has threads noted that leave the runtime to others, if they are not: costs a few loads, so it may be called often.
+/// To be called where the runtime's lock is held.
+#[inline]
+pub(crate) fn follow(runtime: &Runtime) {
+    if let Some(hooks) = runtime.blocking_hooks
+        && !are_ours(&hooks)
+    {
+        put(&hooks);
+    }
+    errand::offer(take_if_outside);
+}
+
+fn are_ours(hooks: &BlockingHooks) -> bool {
+    hooks.enter.load(Ordering::Relaxed) == left as *mut c_void
+        && hooks.leave.load(Ordering::Relaxed) == coming_back as *mut c_void
+}
+
+#[cold]
+fn put(hooks: &BlockingHooks) {
+    let ours = [left as *mut c_void, coming_back as *mut c_void];
+    for (index, place) in [hooks.enter, hooks.leave].into_iter().enumerate() {
+        let now = place.load(Ordering::Acquire);
+        if now != ours[index] {
+            BEFORE[index].store(now, Ordering::Release);
+            place.store(ours[index], Ordering::Release);
+        }
+    }
+}
+
+/// The runtime is about to be left to others.
+unsafe extern "C" fn left() {
+    call(ENTER);
+    tls::set_outside(true);
+    errand::offer(take_if_outside);
+}
+
+/// It is about to be taken again.
+unsafe extern "C" fn coming_back() {
+    tls::set_outside(false);
+    call(LEAVE);
+}
+
+fn call(index: usize) {
+    let before = BEFORE[index].load(Ordering::Acquire);
+    if !before.is_null() {
+        // SAFETY: a hook of this type, which the runtime would have called.
+        unsafe { core::mem::transmute::<*mut c_void, Hook>(before)() };
+    }
+}
+
+/// What a thread does that was sent.
+fn take_if_outside() -> Outcome {
+    let Some(runtime) = runtime::get() else { return Outcome::Within };
+    let Some(hooks) = runtime.blocking_hooks else { return Outcome::Unknown };
+    if !are_ours(&hooks) {
+        put(&hooks);
+        return Outcome::Unknown;
+    }
+    if !tls::is_outside() {
+        return Outcome::Within;
+    }
+    call(LEAVE);
+    take_here(runtime);
+    call(ENTER);
+    Outcome::Done
+}
+
+fn take_here(runtime: &Runtime) {
+    if runtime.version.has_fibers() {
+        (0..TRIES).take_while(|_| is_wanted()).for_each(|_| {
+            take_of_all_domains(Why::Asked, runtime.version);
+        });
+    } else if is_wanted() {
+        // SAFETY: the thread has the runtime's lock, and its stack is as the runtime wants it for a collection.
+        unsafe { take(Why::Asked, runtime.version, &[]) };
+    }
+}
