@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn each_mark_is_there_once() {
-        let of = |text| Template::of(text).map(|it| it.parts().map(str::len));
-        assert!(of(&[POLICY, PAGE].concat()).is_ok());
-        assert_eq!(of(POLICY), Err(BrokenTemplate(PAGE)));
-        assert_eq!(of(&[PAGE, POLICY].concat()), Err(BrokenTemplate(PAGE)));
-        assert_eq!(of(&[POLICY, PAGE, POLICY].concat()), Err(BrokenTemplate(POLICY)));
+        let of = |marks: &[&str]| Template::of(&marks.concat()).map(|it| it.parts().map(str::len));
+        assert!(of(&[POLICY, PAGE]).is_ok());
+        assert_eq!(of(&[POLICY]), Err(BrokenTemplate(PAGE)));
+        assert_eq!(of(&[PAGE, POLICY]), Err(BrokenTemplate(PAGE)));
+        assert_eq!(of(&[POLICY, PAGE, POLICY]), Err(BrokenTemplate(POLICY)));
     }
 
     #[test]
