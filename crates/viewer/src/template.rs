@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_unpacked_may_run() {
-        let hash = format!("sha256-{}=", "a+/7".repeat(10) + "bcd");
+        let hash = format!("sha256-{}=", "a+/7".repeat(10) + "bcc");
         let of = |hash: &str| {
             let text = format!("{UNPACKED}{hash}-->{POLICY}{PAGE}<script>x</script>");
             Template::of(&text).unwrap().policy().as_str().to_owned()

@@ -4,6 +4,9 @@ use crate::decoded::Life;
 use crate::whole::check_same;
 use crate::*;
 
+/// What an estimate is of.
+type Figure = fn(&Life) -> f64;
+
 /// Of a trace, with so many samples at most.
 fn thinned(name: &str, most: u64) -> (Decoded, Decoded) {
     let study = study(&fixture(name));
@@ -37,7 +40,7 @@ fn estimates_stay_what_they_are() {
         let (some, all) = (some.lives(), all.lives());
         let share = rate / 1e-5;
         assert!(some.len() as u64 <= most && some.len() as u64 > most * 7 / 10, "{}", some.len());
-        let figures: [(&str, fn(&Life) -> f64); 3] = [
+        let figures: [(&str, Figure); 3] = [
             ("bytes", |life| life.bytes),
             ("objects", |_| 1.0),
             ("early", |life| if life.birth < 500_000 { life.bytes } else { 0.0 }),
