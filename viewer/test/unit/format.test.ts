@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytes, change, count, estimate, isNoise, percent, relative } from "../../src/ui/parts/format";
+import { bytes, change, count, estimate, isNoise, percent, perHour, relative } from "../../src/ui/parts/format";
 import { about, duration, filterSize, filterSpan, lifetime, quantile } from "../../src/ui/parts/spans";
 
 const MIB = 2 ** 20;
@@ -107,4 +107,15 @@ test("filters have the greatest unit that leaves a whole number", () => {
   assert.equal(filterSize(65_536), "64KiB");
   assert.equal(filterSize(100), "100B");
   assert.equal(filterSize(0), "0B");
+});
+
+test("rates have a sign or a bound", () => {
+  const check = (value: number, half: number, expected: string) =>
+    assert.equal(perHour(value, value - half, value + half), expected);
+  check(8.21 * MIB, 0.91 * MIB, "8.2 ± 0.9 MiB/h");
+  check(0.1 * MIB, 0.2 * MIB, "< 310 KiB/h");
+  check(-0.1 * MIB, 0.4 * MIB, "< 310 KiB/h");
+  check(-8.21 * MIB, 0.91 * MIB, "−8.2 ± 0.9 MiB/h");
+  check(0, Infinity, "unknown");
+  check(0, 0, "0 B/h");
 });

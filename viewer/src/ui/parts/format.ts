@@ -67,6 +67,19 @@ export function estimate(of: Measured, unit: Unit): string {
   return unit === "byte-seconds" ? `${text}·s` : text;
 }
 
+/** A number of objects: `12,300 ± 400`. */
+export function objects(of: Measured): string {
+  return estimate(of, "objects");
+}
+
+/** Bytes per hour: `8.2 ± 0.9 MiB/h`; what may be 0 is a bound, and what falls has a sign. */
+export function perHour(value: number, low: number, high: number): string {
+  if (!Number.isFinite(high - low)) return "unknown";
+  const half = (high - low) / 2;
+  const rate = (value: number) => `${estimate({ value, low: value - half, high: value + half }, "bytes")}/h`;
+  return high < 0 ? `−${rate(-value)}` : rate(value);
+}
+
 /** A change: `+38 ± 13 MiB`; without a sign where it may as well be the other one: `< 61 MiB`. */
 export function change(change: number, halfWidth: number, unit: Unit): string {
   const size = Math.abs(change);
