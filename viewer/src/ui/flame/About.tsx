@@ -17,7 +17,7 @@ export function About(props: { tree: Tree; node: number; zoomed: number; unit: U
     <div class="about">
       <div class="about-name">{line ? functionOf(line) : props.root}</div>
       {line && <div class="about-source">{[sourceOf(line), line.inlined ? "(inlined)" : ""].filter(Boolean).join(" ")}</div>}
-      {line?.module && line.module !== line.file && <div class="about-source">{brief(line.module)}</div>}
+      {line?.module && line.file && line.module !== line.file && <div class="about-source">{brief(line.module)}</div>}
       <dl>
         <dt>total</dt>
         <dd class={noise ? "number noise" : "number"}>

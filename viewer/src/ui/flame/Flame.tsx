@@ -32,13 +32,17 @@ export interface FlameProps {
   onKey?(key: string, node: number): boolean;
   /** At most so many pixels high; what is deeper scrolls. */
   highest?: number;
+  /** The root is at the bottom, and what is below it in the tree stands above it. */
+  flipped?: boolean;
 }
 
 const ARROWS: Record<string, Direction> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 
+const TURNED: Record<string, Direction> = { ...ARROWS, ArrowUp: "down", ArrowDown: "up" };
+
 /** The graph, the outermost row at the top. */
 export function Flame(props: FlameProps) {
-  const { tree, colouring, found, highest = 560 } = props;
+  const { tree, colouring, found, highest = 560, flipped = false } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const scene = useRef<Scene | null>(null);
@@ -64,7 +68,7 @@ export function Flame(props: FlameProps) {
 
   useLayoutEffect(() => {
     const isFound = found ? (node: number) => node > 0 && found.lines[tree.line[node]] === 1 : null;
-    scene.current!.show({ layout, colouring, name, found: isFound }, zoomed);
+    scene.current!.show({ layout, colouring, name, found: isFound, flipped }, zoomed);
   }, [layout, colouring, found, zoomed, props.root]);
 
   useEffect(() => {
@@ -80,7 +84,10 @@ export function Flame(props: FlameProps) {
   }, [selected, hovered]);
 
   const height = Math.min(pixels, highest);
-  useLayoutEffect(() => scene.current!.resize(box.current!.clientWidth, height), [height, pixels]);
+  useLayoutEffect(() => {
+    scene.current!.resize(box.current!.clientWidth, height);
+    if (flipped) box.current!.scrollTop = pixels;
+  }, [height, pixels]);
 
   const zoomTo = (node: number) => props.onZoom(pathOf(tree, node));
   const select = (node: number) => {
@@ -118,7 +125,7 @@ export function Flame(props: FlameProps) {
   const key = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const at = selected < 0 ? zoomed : selected;
-    const direction = ARROWS[event.key];
+    const direction = flipped ? TURNED[event.key] : ARROWS[event.key];
     if (direction) select(selected < 0 ? zoomed : beside(layout, at, direction));
     else if (event.key === "Enter" || event.key === " ") zoomTo(at);
     else if (event.key === "Escape" || event.key === "Home") (zoomTo(0), setSelected(-1));

@@ -27,13 +27,25 @@ export function hash(text: string): number {
   return hash;
 }
 
-/** The hue of a name, in steps that can be told apart. */
-export function hueOf(name: string): number {
-  return (hash(name) % 24) * 15;
+/** Lightness and colourfulness of the names that share a hue, so that more can be told apart than there are hues. */
+const TONES = [
+  { light: 0.87, chroma: 0.075 },
+  { light: 0.8, chroma: 0.1 },
+  { light: 0.84, chroma: 0.04 },
+];
+const HUES = 10;
+
+/** The colour of a name. */
+export function colourOf(name: string, pale: boolean, dark: boolean): string {
+  if (name === "") return tone(0, 0, dark);
+  const number = hash(name);
+  const { light, chroma } = TONES[Math.floor(number / HUES) % TONES.length];
+  return tone((number % HUES) * (360 / HUES), pale ? chroma / 4 : chroma, dark, light);
 }
 
-function tone(hue: number, chroma: number, dark: boolean): string {
-  return dark ? `oklch(0.43 ${chroma * 0.9} ${hue})` : `oklch(0.86 ${chroma} ${hue})`;
+/** Dark pages have dark blocks: what is lighter here is lighter there. */
+function tone(hue: number, chroma: number, dark: boolean, light = 0.86): string {
+  return dark ? `oklch(${0.43 + (light - 0.86)} ${chroma * 0.9} ${hue})` : `oklch(${light} ${chroma} ${hue})`;
 }
 
 /** By object file, or by folder; machinery is paler. */
@@ -48,8 +60,7 @@ export function byModule(tree: Tree): Colouring {
     return groups.get(name)!;
   };
   const style = Uint32Array.from(tree.lines, (line) => 2 * group(groupOf(line)) + Number(line.machinery));
-  const styles = (dark: boolean) =>
-    names.flatMap((name) => (name === "" ? [0.01, 0.005] : [0.075, 0.022]).map((chroma) => tone(hueOf(name), chroma, dark)));
+  const styles = (dark: boolean) => names.flatMap((name) => [false, true].map((pale) => colourOf(name, pale, dark)));
   return { of: (node) => style[tree.line[node]], styles, legend: largestGroups(tree, style, names) };
 }
 

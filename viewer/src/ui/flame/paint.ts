@@ -34,21 +34,34 @@ export interface Painting {
   top: number;
   height: number;
   width: number;
+  /** The root is at the bottom. */
+  flipped: boolean;
 }
 
 /** The blocks between `top` and `top + height`. */
 export function paint(of: Painting) {
-  const { context, theme, visible } = of;
+  const { context, theme } = of;
   context.fillStyle = theme.background;
   context.fillRect(0, 0, of.width, of.height);
-  const [first, last] = [Math.floor(of.top / ROW), Math.ceil((of.top + of.height) / ROW)];
-  const [from, to] = [lowerEnd(visible, first), lowerEnd(visible, last)];
+  const [from, to] = blocksIn(of);
   for (let at = from; at < to; at += 1) block(of, at);
   context.globalAlpha = 1;
   context.font = theme.font;
   context.textBaseline = "middle";
   for (let at = from; at < to; at += 1) label(of, at);
   context.globalAlpha = 1;
+}
+
+function blocksIn(of: Painting): [number, number] {
+  const [first, last] = [Math.floor(of.top / ROW), Math.ceil((of.top + of.height) / ROW)];
+  const { visible } = of;
+  if (!of.flipped) return [lowerEnd(visible, first), lowerEnd(visible, last)];
+  return [lowerEnd(visible, visible.levels - last), lowerEnd(visible, visible.levels - first)];
+}
+
+/** How far down a row is. */
+export function rowTop(level: number, levels: number, flipped: boolean): number {
+  return (flipped ? levels - 1 - level : level) * ROW;
 }
 
 /** The first block of a row: blocks are in order of rows. */
@@ -63,10 +76,10 @@ function lowerEnd(visible: Visible, level: number): number {
 }
 
 /** Where a block is on the canvas; what is wider than the canvas is cut. */
-export function boxOf(of: { visible: Visible; width: number; top: number }, at: number) {
+export function boxOf(of: Painting, at: number) {
   const left = Math.max(0, of.visible.x[at]);
   const right = Math.min(of.width, of.visible.x[at] + of.visible.width[at]);
-  return { x: left, y: of.visible.level[at] * ROW - of.top, width: right - left };
+  return { x: left, y: rowTop(of.visible.level[at], of.visible.levels, of.flipped) - of.top, width: right - left };
 }
 
 function block(of: Painting, at: number) {

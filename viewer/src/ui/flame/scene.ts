@@ -2,7 +2,7 @@
 
 import type { Colouring } from "./colour";
 import { hit, LEAST_PIXELS, spanOf, visible, type Layout, type Span, type Visible } from "./layout";
-import { outline, paint, ROW, themeOf, type Painting, type Theme } from "./paint";
+import { outline, paint, ROW, rowTop, themeOf, type Painting, type Theme } from "./paint";
 import { TextFit } from "./text";
 
 const ZOOM_MILLISECONDS = 160;
@@ -12,6 +12,8 @@ export interface Subject {
   colouring: Colouring;
   name(node: number): string;
   found: ((node: number) => boolean) | null;
+  /** The root is at the bottom. */
+  flipped: boolean;
 }
 
 export class Scene {
@@ -80,14 +82,15 @@ export class Scene {
     const { subject } = this;
     if (!subject || this.width === 0) return -1;
     const scale = (this.span.to - this.span.from) / this.width;
-    const node = hit(subject.layout, this.span.from + x * scale, Math.floor((y + this.top) / ROW));
+    const node = hit(subject.layout, this.span.from + x * scale, this.levelAt(y));
     const isDrawn = node >= 0 && subject.layout.weight[node] >= LEAST_PIXELS * scale;
     return isDrawn ? node : -1;
   }
 
   /** From which pixel a node's row reaches, counted from the top of all rows. */
   rowOf(node: number): number {
-    return (this.subject?.layout.depth[node] ?? 0) * ROW;
+    const { subject } = this;
+    return subject ? rowTop(subject.layout.depth[node], this.levels(), subject.flipped) : 0;
   }
 
   /** Where the middle of a node is, in view. */
@@ -96,6 +99,15 @@ export class Scene {
     const own = this.subject ? spanOf(this.subject.layout, node) : { from: 0, to: 0 };
     const middle = (Math.max(own.from, from) + Math.min(own.to, to)) / 2;
     return { x: ((middle - from) / (to - from)) * this.width, y: this.rowOf(node) - this.top + ROW / 2 };
+  }
+
+  private levels(): number {
+    return this.seen?.levels ?? 1;
+  }
+
+  private levelAt(y: number): number {
+    const row = Math.floor((y + this.top) / ROW);
+    return this.subject?.flipped ? this.levels() - 1 - row : row;
   }
 
   redraw() {
@@ -147,8 +159,8 @@ export class Scene {
 
   private painting(subject: Subject, seen: Visible): Painting {
     const { context, theme, styles, fit, top, height, width } = this;
-    const { colouring, name, found } = subject;
-    return { context, theme, visible: seen, colouring, styles, fit, name, found, top, height, width };
+    const { colouring, name, found, flipped } = subject;
+    return { context, theme, visible: seen, colouring, styles, fit, name, found, top, height, width, flipped };
   }
 
   private outlines(painting: Painting) {
