@@ -89,7 +89,7 @@ export function Flame(props: FlameProps) {
     if (flipped) box.current!.scrollTop = pixels;
   }, [height, pixels]);
 
-  const zoomTo = (node: number) => props.onZoom(pathOf(tree, node));
+  const zoomTo = (node: number) => props.onZoom(pathOf(tree, layout, node));
   const select = (node: number) => {
     setSelected(node);
     setHovered(null);
@@ -141,7 +141,7 @@ export function Flame(props: FlameProps) {
   const shown = hovered && !menu ? hovered : null;
   return (
     <div class="flame">
-      <div class="flame-box" ref={box} onScroll={() => scene.current!.scroll(box.current!.scrollTop)}>
+      <div class="flame-box" ref={box} style={{ maxHeight: `${highest}px` }} onScroll={() => scene.current!.scroll(box.current!.scrollTop)}>
         <div class="flame-rows" style={{ height: `${pixels}px` }}>
           <canvas
             ref={canvas}

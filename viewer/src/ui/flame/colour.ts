@@ -30,7 +30,7 @@ export function hash(text: string): number {
 /** Lightness and colourfulness of the names that share a hue, so that more can be told apart than there are hues. */
 const TONES = [
   { light: 0.87, chroma: 0.075 },
-  { light: 0.8, chroma: 0.1 },
+  { light: 0.82, chroma: 0.08 },
   { light: 0.84, chroma: 0.04 },
 ];
 const HUES = 10;
@@ -68,7 +68,7 @@ function largestGroups(tree: Tree, style: Uint32Array, names: string[]): { label
   const own = new Float64Array(names.length);
   for (let node = 1; node < tree.own.length; node += 1) own[style[tree.line[node]] >> 1] += tree.own[node];
   const order = names.map((_, at) => at).sort((a, b) => own[b] - own[a]);
-  return order.slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "(no object file known)", style: 2 * at }));
+  return order.filter((at) => own[at] > 0).slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "not known", style: 2 * at }));
 }
 
 const LIFETIME_STEPS = 9;
@@ -130,5 +130,5 @@ export function byChange(before: Float64Array, after: Float64Array, significant:
 
 function changeStyles(dark: boolean): string[] {
   const ramp = (hue: number) => Array.from({ length: CHANGE_STEPS }, (_, step) => tone(hue, 0.04 + 0.035 * step, dark));
-  return [...ramp(25), ...ramp(150), tone(0, 0, dark)];
+  return [...ramp(25), ...ramp(150), dark ? "oklch(0.31 0 0)" : "oklch(0.92 0 0)"];
 }

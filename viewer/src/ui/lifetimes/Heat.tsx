@@ -6,6 +6,7 @@ import { useDark } from "../flame/Legend";
 import { themeOf, type Theme } from "../flame/paint";
 import { percent, plain } from "../parts/format";
 import { about, lifetime } from "../parts/spans";
+import { useWidth } from "../parts/width";
 import { margins, ordered, sumOf, termsOf, type Cells } from "./cells";
 import { sizeName } from "./names";
 
@@ -35,8 +36,7 @@ export function Heat(props: HeatProps) {
   const { density } = props;
   const values = density[props.of];
   const canvas = useRef<HTMLCanvasElement>(null);
-  const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
+  const { of: box, width } = useWidth<HTMLDivElement>(0);
   const [cursor, setCursor] = useState<Cells | null>(null);
   const [dragging, setDragging] = useState(false);
   const dark = useDark();
@@ -45,11 +45,6 @@ export function Heat(props: HeatProps) {
   const grid = gridOf(width, columns);
   const height = TOP + rows * ROW + BOTTOM;
 
-  useEffect(() => {
-    const sizes = new ResizeObserver(() => setWidth(box.current!.clientWidth));
-    sizes.observe(box.current!);
-    return () => sizes.disconnect();
-  }, []);
   useEffect(() => setCursor(null), [density]);
   useLayoutEffect(() => {
     if (width === 0) return;

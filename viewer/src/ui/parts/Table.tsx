@@ -42,6 +42,8 @@ export interface TableProps<Row> {
   opened?: string;
   onOpen?(key: string): void;
   empty?: ComponentChildren;
+  /** No wider than it must be. */
+  fit?: boolean;
 }
 
 /** A table of rows. */
@@ -61,7 +63,7 @@ export function Table<Row>(props: TableProps<Row>) {
   };
   if (rows.length === 0) return <p class="empty">{props.empty ?? "Nothing to show."}</p>;
   return (
-    <div class="table">
+    <div class={props.fit ? "table fit" : "table"}>
       <div class="table-scroll" tabIndex={0} role="group" aria-label={props.caption}>
         <table>
           <caption class={props.showCaption ? "" : "hidden"}>{props.caption}</caption>

@@ -112,8 +112,7 @@ function Classes(props: { of: Lifetimes }) {
     ),
   });
   const name: Column<Class> = { id: "lifetime", title: "lifetime", head: true, key: (row) => row.least, text: (row) => row.name, cell: (row) => row.name };
-  const filler: Column<Class> = { id: "filler", title: "", label: "", wide: true, cell: () => "" };
-  return <Table caption="Shares by lifetime" columns={[name, share("objects"), share("bytes"), filler]} rows={rows} rowKey={(row) => row.name} />;
+  return <Table fit caption="Shares by lifetime" columns={[name, share("objects"), share("bytes")]} rows={rows} rowKey={(row) => row.name} />;
 }
 
 type Cell = { lifetime: string; size: string; column: number; row: number; value: number; share: number };
@@ -125,9 +124,9 @@ function Cells(props: { density: Density; of: "bytes" | "objects"; onChoose(term
     { id: "share", title: "share", numeric: true, key: (row) => row.share, text: (row) => percent(row.share), cell: (row) => <Percent of={row.share} /> },
     { id: "value", title: of, numeric: true, key: (row) => row.value, text: (row) => plain(row.value, of), cell: (row) => <span class="number">{plain(row.value, of)}</span> },
     { id: "lifetime", title: "lifetime", head: true, key: (row) => row.column, text: (row) => row.lifetime, cell: (row) => row.lifetime },
-    { id: "size", title: "size", wide: true, key: (row) => row.row, text: (row) => row.size, cell: (row) => row.size },
+    { id: "size", title: "size", key: (row) => row.row, text: (row) => row.size, cell: (row) => row.size },
   ];
-  return <Table caption="Lifetime by size" columns={columns} rows={rows} rowKey={(row) => `${row.column}.${row.row}`} sort="-share" />;
+  return <Table fit caption="Lifetime by size" columns={columns} rows={rows} rowKey={(row) => `${row.column}.${row.row}`} sort="-share" />;
 }
 
 function cellsOf(density: Density, of: "bytes" | "objects"): Cell[] {

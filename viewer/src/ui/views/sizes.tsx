@@ -26,12 +26,12 @@ function SizesView(props: ViewProps) {
     bar("objects-bar", "", "objects, as a bar", (row) => row.allocated.objects.value, "second"),
     amountColumn("live", "live at end", (row) => row.live, "bytes", facts),
     amountColumn("live-objects", "live objects", (row) => row.live, "objects", facts),
-    { id: "filler", title: "", wide: true, cell: () => "" },
   ];
   return (
     <section class="views">
       <p class="lead">What blocks take in memory, by powers of two. A click on a size chooses it.</p>
       <Table
+        fit
         caption="Blocks by size"
         columns={columns}
         rows={rows}
