@@ -199,7 +199,7 @@ export function fakeTrace(nodes = 3000): Trace {
       clock: [], peak: 31e6, exact: false, hears_all: true, word_bytes: 8, interval_bytes: 65_536, interval_objects: 0, thinned: null,
       sources: [{ name: "malloc", source: "native", ocaml: false, ruby: true, unit: "byte", rate: 1 / 65_536 }],
       threads: [{ number: 1, name: "main", kernel: 42 }], labels: {}, young_heap_bytes: null, in_import: null,
-    } as Trace["facts"],
+    } as unknown as Trace["facts"],
     documents: {},
     heap: fakeHeap(),
     sampleCount: 4321,

@@ -194,13 +194,17 @@ function Foot<Row>(
           </button>
         </span>
       )}
-      <CopyButton text={() => copied(props.columns, rows)} label="Copy table" />
+      {props.columns.some(isCopied) && <CopyButton text={() => copied(props.columns, rows)} label="Copy table" />}
     </div>
   );
 }
 
+function isCopied<Row>(column: Column<Row>): boolean {
+  return column.text !== undefined || column.key !== undefined;
+}
+
 function copied<Row>(columns: Column<Row>[], rows: Row[]): string {
-  const kept = columns.filter((column) => column.text || column.key);
+  const kept = columns.filter(isCopied);
   const cell = (column: Column<Row>, row: Row) => column.text?.(row) ?? String(column.key?.(row) ?? "");
   const heads = kept.map((column) => column.label ?? String(column.title));
   return separated(
