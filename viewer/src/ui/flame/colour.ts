@@ -64,11 +64,12 @@ export function byModule(tree: Tree): Colouring {
   return { of: (node) => style[tree.line[node]], styles, legend: largestGroups(tree, style, names) };
 }
 
+/** Those that fill most of the graph. */
 function largestGroups(tree: Tree, style: Uint32Array, names: string[]): { label: string; style: number }[] {
-  const own = new Float64Array(names.length);
-  for (let node = 1; node < tree.own.length; node += 1) own[style[tree.line[node]] >> 1] += tree.own[node];
-  const order = names.map((_, at) => at).sort((a, b) => own[b] - own[a]);
-  return order.filter((at) => own[at] > 0).slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "not known", style: 2 * at }));
+  const area = new Float64Array(names.length);
+  for (let node = 1; node < tree.total.length; node += 1) area[style[tree.line[node]] >> 1] += tree.total[node];
+  const order = names.map((_, at) => at).sort((a, b) => area[b] - area[a]);
+  return order.filter((at) => area[at] > 0).slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "not known", style: 2 * at }));
 }
 
 const LIFETIME_STEPS = 9;

@@ -31,6 +31,8 @@ const SIDE = 70;
 const TOP = 54;
 const BOTTOM = 34;
 const LEFT = 62;
+/** Pixels from one label to the next. */
+const LEAST_TICK = 58;
 
 export function Heat(props: HeatProps) {
   const { density } = props;
@@ -188,14 +190,11 @@ function axes(context: CanvasRenderingContext2D, of: Density, grid: Grid, theme:
   context.textAlign = "center";
   const bottom = y(0) + grid.row;
   const last = of.lifetimes.length - 1;
-  let free = 0;
-  for (let column = 0; column < last; column += 1) {
+  const every = Math.max(1, Math.ceil(LEAST_TICK / grid.cell));
+  for (let column = 0; column < last && x(column) + LEAST_TICK < x(last); column += every) {
     const text = of.lifetimes[column] < 1 ? lifetime(0) : about(of.lifetimes[column]);
-    const half = context.measureText(text).width / 2;
-    if (x(column) - half < free || x(column) + half > x(last) - 46) continue;
     context.fillText(text, x(column), bottom + 10);
     context.fillRect(x(column) - 0.5, bottom, 1, 3);
-    free = x(column) + half + 14;
   }
   context.textAlign = "right";
   context.fillText("not freed", x(last) + grid.cell, bottom + 10);
