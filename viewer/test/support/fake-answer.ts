@@ -213,6 +213,10 @@ export function fakeTrace(nodes = 3000): Trace {
 }
 
 function fakeHeap() {
+  return { file: "server.1.lth", runtime: "ruby 3.1", cause: "asked for", time_unix_ns: 1.7e18, complaints: [], retainers: fakeRetainers() };
+}
+
+function fakeRetainers() {
   const object = (name: string, retained: number, inner: object[] = [], more: object = {}) => ({
     class: name, address: `0x7f00${retained.toString(16)}`, bytes: 40, retained_bytes: retained, retained_objects: Math.ceil(retained / 100),
     share: retained / 9e6, ...(inner.length ? { retainers: inner } : {}), ...more,

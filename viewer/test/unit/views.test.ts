@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { keep, questionOf, sideOf } from "../../src/ui/diff/sides";
-import { heapTree, waysTo, type RetainersDocument } from "../../src/ui/heap/retainers";
+import { heapTree, waysTo, type Snapshot } from "../../src/ui/heap/retainers";
 import { margins, sumOf, termsOf } from "../../src/ui/lifetimes/cells";
 import { thinned } from "../../src/ui/lifetimes/Survival";
 import { sizeName } from "../../src/ui/lifetimes/names";
@@ -47,7 +47,7 @@ test("sizes have short names", () => {
 });
 
 test("a heap's tree has each retainer below what holds it, and what is summed up as one", () => {
-  const document = fakeTrace().heap as RetainersDocument;
+  const document = (fakeTrace().heap as Snapshot).retainers;
   const { tree, held } = heapTree(document);
   assert.equal(tree.total[0], document.bytes);
   for (let node = 1; node < held.length; node += 1) {
@@ -58,7 +58,7 @@ test("a heap's tree has each retainer below what holds it, and what is summed up
 });
 
 test("a way to a class begins at the roots and ends with what was searched for", () => {
-  const heap = heapTree(fakeTrace().heap as RetainersDocument);
+  const heap = heapTree((fakeTrace().heap as Snapshot).retainers);
   const { ways, found, bytes } = waysTo(heap, "string", 20);
   assert.equal(found, ways.length);
   assert.ok(bytes > 0);

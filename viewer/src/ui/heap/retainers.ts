@@ -8,6 +8,7 @@ interface Retainer {
   description?: string;
   address?: string;
   bytes: number;
+  outside_bytes?: number;
   retained_bytes: number;
   retained_objects: number;
   retainers?: Retainer[];
@@ -18,6 +19,17 @@ interface Others {
   class: string;
   objects: number;
   retained_bytes: number;
+}
+
+/** What a page has of a snapshot: docs/format-page.md. */
+export interface Snapshot {
+  file?: string;
+  number?: number;
+  time_unix_ns?: number;
+  runtime?: string;
+  cause?: string;
+  complaints?: string[];
+  retainers: RetainersDocument;
 }
 
 export interface RetainersDocument {

@@ -6,7 +6,7 @@ import { Flame } from "../flame/Flame";
 import { Legend } from "../flame/Legend";
 import { find } from "../flame/search";
 import { TreeList } from "../flame/TreeList";
-import { heapTree, waysTo, type HeapTree, type RetainersDocument } from "../heap/retainers";
+import { heapTree, waysTo, type HeapTree, type Snapshot } from "../heap/retainers";
 import { Disclosure } from "../parts/Disclosure";
 import { bytes, count, counted, percent } from "../parts/format";
 import { copyText } from "../parts/Copy";
@@ -18,7 +18,8 @@ const WAYS = 20;
 
 function HeapView(props: ViewProps) {
   const { state, setState, trace } = props;
-  const document = trace.heap as RetainersDocument;
+  const snapshot = trace.heap as Snapshot;
+  const document = snapshot.retainers;
   const heap = useMemo(() => heapTree(document), [document]);
   const { tree, held } = heap;
   const text = state.find ?? "";
@@ -43,6 +44,7 @@ function HeapView(props: ViewProps) {
         What would go with what, of the {bytes(document.bytes)} that roots hold: a block is as wide as what would go if it went, itself and
         what it alone holds.
       </p>
+      <Origin snapshot={snapshot} />
       <Flame
         label="What retains what"
         tree={tree}
@@ -68,6 +70,22 @@ function HeapView(props: ViewProps) {
         the snapshot has them one by one: <code>lifetrace heap --view retainers</code>.
       </p>
     </section>
+  );
+}
+
+/** Which snapshot it is, and what is wrong with it. */
+function Origin({ snapshot }: { snapshot: Snapshot }) {
+  const { file, runtime, cause, time_unix_ns: time, complaints = [] } = snapshot;
+  const date = time ? `${new Date(time / 1e6).toISOString().slice(0, 19).replace("T", " ")} UTC` : "";
+  return (
+    <>
+      <p class="note">{[file, runtime, date, cause].map((it) => brief(String(it ?? ""), 120)).filter(Boolean).join(", ")}</p>
+      {complaints.map((complaint) => (
+        <p key={complaint} class="note warn">
+          {brief(complaint)}
+        </p>
+      ))}
+    </>
   );
 }
 

@@ -4,8 +4,8 @@ import { useMemo } from "preact/hooks";
 import type { SizeRow } from "../../engine/api";
 import { Bar } from "../parts/Bar";
 import { amountColumn } from "../parts/columns";
-import { bytes } from "../parts/format";
-import { filterSize } from "../parts/spans";
+import { bytes, count } from "../parts/format";
+import { filterSize, range } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
 import type { View, ViewProps } from "../view";
 
@@ -45,7 +45,7 @@ function SizesView(props: ViewProps) {
 }
 
 function sizeColumn(onPick: (row: SizeRow) => void): Column<SizeRow> {
-  const text = (row: SizeRow) => (row.least === row.most ? bytes(row.least) : `${bytes(row.least)} – ${bytes(row.most + 1)}`);
+  const text = (row: SizeRow) => (row.least === row.most ? bytes(row.least) : range(`${count(row.least)} B`, bytes(row.most)));
   return {
     id: "size",
     title: "size",
