@@ -25,7 +25,7 @@ interface Row {
   more?: { left: number; sum: number };
 }
 
-export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: number; onPick?(node: number): void }) {
+export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: number; head?: string; onPick?(node: number): void }) {
   const { tree, unit } = props;
   const from = props.from ?? 0;
   const [opened, setOpened] = useState<{ of: Tree; from: number; nodes: Map<number, number> } | null>(null);
@@ -51,8 +51,8 @@ export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: 
               <th scope="col" class="right">share</th>
               <th scope="col" class="bar-cell" aria-hidden="true" />
               <th scope="col" class="right">total</th>
+              <th scope="col" class="wide">{props.head ?? "function"}</th>
               <th scope="col" class="right">own</th>
-              <th scope="col" class="wide">function</th>
             </tr>
           </thead>
           <tbody>
@@ -97,7 +97,6 @@ function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(
       <td class="right">
         <Estimate of={interval} unit={unit} samples={samplesOf(tree, node)} />
       </td>
-      <td class="right number">{tree.own[node] > 0 ? plain(tree.own[node], unit) : ""}</td>
       <td class="wide">
         <span class="tree-name" style={{ paddingLeft: `${Math.min(row.level, 40) * 14}px` }}>
           {row.children > 0 ? (
@@ -114,6 +113,7 @@ function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(
           )}
         </span>
       </td>
+      <td class="right number">{tree.own[node] > 0 ? plain(tree.own[node], unit) : ""}</td>
     </>
   );
 }
@@ -125,7 +125,6 @@ function More(props: { row: Row; all: number; unit: Unit; onMore(): void }) {
       <td class="right number noise">{percent(sum / props.all)}</td>
       <td class="bar-cell" />
       <td class="right number noise">{plain(sum, props.unit)}</td>
-      <td />
       <td class="wide">
         <span class="tree-name" style={{ paddingLeft: `${Math.min(props.row.level, 40) * 14 + 18}px` }}>
           <button type="button" class="link more" onClick={props.onMore}>
@@ -133,6 +132,7 @@ function More(props: { row: Row; all: number; unit: Unit; onMore(): void }) {
           </button>
         </span>
       </td>
+      <td />
     </>
   );
 }
@@ -180,7 +180,7 @@ function copied(tree: Tree, rows: Row[], all: number, unit: Unit): string {
       plain(tree.own[node], unit),
       "  ".repeat(level) + (node === 0 ? "all" : placeText(tree.lines[tree.line[node]])),
     ]);
-  return separated(["share", "total", "own", "function"], cells);
+  return separated(["share", "total", "own", "name"], cells);
 }
 
 function step(row: HTMLElement, key: string) {

@@ -1,7 +1,7 @@
 // Colours of blocks: by what they belong to, by how long it lives, by how it changed. All have the same lightness, so
 // that names can be read on each; what a colour says is said in words as well.
 
-import type { Tree } from "../../engine/api";
+import type { Line, Tree } from "../../engine/api";
 import { groupOf } from "../parts/names";
 import { about } from "../parts/spans";
 
@@ -50,6 +50,11 @@ function tone(hue: number, chroma: number, dark: boolean, light = 0.86): string 
 
 /** By object file, or by folder; machinery is paler. */
 export function byModule(tree: Tree): Colouring {
+  return byGroup(tree, groupOf);
+}
+
+/** By what a line belongs to. */
+export function byGroup(tree: Tree, groupOf: (line: Line) => string): Colouring {
   const groups = new Map<string, number>();
   const names: string[] = [];
   const group = (name: string) => {

@@ -117,9 +117,8 @@ function nameOf(of: Retainer): string {
   return of.slot ? `${of.slot}: ${name}` : name;
 }
 
-/** As a line, its class is what it belongs to. */
 function lineOf(held: Held, id: number): Line {
-  return { id, function: held.name, file: held.address || null, line: null, module: held.class, inlined: false, machinery: held.summed };
+  return { id, function: held.name, file: held.address || null, line: null, module: null, inlined: false, machinery: held.summed };
 }
 
 export interface Way {

@@ -1,7 +1,7 @@
 // A heap snapshot beside the trace: what would go with what, and how what is searched for is held.
 
 import { useMemo } from "preact/hooks";
-import { byModule } from "../flame/colour";
+import { byGroup } from "../flame/colour";
 import { Flame } from "../flame/Flame";
 import { Legend } from "../flame/Legend";
 import { find } from "../flame/search";
@@ -23,7 +23,7 @@ function HeapView(props: ViewProps) {
   const heap = useMemo(() => heapTree(document), [document]);
   const { tree, held } = heap;
   const text = state.find ?? "";
-  const colouring = useMemo(() => byModule(tree), [tree]);
+  const colouring = useMemo(() => byGroup(tree, (line) => held[line.id].class), [tree, held]);
   const ways = useMemo(() => waysTo(heap, text, WAYS), [heap, text]);
   const found = useMemo(() => {
     const wanted = text.trim().toLowerCase();
@@ -63,7 +63,7 @@ function HeapView(props: ViewProps) {
       <Legend colouring={colouring} title="Colours: classes" />
       {text.trim() !== "" && <Ways heap={heap} ways={ways} />}
       <Disclosure title="As a list" open={state.list === "1"} onToggle={(open) => setState({ list: open ? "1" : "" })}>
-        <TreeList label="What retains what" tree={tree} unit="bytes" />
+        <TreeList label="What retains what" head="object" tree={tree} unit="bytes" />
       </Disclosure>
       <p class="note">
         What is held in several ways is below the first that all of them have in common. Objects that retain little are summed up by class;
