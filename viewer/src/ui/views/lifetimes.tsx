@@ -108,9 +108,9 @@ function Classes(props: { of: Lifetimes }) {
     key: (row) => row[id],
     text: (row) => percent(row[id]),
     cell: (row) => (
-      <>
+      <span class="share">
         <Percent of={row[id]} /> <Bar share={row[id]} kind={id === "bytes" ? "second" : undefined} />
-      </>
+      </span>
     ),
   });
   const name: Column<Class> = { id: "lifetime", title: "lifetime", head: true, key: (row) => row.least, text: (row) => row.name, cell: (row) => row.name };

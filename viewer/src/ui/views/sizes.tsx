@@ -14,16 +14,16 @@ function SizesView(props: ViewProps) {
   const { facts } = trace;
   const rows = useMemo(() => answer.sizes(), [answer]);
   const most = (of: (row: SizeRow) => number) => rows.reduce((most, row) => Math.max(most, of(row)), 0) || 1;
-  const bar = (id: string, title: string, label: string, of: (row: SizeRow) => number, kind?: "second"): Column<SizeRow> => {
+  const bar = (id: string, of: (row: SizeRow) => number, kind?: "second"): Column<SizeRow> => {
     const largest = most(of);
-    return { id, title, label, cell: (row) => <Bar share={of(row) / largest} kind={kind} /> };
+    return { id, title: "", label: "Share as a bar", cell: (row) => <Bar share={of(row) / largest} kind={kind} /> };
   };
   const columns: Column<SizeRow>[] = [
     sizeColumn((row) => narrow(termOf(row))),
     amountColumn("allocated", "allocated", (row) => row.allocated, "bytes", facts),
-    bar("allocated-bar", "", "allocated, as a bar", (row) => row.allocated.bytes.value),
+    bar("allocated-bar", (row) => row.allocated.bytes.value),
     amountColumn("objects", "objects", (row) => row.allocated, "objects", facts),
-    bar("objects-bar", "", "objects, as a bar", (row) => row.allocated.objects.value, "second"),
+    bar("objects-bar", (row) => row.allocated.objects.value, "second"),
     amountColumn("live", "live at end", (row) => row.live, "bytes", facts),
     amountColumn("live-objects", "live objects", (row) => row.live, "objects", facts),
   ];
