@@ -32,6 +32,7 @@ const NAMES = [
   "hash_resize", "render_page", "template_expand", "string_append", "log_context", "session_open", "db_query",
   "row_decode", "std::vector<std::basic_string<char>>::emplace_back<std::string_view const&>", "tls_handshake",
   "buffer_grow", "<script>alert('x')</script>",
+  "free\u202ecod\n\u001b[31m", `operator${"<std::vector>".repeat(5000)}`, "مرحبا_بالعالم",
 ];
 const MODULES = ["/usr/bin/server", "/usr/lib/libjson.so.5", "/usr/lib/libssl.so.3", "/usr/lib/libc.so.6"];
 

@@ -25,9 +25,20 @@ interface Row {
   more?: { left: number; sum: number };
 }
 
-export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: number; head?: string; onPick?(node: number): void }) {
-  const { tree, unit } = props;
-  const from = props.from ?? 0;
+export interface TreeListProps {
+  label: string;
+  tree: Tree;
+  unit: Unit;
+  /** What the rows are; functions if nothing is said. */
+  head?: string;
+  /** Instead of the total with its interval: what a node has, and the head of it. */
+  amount?: { head: string; text(node: number): string; noise(node: number): boolean };
+  onPick?(node: number): void;
+}
+
+export function TreeList(props: TreeListProps) {
+  const { tree, unit, amount } = props;
+  const from = 0;
   const [opened, setOpened] = useState<{ of: Tree; from: number; nodes: Map<number, number> } | null>(null);
   const initial = useMemo(() => heaviest(tree, from), [tree, from]);
   const nodes = opened?.of === tree && opened.from === from ? opened.nodes : initial;
@@ -50,9 +61,9 @@ export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: 
             <tr>
               <th scope="col" class="right">share</th>
               <th scope="col" class="bar-cell" aria-hidden="true" />
-              <th scope="col" class="right">total</th>
+              <th scope="col" class="right">{amount?.head ?? "total"}</th>
               <th scope="col" class="wide">{props.head ?? "function"}</th>
-              <th scope="col" class="right">own</th>
+              {!amount && <th scope="col" class="right">own</th>}
             </tr>
           </thead>
           <tbody>
@@ -66,9 +77,9 @@ export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: 
                 onKeyDown={(event) => key(event, row)}
               >
                 {row.more ? (
-                  <More row={row} all={all} unit={unit} onMore={() => set(row.node, (nodes.get(row.node) ?? 0) + 4 * FIRST)} />
+                  <More row={row} all={all} unit={unit} columns={amount ? 0 : 1} onMore={() => set(row.node, (nodes.get(row.node) ?? 0) + 4 * FIRST)} />
                 ) : (
-                  <Cells row={row} tree={tree} all={all} unit={unit} onToggle={() => set(row.node, row.open ? 0 : FIRST)} onPick={props.onPick} />
+                  <Cells {...props} row={row} all={all} onToggle={() => set(row.node, row.open ? 0 : FIRST)}/>
                 )}
               </tr>
             ))}
@@ -76,18 +87,18 @@ export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: 
         </table>
       </div>
       <div class="table-foot">
-        <CopyButton label="Copy list" text={() => copied(tree, rows, all, unit)} />
+        <CopyButton label="Copy list" text={() => copied(props, rows, all)} />
       </div>
     </div>
   );
 }
 
-function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(): void; onPick?(node: number): void }) {
-  const { row, tree, unit } = props;
+function Cells(props: TreeListProps & { row: Row; all: number; onToggle(): void }) {
+  const { row, tree, unit, amount } = props;
   const { node } = row;
   const interval = tree.interval(node);
   const share = tree.total[node] / props.all;
-  const noise = isNoise(interval, samplesOf(tree, node));
+  const noise = amount?.noise(node) ?? isNoise(interval, samplesOf(tree, node));
   return (
     <>
       <td class={noise ? "right number noise" : "right number"}>{percent(share)}</td>
@@ -95,7 +106,11 @@ function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(
         <Bar share={share} noise={noise} />
       </td>
       <td class="right">
-        <Estimate of={interval} unit={unit} samples={samplesOf(tree, node)} />
+        {amount ? (
+          <span class={noise ? "number noise" : "number"}>{amount.text(node)}</span>
+        ) : (
+          <Estimate of={interval} unit={unit} samples={samplesOf(tree, node)} />
+        )}
       </td>
       <td class="wide">
         <span class="tree-name" style={{ paddingLeft: `${Math.min(row.level, 40) * 14}px` }}>
@@ -113,12 +128,12 @@ function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(
           )}
         </span>
       </td>
-      <td class="right number">{tree.own[node] > 0 ? plain(tree.own[node], unit) : ""}</td>
+      {!amount && <td class="right number">{tree.own[node] > 0 ? plain(tree.own[node], unit) : ""}</td>}
     </>
   );
 }
 
-function More(props: { row: Row; all: number; unit: Unit; onMore(): void }) {
+function More(props: { row: Row; all: number; unit: Unit; columns: number; onMore(): void }) {
   const { left, sum } = props.row.more!;
   return (
     <>
@@ -132,7 +147,7 @@ function More(props: { row: Row; all: number; unit: Unit; onMore(): void }) {
           </button>
         </span>
       </td>
-      <td />
+      {props.columns > 0 && <td />}
     </>
   );
 }
@@ -171,16 +186,17 @@ function rowsOf(tree: Tree, from: number, opened: Map<number, number>): Row[] {
   return rows;
 }
 
-function copied(tree: Tree, rows: Row[], all: number, unit: Unit): string {
+function copied(props: TreeListProps, rows: Row[], all: number): string {
+  const { tree, unit, amount } = props;
   const cells = rows
     .filter((row) => !row.more)
     .map(({ node, level }) => [
       percent(tree.total[node] / all),
-      estimate(tree.interval(node), unit),
+      amount ? amount.text(node) : estimate(tree.interval(node), unit),
       plain(tree.own[node], unit),
       "  ".repeat(level) + (node === 0 ? "all" : placeText(tree.lines[tree.line[node]])),
     ]);
-  return separated(["share", "total", "own", "name"], cells);
+  return separated(["share", amount?.head ?? "total", "own", "name"], cells);
 }
 
 function step(row: HTMLElement, key: string) {
