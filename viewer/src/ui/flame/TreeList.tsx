@@ -16,9 +16,13 @@ const FIRST = 12;
 const OPEN_SHARE = 0.7;
 const OPEN_LEVELS = 16;
 
+const INDENT = 12;
+
 interface Row {
   node: number;
   level: number;
+  /** Steps to the right: what stands alone below a line is not indented further. */
+  indent: number;
   children: number;
   open: boolean;
   /** Of a row that stands for more children of `node`. */
@@ -113,7 +117,7 @@ function Cells(props: TreeListProps & { row: Row; all: number; onToggle(): void 
         )}
       </td>
       <td class="wide">
-        <span class="tree-name" style={{ paddingLeft: `${Math.min(row.level, 40) * 14}px` }}>
+        <span class="tree-name" style={{ paddingLeft: `${Math.min(row.indent, 40) * INDENT}px` }}>
           {row.children > 0 ? (
             <button type="button" class="toggle" tabIndex={-1} aria-hidden="true" onClick={props.onToggle}>
               {row.open ? "▾" : "▸"}
@@ -141,7 +145,7 @@ function More(props: { row: Row; all: number; unit: Unit; columns: number; onMor
       <td class="bar-cell" />
       <td class="right number noise">{plain(sum, props.unit)}</td>
       <td class="wide">
-        <span class="tree-name" style={{ paddingLeft: `${Math.min(props.row.level, 40) * 14 + 18}px` }}>
+        <span class="tree-name" style={{ paddingLeft: `${Math.min(props.row.indent, 40) * INDENT + 18}px` }}>
           <button type="button" class="link more" onClick={props.onMore}>
             and {count(left)} more
           </button>
@@ -173,16 +177,17 @@ function heaviest(tree: Tree, from: number): Map<number, number> {
 
 function rowsOf(tree: Tree, from: number, opened: Map<number, number>): Row[] {
   const rows: Row[] = [];
-  const add = (node: number, level: number) => {
+  const add = (node: number, level: number, indent: number) => {
     const children = tree.children(node);
     const shown = Math.min(opened.get(node) ?? 0, children.length);
-    rows.push({ node, level, children: children.length, open: shown > 0 });
-    children.slice(0, shown).forEach((child) => add(child, level + 1));
+    rows.push({ node, level, indent, children: children.length, open: shown > 0 });
+    const below = children.length > 1 || node === from ? indent + 1 : indent;
+    children.slice(0, shown).forEach((child) => add(child, level + 1, below));
     if (shown === 0 || shown === children.length) return;
     const sum = children.slice(shown).reduce((sum, child) => sum + tree.total[child], 0);
-    rows.push({ node, level: level + 1, children: 0, open: false, more: { left: children.length - shown, sum } });
+    rows.push({ node, level: level + 1, indent: below, children: 0, open: false, more: { left: children.length - shown, sum } });
   };
-  add(from, 0);
+  add(from, 0, 0);
   return rows;
 }
 
