@@ -1,7 +1,7 @@
 // The page as a whole: the header with the question, the tabs, and the view that answers.
 
 import { useMemo, useState } from "preact/hooks";
-import type { Page } from "../boot";
+import type { Page } from "../page";
 import type { Engine, Trace } from "../engine/api";
 import { useAnswer } from "./answers";
 import { Header } from "./Header";

@@ -85,7 +85,7 @@ export function Explained(props: { id?: string; text: string; mistake: Mistake; 
   const [start, end] = [Math.min(mistake.start, text.length), Math.min(mistake.end, text.length)];
   const meant = /did you mean `([^`]+)`/.exec(mistake.message)?.[1];
   return (
-    <div class="mistake" id={props.id ?? "filter-mistake"} role="alert">
+    <div class="explained" id={props.id ?? "filter-mistake"} role="alert">
       <p>
         {mistake.message}
         {meant && mend && (

@@ -18,9 +18,9 @@ export function Frames({ engine, question, mistake, ask }: FramesProps) {
   const { hide, focus, collapseRecursion } = question;
   const without = (number: number) => hide.filter((_, at) => at !== number);
   return (
-    <div class="frames">
-      <div class="chips" role="group" aria-label="Frames">
-        <button type="button" class="chip quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} title="Leave frames out, fold recursion, focus on a path">
+    <div class="frames-bar">
+      <div class="pills" role="group" aria-label="Frames">
+        <button type="button" class="pill quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} title="Leave frames out, fold recursion, focus on a path">
           Frames…
         </button>
         {focus && <Chip what="focus" text={focus} remove={() => ask({ focus: "" })} />}
@@ -45,7 +45,7 @@ export function Frames({ engine, question, mistake, ask }: FramesProps) {
             check={(text) => engine.parseFrames([], text)}
             done={(text) => ask({ focus: text })}
           />
-          <label class="check">
+          <label class="tick">
             <input
               type="checkbox"
               checked={collapseRecursion}
@@ -61,7 +61,7 @@ export function Frames({ engine, question, mistake, ask }: FramesProps) {
 
 function Chip({ what, text, remove }: { what: string; text: string; remove(): void }) {
   return (
-    <span class="chip set">
+    <span class="pill set">
       <span class="what">{what}</span> <span class="text" title={brief(text, 2000)}>{brief(text, 60)}</span>
       <button type="button" aria-label={`Remove ${what} ${brief(text, 60)}`} onClick={remove}>
         ×

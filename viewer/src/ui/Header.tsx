@@ -1,6 +1,6 @@
 // What is looked at: the program, which of its processes, and what to do with the page.
 
-import type { Page } from "../boot";
+import type { Page } from "../page";
 import type { Trace } from "../engine/api";
 import { write } from "./address";
 import { command } from "./command";

@@ -24,12 +24,12 @@ const PRESETS: Preset[] = [
 
 export function Presets({ trace, filter, ask }: { trace: Trace; filter: string; ask(filter: string): void }) {
   return (
-    <div class="chips" role="group" aria-label="Presets">
+    <div class="pills" role="group" aria-label="Presets">
       {PRESETS.filter(({ isFor }) => !isFor || isFor(trace)).map(({ word, help }) => (
         <button
           type="button"
           key={word}
-          class="chip"
+          class="pill"
           title={help}
           aria-pressed={hasWord(filter, word)}
           onClick={() => ask(toggleWord(filter, word))}

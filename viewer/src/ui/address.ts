@@ -1,7 +1,7 @@
 // All that the page shows is in the fragment of its address, percent-encoded as docs/filters.md has it.
 
 import type { Metric, Question } from "../engine/api";
-import type { PageOptions } from "../boot";
+import type { PageOptions } from "../page";
 
 /** What an address says. */
 export interface Address {

@@ -35,7 +35,7 @@ function isNegated(all: string[], at: number): boolean {
 const MOMENT = String.raw`(?:(?:start|end|peak)?[+-]?[\d.]*(?:us|ms|min|s|m|h|d|%)?[\d.a-z]*)`;
 /** What is said of times: what dragging a range says anew. */
 const TIMED = new RegExp(
-  String.raw`(^|\s)(?:(?:allocated|freed|alive)\s+(?:(?:at|before|after)\s+\S+|${MOMENT}\s*\.\.\s*${MOMENT})|peak)(?=\s|$)`,
+  String.raw`(^|\s)(?:(?:allocated|freed|alive)\s+(?:(?:at|before|after)\s+\S+|${MOMENT}\s*\.\.\s*${MOMENT})|(?<!\b(?:at|before|after|label|not)\s+)peak)(?=\s|$)`,
   "gi",
 );
 

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Question } from "../engine/api";
-import type { PageOptions } from "../boot";
+import type { PageOptions } from "../page";
 import { first, read, write, type Address } from "./address";
 
 /** Ways to change the address. */
@@ -30,24 +30,33 @@ export function useNavigation(options: PageOptions): Navigation {
       removeEventListener("hashchange", heard);
     };
   }, [beginning]);
-  const move = useCallback((change: (from: Address) => Address, replace = false) => {
+  const typed = useRef({ keys: "", time: 0 });
+  const move = useCallback<Move>((change, { replace = false, keys = "" } = {}) => {
     const next = change(latest.current);
     const text = write(next);
     if (text === write(latest.current)) return;
     latest.current = next;
-    history[replace ? "replaceState" : "pushState"](null, "", `#${text}`);
+    // What a search field or a drag changes again and again is one entry of the history.
+    const goesOn = keys !== "" && keys === typed.current.keys && Date.now() - typed.current.time < ONE_GO;
+    typed.current = { keys, time: Date.now() };
+    history[replace || goesOn ? "replaceState" : "pushState"](null, "", `#${text}`);
     setAddress(next);
   }, []);
   return useMemo(() => ({ address, ...moves(move) }), [address, move]);
 }
 
-type Move = (change: (from: Address) => Address, replace?: boolean) => void;
+/** `keys` are what of a view's state is changed. */
+type Move = (change: (from: Address) => Address, how?: { replace?: boolean; keys?: string }) => void;
+
+/** Changes of the same that follow each other so soon are one, in milliseconds. */
+const ONE_GO = 1500;
 
 function moves(move: Move): Omit<Navigation, "address"> {
   return {
-    ask: (change, replace) => move((from) => ({ ...from, question: { ...from.question, ...change } }), replace),
+    ask: (change, replace) => move((from) => ({ ...from, question: { ...from.question, ...change } }), { replace }),
     narrow: (term) => move((from) => ({ ...from, question: { ...from.question, filter: joined(from, term) } })),
-    setState: (change) => move((from) => ({ ...from, state: told({ ...from.state, ...change }) })),
+    setState: (change) =>
+      move((from) => ({ ...from, state: told({ ...from.state, ...change }) }), { keys: Object.keys(change).sort().join() }),
     go: (view, state = {}) => move((from) => ({ ...from, view, state: told(state) })),
     // What a view keeps is about the trace that was looked at.
     choose: (trace) => move((from) => ({ ...from, trace, state: {} })),

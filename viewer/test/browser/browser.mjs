@@ -56,7 +56,8 @@ function filled(template, bundles, title, options) {
     const [, code] = new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(template);
     return `'sha256-${createHash("sha256").update(code).digest("base64")}'`;
   };
-  const policy = `default-src 'none'; script-src ${hash("script")}; style-src ${hash("style")}; img-src data:; base-uri 'none'; form-action 'none'`;
+  const [, packed] = /<!--lifetrace:script (sha256-[\w+/=]+)-->/.exec(template);
+  const policy = `default-src 'none'; script-src ${hash("script")} '${packed}'; style-src ${hash("style")}; img-src data:; base-uri 'none'; form-action 'none'`;
   const told = JSON.stringify({ format: 1, title, traces: bundles.length, options }).replace(/</g, "\\u003c");
   const data = [`<script type="application/json" id="lifetrace-page">${told}</script>`, ...bundles.map((text) => `<script type="text/plain" class="lifetrace-trace">${text}</script>`)].join("\n");
   return template

@@ -92,7 +92,7 @@ function options(latest: { current: TimeChartProps }, width: number): uPlot.Opti
       y: { range: (_, __, most) => [0, Math.max(1, most * 1.04)] },
     },
     axes: [
-      { stroke: ink, grid: { show: false }, ticks: grid, font, space: 76, incrs: STEPS_OF_SECONDS, values: (_, ticks) => ticks.map(secondsLabel) },
+      { stroke: ink, grid: { show: false }, ticks: { ...grid, size: 5 }, font, size: 30, gap: 3, space: 76, incrs: STEPS_OF_SECONDS, values: (_, ticks) => ticks.map(secondsLabel) },
       { stroke: ink, grid, ticks: { show: false }, font, size: 66, incrs: STEPS_OF_BYTES, values: (_, ticks) => ticks.map((tick) => (tick ? bytes(tick) : "0")) },
     ],
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: LEAST_PIXELS } },

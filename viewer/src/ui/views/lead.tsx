@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 
 export function Lead({ isBad, children }: { isBad?: boolean; children: ComponentChildren }) {
   return (
-    <p class={isBad ? "lead bad" : "lead"}>
+    <p class={isBad ? "headline bad" : "headline"}>
       {isBad && (
         <span class="sign" role="img" aria-label="Attention:">
           ▲{" "}

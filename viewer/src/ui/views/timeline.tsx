@@ -31,7 +31,7 @@ function TimelineView(props: ViewProps) {
       <div class="bar-of-tools">
         <h2>Live bytes over time</h2>
         {(stack.resident || stack.heap) && (
-          <label class="check">
+          <label class="tick">
             <input type="checkbox" checked={behind} onChange={() => setState({ memory: behind ? "hidden" : "shown" })} />
             the process's memory
           </label>

@@ -8,6 +8,8 @@ import { about, duration, lifetime, range } from "../parts/spans";
 import { line, proportion, quantity } from "./documents";
 
 const HOUR = 3600e6;
+/** Kinds of callsites of which it matters how they grow. */
+const GROWING = ["leak", "steps", "filling"];
 /** A peak so late in the time of the trace may be the height of a growth that the exit ended. */
 const LATE = 0.5;
 
@@ -133,12 +135,12 @@ export function pace(callsite: any, verdict: string): string {
 
 /** Why a callsite is of its kind. */
 export function evidence(callsite: any, limit: number): string[] {
-  const { growth, evidence: of } = callsite;
+  const { evidence: of } = callsite;
   const said: (string | null)[] = [
     `The oldest block lives for ${about(callsite.oldest_us)}.`,
     past(callsite),
     of && `${percent(of.from_start)} of what lives was born in the first tenth of the trace.`,
-    of && growth?.bytes_per_hour > 0 ? stepped(of) : null,
+    of && GROWING.includes(callsite.kind) ? stepped(of) : null,
     callsite.kind === "leak" ? alone(callsite.limit_reached, limit) : null,
   ];
   return said.filter((text): text is string => text !== null);

@@ -23,7 +23,7 @@ export function Legend({ stack, cursor, behind, theme, trace, highlight, narrow 
   const when = cursor === null ? "at the end" : `at ${duration(stack.seconds[at] * 1e6)}`;
   const lines = behind ? ([["resident memory", stack.resident, "dashed"], ["heap from the system", stack.heap, "dotted"]] as const) : [];
   return (
-    <section class="legend" aria-label="Contributors">
+    <section class="contributors" aria-label="Contributors">
       <p class="when">
         <strong>{bytes(stack.total[at] ?? 0)}</strong> live {when}
       </p>
@@ -32,7 +32,7 @@ export function Legend({ stack, cursor, behind, theme, trace, highlight, narrow 
           const term = callsite === null ? null : callsiteTerm(line);
           return (
             <li key={callsite ?? "others"} onMouseEnter={() => highlight(layer)} onFocusCapture={() => highlight(layer)} onBlurCapture={() => highlight(null)}>
-              <span class="swatch" style={{ background: callsite === null ? ofOthers(theme) : contributor(layer, theme) }} />
+              <span class="ink" style={{ background: callsite === null ? ofOthers(theme) : contributor(layer, theme) }} />
               <span class="number">{bytes(values[at] ?? 0)}</span>
               {callsite === null ? <span class="muted">all others</span> : <Location line={line} onPick={term === null ? undefined : () => narrow(term)} />}
             </li>
@@ -41,7 +41,7 @@ export function Legend({ stack, cursor, behind, theme, trace, highlight, narrow 
         {lines.map(([name, values, kind]) =>
           values ? (
             <li key={name}>
-              <span class={`swatch ${kind}`} />
+              <span class={`ink ${kind}`} />
               <span class="number">{values[at] == null ? "?" : bytes(values[at]!)}</span>
               <span class="muted">{name}</span>
             </li>
@@ -49,7 +49,7 @@ export function Legend({ stack, cursor, behind, theme, trace, highlight, narrow 
         )}
         {trace.cycles.generation.length > 0 && (
           <li>
-            <span class="swatch ticks" />
+            <span class="ink ticks" />
             <span class="number" />
             <span class="muted">garbage collections: short ticks minor, longer ones major and compactions</span>
           </li>

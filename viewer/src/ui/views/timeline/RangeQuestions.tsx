@@ -29,7 +29,7 @@ export function RangeQuestions(props: RangeProps) {
     <section class="range" aria-label="Range of time">
       <Ends span={span} range={range} choose={choose} />
       {range ? (
-        <div class="choices" role="group" aria-label="Questions about the range">
+        <div class="range-choices" role="group" aria-label="Questions about the range">
           {choices.map(({ title, term }, at) => (
             <button type="button" key={title} title={term} onClick={() => ask({ filter: withTime(filter, term) })}>
               <span class="title">{title}</span>
