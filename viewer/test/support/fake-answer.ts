@@ -32,6 +32,7 @@ const NAMES = [
   "hash_resize", "render_page", "template_expand", "string_append", "log_context", "session_open", "db_query",
   "row_decode", "std::vector<std::basic_string<char>>::emplace_back<std::string_view const&>", "tls_handshake",
   "buffer_grow", "<script>alert('x')</script>",
+  "free\u202ecod\n\u001b[31m", `operator${"<std::vector>".repeat(5000)}`, "مرحبا_بالعالم",
 ];
 const MODULES = ["/usr/bin/server", "/usr/lib/libjson.so.5", "/usr/lib/libssl.so.3", "/usr/lib/libc.so.6"];
 
@@ -199,7 +200,7 @@ export function fakeTrace(nodes = 3000): Trace {
       clock: [], peak: 31e6, exact: false, hears_all: true, word_bytes: 8, interval_bytes: 65_536, interval_objects: 0, thinned: null,
       sources: [{ name: "malloc", source: "native", ocaml: false, ruby: true, unit: "byte", rate: 1 / 65_536 }],
       threads: [{ number: 1, name: "main", kernel: 42 }], labels: {}, young_heap_bytes: null, in_import: null,
-    } as Trace["facts"],
+    } as unknown as Trace["facts"],
     documents: {},
     heap: fakeHeap(),
     sampleCount: 4321,
@@ -213,6 +214,10 @@ export function fakeTrace(nodes = 3000): Trace {
 }
 
 function fakeHeap() {
+  return { file: "server.1.lth", runtime: "ruby 3.1", cause: "asked for", time_unix_ns: 1.7e18, complaints: [], retainers: fakeRetainers() };
+}
+
+function fakeRetainers() {
   const object = (name: string, retained: number, inner: object[] = [], more: object = {}) => ({
     class: name, address: `0x7f00${retained.toString(16)}`, bytes: 40, retained_bytes: retained, retained_objects: Math.ceil(retained / 100),
     share: retained / 9e6, ...(inner.length ? { retainers: inner } : {}), ...more,

@@ -6,6 +6,8 @@ import { actionsOn } from "../flame/actions";
 import { byChange } from "../flame/colour";
 import { Flame } from "../flame/Flame";
 import { Legend } from "../flame/Legend";
+import { TreeList } from "../flame/TreeList";
+import { Disclosure } from "../parts/Disclosure";
 import { change as changeText, measure, percent, plain, relative, unitOf, type Unit } from "../parts/format";
 import { functionOf, sourceOf } from "../parts/names";
 import { Search, Toolbar } from "../parts/Toolbar";
@@ -16,7 +18,7 @@ type ChangeTree = Difference["tree"] & { changeInterval?: Float64Array };
 
 export function ChangeFlame(props: ViewProps & { difference: Difference }) {
   const { state, setState, difference } = props;
-  const tree: ChangeTree = difference.tree;
+  const tree = useMemo(() => withRoot(difference), [difference]);
   const unit = unitOf(difference.metric);
   const both = useMemo(() => tree.before.map((before, node) => before + tree.after[node]), [tree]);
   const widths: Tree = useMemo(() => ({ ...tree, total: both }), [tree, both]);
@@ -53,9 +55,24 @@ export function ChangeFlame(props: ViewProps & { difference: Difference }) {
         menu={(node) => actionsOn(tree.lines[tree.line[node]], props)}
       />
       <Legend colouring={colouring} title="Colours: change" />
+      <Disclosure title="As a list" open={state.list === "1"} onToggle={(open) => setState({ list: open ? "1" : "" })}>
+        <TreeList
+          label={`Changes of ${measure(difference.metric)} by call tree`}
+          tree={widths}
+          unit={unit}
+          amount={{ head: "change", text: (node) => words(tree, node, unit), noise: (node) => tree.significant[node] === 0 }}
+        />
+      </Disclosure>
       <p class="note">A block is as wide as what both sides have of it together.</p>
     </>
   );
+}
+
+/** The root is judged as the total is. */
+function withRoot({ tree, totals, metric }: Difference): ChangeTree {
+  const significant = tree.significant.slice();
+  significant[0] = Number(totals[metric]?.significant ?? false);
+  return { ...tree, significant };
 }
 
 function AboutChange(props: { tree: ChangeTree; node: number; unit: Unit }) {

@@ -19,8 +19,7 @@ type Total = Change & { metric: Metric };
 export function Totals(props: { totals: Record<string, Change> }) {
   const rows = Object.entries(props.totals).map(([metric, change]) => ({ ...change, metric: metric as Metric }));
   const name: Column<Total> = { id: "metric", title: "", label: "metric", head: true, text: (row) => metricName(row.metric), cell: (row) => metricName(row.metric) };
-  const filler: Column<Total> = { id: "filler", title: "", wide: true, cell: () => "" };
-  return <Table caption="Totals" columns={[name, ...columnsOf<Total>((row) => row.metric), filler]} rows={rows} rowKey={(row) => row.metric} />;
+  return <Table fit caption="Totals" columns={[name, ...columnsOf<Total>((row) => row.metric)]} rows={rows} rowKey={(row) => row.metric} />;
 }
 
 export function Places(props: { changes: Change[]; metric: Metric; sort: string; onSort(sort: string): void; onPick(name: string): void }) {
@@ -49,7 +48,7 @@ export function Places(props: { changes: Change[]; metric: Metric; sort: string;
       </p>
       <Table
         caption="Changes by callsite"
-        columns={[...columnsOf<Change>(() => metric), place]}
+        columns={withPlace(columnsOf<Change>(() => metric), place)}
         rows={rows}
         rowKey={(row, at) => `${row.line?.id ?? "none"} ${at}`}
         sort={props.sort}
@@ -58,6 +57,11 @@ export function Places(props: { changes: Change[]; metric: Metric; sort: string;
       />
     </>
   );
+}
+
+/** Beside the change, where it can be seen in a narrow window, too. */
+function withPlace(columns: Column<Change>[], place: Column<Change>): Column<Change>[] {
+  return [...columns.slice(0, 2), place, ...columns.slice(2)];
 }
 
 function columnsOf<Row extends Change>(metric: (row: Row) => Metric): Column<Row>[] {

@@ -1,16 +1,15 @@
 // A flame graph with its tooltip, its menu and its keys. The same data as a list is `TreeList`'s.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { Tree } from "../../engine/api";
 import { functionOf } from "../parts/names";
 import type { Colouring } from "./colour";
 import { layoutOf } from "./layout";
 import { Menu, type MenuItem } from "./Menu";
-import { ROW } from "./paint";
 import { beside, isWithin, nodeAt, pathOf, type Direction } from "./paths";
-import { Scene } from "./scene";
 import type { Found } from "./search";
+import { useScene } from "./useScene";
 
 export interface FlameProps {
   /** What it is of, for screen readers. */
@@ -40,16 +39,19 @@ const ARROWS: Record<string, Direction> = { ArrowUp: "up", ArrowDown: "down", Ar
 
 const TURNED: Record<string, Direction> = { ...ARROWS, ArrowUp: "down", ArrowDown: "up" };
 
+interface Spot {
+  node: number;
+  x: number;
+  y: number;
+}
+
 /** The graph, the outermost row at the top. */
 export function Flame(props: FlameProps) {
   const { tree, colouring, found, highest = 560, flipped = false } = props;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const box = useRef<HTMLDivElement>(null);
-  const scene = useRef<Scene | null>(null);
-  const [pixels, setPixels] = useState(ROW);
-  const [hovered, setHovered] = useState<{ node: number; x: number; y: number } | null>(null);
+  const { canvas, box, scene, pixels, height, reveal } = useScene(highest, flipped);
+  const [hovered, setHovered] = useState<Spot | null>(null);
   const [selected, setSelected] = useState(-1);
-  const [menu, setMenu] = useState<{ node: number; x: number; y: number } | null>(null);
+  const [menu, setMenu] = useState<Spot | null>(null);
 
   const weight = props.weight ?? tree.total;
   const layout = useMemo(() => layoutOf(tree.parent, tree.depth, weight), [tree, weight]);
@@ -58,66 +60,45 @@ export function Flame(props: FlameProps) {
   const name = (node: number) => (node === 0 ? props.root : names[tree.line[node]]);
 
   useLayoutEffect(() => {
-    const context = canvas.current!.getContext("2d")!;
-    const made = new Scene(canvas.current!, context);
-    made.onHeight = setPixels;
-    scene.current = made;
-    const stop = follow(box.current!, made);
-    return () => (stop(), made.close());
-  }, []);
-
-  useLayoutEffect(() => {
     const isFound = found ? (node: number) => node > 0 && found.lines[tree.line[node]] === 1 : null;
     scene.current!.show({ layout, colouring, name, found: isFound, flipped }, zoomed);
   }, [layout, colouring, found, zoomed, props.root]);
-
   useEffect(() => {
     setSelected(-1);
     setHovered(null);
     setMenu(null);
   }, [layout]);
-
   useEffect(() => {
     scene.current!.selected = selected;
     scene.current!.hovered = hovered?.node ?? -1;
     scene.current!.redraw();
   }, [selected, hovered]);
 
-  const height = Math.min(pixels, highest);
-  useLayoutEffect(() => {
-    scene.current!.resize(box.current!.clientWidth, height);
-    if (flipped) box.current!.scrollTop = pixels;
-  }, [height, pixels]);
-
-  const zoomTo = (node: number) => props.onZoom(pathOf(tree, node));
+  const zoomTo = (node: number) => props.onZoom(pathOf(tree, layout, node));
   const select = (node: number) => {
     setSelected(node);
     setHovered(null);
     if (!isWithin(layout, node, zoomed) && !isWithin(layout, zoomed, node)) zoomTo(tree.parent[node]);
-    const row = scene.current!.rowOf(node);
-    const from = box.current!.scrollTop;
-    if (row < from) box.current!.scrollTop = row;
-    else if (row + ROW > from + height) box.current!.scrollTop = row + ROW - height;
+    reveal(node);
   };
-  const openMenu = (node: number, x: number, y: number) => {
-    if (node < 0) return;
-    setSelected(node);
+  const openMenu = (spot: Spot) => {
+    if (spot.node < 0) return;
+    setSelected(spot.node);
     setHovered(null);
-    setMenu({ node, x, y });
+    setMenu(spot);
   };
-  const place = (event: MouseEvent) => {
+  const spotOf = (event: MouseEvent): Spot => {
     const { left, top } = canvas.current!.getBoundingClientRect();
-    return { x: event.clientX - left, y: event.clientY - top };
+    const [x, y] = [event.clientX - left, event.clientY - top];
+    return { node: scene.current!.nodeAt(x, y), x, y };
   };
   const hover = (event: MouseEvent) => {
-    const { x, y } = place(event);
-    const node = scene.current!.nodeAt(x, y);
-    canvas.current!.style.cursor = node >= 0 ? "pointer" : "default";
-    setHovered(node < 0 || menu ? null : { node, x, y });
+    const spot = spotOf(event);
+    canvas.current!.style.cursor = spot.node >= 0 ? "pointer" : "default";
+    setHovered(spot.node < 0 || menu ? null : spot);
   };
   const click = (event: MouseEvent) => {
-    const { x, y } = place(event);
-    const node = scene.current!.nodeAt(x, y);
+    const { node } = spotOf(event);
     if (node < 0) return;
     setSelected(node);
     zoomTo(node);
@@ -125,23 +106,26 @@ export function Flame(props: FlameProps) {
   const key = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const at = selected < 0 ? zoomed : selected;
-    const direction = flipped ? TURNED[event.key] : ARROWS[event.key];
+    const direction = (flipped ? TURNED : ARROWS)[event.key];
     if (direction) select(selected < 0 ? zoomed : beside(layout, at, direction));
     else if (event.key === "Enter" || event.key === " ") zoomTo(at);
     else if (event.key === "Escape" || event.key === "Home") (zoomTo(0), setSelected(-1));
     else if (event.key === "Backspace") (zoomTo(tree.parent[zoomed]), setSelected(tree.parent[zoomed]));
-    else if (event.key === "ContextMenu" || event.key === "m" || (event.key === "F10" && event.shiftKey)) {
-      const { x, y } = scene.current!.middleOf(at);
-      openMenu(at, x, y);
-    } else if (!(at > 0 && props.onKey?.(event.key, at))) return;
+    else if (opensMenu(event)) openMenu({ node: at, ...scene.current!.middleOf(at) });
+    else if (!(at > 0 && props.onKey?.(event.key, at))) return;
     event.preventDefault();
     event.stopPropagation();
   };
 
-  const shown = hovered && !menu ? hovered : null;
+  const shown = menu ? null : hovered;
   return (
     <div class="flame">
-      <div class="flame-box" ref={box} onScroll={() => scene.current!.scroll(box.current!.scrollTop)}>
+      <div
+        class="flame-box"
+        ref={box}
+        style={{ maxHeight: `${highest}px` }}
+        onScroll={() => scene.current!.scroll(box.current!.scrollTop)}
+      >
         <div class="flame-rows" style={{ height: `${pixels}px` }}>
           <canvas
             ref={canvas}
@@ -153,16 +137,16 @@ export function Flame(props: FlameProps) {
             onMouseMove={hover}
             onMouseLeave={() => setHovered(null)}
             onClick={click}
-            onContextMenu={(event) => {
-              event.preventDefault();
-              const { x, y } = place(event);
-              openMenu(scene.current!.nodeAt(x, y), x, y);
-            }}
+            onContextMenu={(event) => (event.preventDefault(), openMenu(spotOf(event)))}
             onKeyDown={key}
           />
         </div>
       </div>
-      {shown && <Tooltip x={shown.x} y={shown.y} width={box.current!.clientWidth}>{props.tooltip(shown.node, zoomed)}</Tooltip>}
+      {shown && (
+        <Tooltip spot={shown} width={box.current!.clientWidth}>
+          {props.tooltip(shown.node, zoomed)}
+        </Tooltip>
+      )}
       {menu && (
         <Menu
           label={name(menu.node)}
@@ -180,29 +164,18 @@ export function Flame(props: FlameProps) {
   );
 }
 
+function opensMenu(event: KeyboardEvent): boolean {
+  return event.key === "ContextMenu" || event.key === "m" || (event.key === "F10" && event.shiftKey);
+}
+
 /** Beside the mouse, and within the graph. */
-function Tooltip(props: { x: number; y: number; width: number; children: ComponentChildren }) {
-  const own = Math.min(420, props.width - 16);
-  const left = Math.max(8, Math.min(props.x + 14, props.width - own - 8));
+function Tooltip(props: { spot: Spot; width: number; children: ComponentChildren }) {
+  const { spot, width } = props;
+  const own = Math.min(420, width - 16);
+  const left = Math.max(8, Math.min(spot.x + 14, width - own - 8));
   return (
-    <div class="tooltip" role="tooltip" style={{ left: `${left}px`, top: `${props.y + 20}px`, maxWidth: `${own}px` }}>
+    <div class="tooltip" role="tooltip" style={{ left: `${left}px`, top: `${spot.y + 20}px`, maxWidth: `${own}px` }}>
       {props.children}
     </div>
   );
-}
-
-/** Keeps a scene as wide as its box, and in the page's colours. */
-function follow(box: HTMLElement, scene: Scene): () => void {
-  const sizes = new ResizeObserver(() => scene.resize(box.clientWidth, Math.max(box.clientHeight, ROW)));
-  sizes.observe(box);
-  const themed = () => requestAnimationFrame(() => scene.readTheme());
-  const attributes = new MutationObserver(themed);
-  attributes.observe(document.documentElement, { attributes: true });
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", themed);
-  return () => {
-    sizes.disconnect();
-    attributes.disconnect();
-    scheme.removeEventListener("change", themed);
-  };
 }

@@ -16,18 +16,33 @@ const FIRST = 12;
 const OPEN_SHARE = 0.7;
 const OPEN_LEVELS = 16;
 
+const INDENT = 12;
+
 interface Row {
   node: number;
   level: number;
+  /** Steps to the right: what stands alone below a line is not indented further. */
+  indent: number;
   children: number;
   open: boolean;
   /** Of a row that stands for more children of `node`. */
   more?: { left: number; sum: number };
 }
 
-export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: number; onPick?(node: number): void }) {
-  const { tree, unit } = props;
-  const from = props.from ?? 0;
+export interface TreeListProps {
+  label: string;
+  tree: Tree;
+  unit: Unit;
+  /** What the rows are; functions if nothing is said. */
+  head?: string;
+  /** Instead of the total with its interval: what a node has, and the head of it. */
+  amount?: { head: string; text(node: number): string; noise(node: number): boolean };
+  onPick?(node: number): void;
+}
+
+export function TreeList(props: TreeListProps) {
+  const { tree, unit, amount } = props;
+  const from = 0;
   const [opened, setOpened] = useState<{ of: Tree; from: number; nodes: Map<number, number> } | null>(null);
   const initial = useMemo(() => heaviest(tree, from), [tree, from]);
   const nodes = opened?.of === tree && opened.from === from ? opened.nodes : initial;
@@ -50,9 +65,9 @@ export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: 
             <tr>
               <th scope="col" class="right">share</th>
               <th scope="col" class="bar-cell" aria-hidden="true" />
-              <th scope="col" class="right">total</th>
-              <th scope="col" class="right">own</th>
-              <th scope="col" class="wide">function</th>
+              <th scope="col" class="right">{amount?.head ?? "total"}</th>
+              <th scope="col" class="wide">{props.head ?? "function"}</th>
+              {!amount && <th scope="col" class="right">own</th>}
             </tr>
           </thead>
           <tbody>
@@ -66,9 +81,9 @@ export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: 
                 onKeyDown={(event) => key(event, row)}
               >
                 {row.more ? (
-                  <More row={row} all={all} unit={unit} onMore={() => set(row.node, (nodes.get(row.node) ?? 0) + 4 * FIRST)} />
+                  <More row={row} all={all} unit={unit} columns={amount ? 0 : 1} onMore={() => set(row.node, (nodes.get(row.node) ?? 0) + 4 * FIRST)} />
                 ) : (
-                  <Cells row={row} tree={tree} all={all} unit={unit} onToggle={() => set(row.node, row.open ? 0 : FIRST)} onPick={props.onPick} />
+                  <Cells {...props} row={row} all={all} onToggle={() => set(row.node, row.open ? 0 : FIRST)}/>
                 )}
               </tr>
             ))}
@@ -76,18 +91,18 @@ export function TreeList(props: { label: string; tree: Tree; unit: Unit; from?: 
         </table>
       </div>
       <div class="table-foot">
-        <CopyButton label="Copy list" text={() => copied(tree, rows, all, unit)} />
+        <CopyButton label="Copy list" text={() => copied(props, rows, all)} />
       </div>
     </div>
   );
 }
 
-function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(): void; onPick?(node: number): void }) {
-  const { row, tree, unit } = props;
+function Cells(props: TreeListProps & { row: Row; all: number; onToggle(): void }) {
+  const { row, tree, unit, amount } = props;
   const { node } = row;
   const interval = tree.interval(node);
   const share = tree.total[node] / props.all;
-  const noise = isNoise(interval, samplesOf(tree, node));
+  const noise = amount?.noise(node) ?? isNoise(interval, samplesOf(tree, node));
   return (
     <>
       <td class={noise ? "right number noise" : "right number"}>{percent(share)}</td>
@@ -95,11 +110,14 @@ function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(
         <Bar share={share} noise={noise} />
       </td>
       <td class="right">
-        <Estimate of={interval} unit={unit} samples={samplesOf(tree, node)} />
+        {amount ? (
+          <span class={noise ? "number noise" : "number"}>{amount.text(node)}</span>
+        ) : (
+          <Estimate of={interval} unit={unit} samples={samplesOf(tree, node)} />
+        )}
       </td>
-      <td class="right number">{tree.own[node] > 0 ? plain(tree.own[node], unit) : ""}</td>
       <td class="wide">
-        <span class="tree-name" style={{ paddingLeft: `${Math.min(row.level, 40) * 14}px` }}>
+        <span class="tree-name" style={{ paddingLeft: `${Math.min(row.indent, 40) * INDENT}px` }}>
           {row.children > 0 ? (
             <button type="button" class="toggle" tabIndex={-1} aria-hidden="true" onClick={props.onToggle}>
               {row.open ? "▾" : "▸"}
@@ -114,25 +132,26 @@ function Cells(props: { row: Row; tree: Tree; all: number; unit: Unit; onToggle(
           )}
         </span>
       </td>
+      {!amount && <td class="right number">{tree.own[node] > 0 ? plain(tree.own[node], unit) : ""}</td>}
     </>
   );
 }
 
-function More(props: { row: Row; all: number; unit: Unit; onMore(): void }) {
+function More(props: { row: Row; all: number; unit: Unit; columns: number; onMore(): void }) {
   const { left, sum } = props.row.more!;
   return (
     <>
       <td class="right number noise">{percent(sum / props.all)}</td>
       <td class="bar-cell" />
       <td class="right number noise">{plain(sum, props.unit)}</td>
-      <td />
       <td class="wide">
-        <span class="tree-name" style={{ paddingLeft: `${Math.min(props.row.level, 40) * 14 + 18}px` }}>
+        <span class="tree-name" style={{ paddingLeft: `${Math.min(props.row.indent, 40) * INDENT + 18}px` }}>
           <button type="button" class="link more" onClick={props.onMore}>
             and {count(left)} more
           </button>
         </span>
       </td>
+      {props.columns > 0 && <td />}
     </>
   );
 }
@@ -158,29 +177,31 @@ function heaviest(tree: Tree, from: number): Map<number, number> {
 
 function rowsOf(tree: Tree, from: number, opened: Map<number, number>): Row[] {
   const rows: Row[] = [];
-  const add = (node: number, level: number) => {
+  const add = (node: number, level: number, indent: number) => {
     const children = tree.children(node);
     const shown = Math.min(opened.get(node) ?? 0, children.length);
-    rows.push({ node, level, children: children.length, open: shown > 0 });
-    children.slice(0, shown).forEach((child) => add(child, level + 1));
+    rows.push({ node, level, indent, children: children.length, open: shown > 0 });
+    const below = children.length > 1 || node === from ? indent + 1 : indent;
+    children.slice(0, shown).forEach((child) => add(child, level + 1, below));
     if (shown === 0 || shown === children.length) return;
     const sum = children.slice(shown).reduce((sum, child) => sum + tree.total[child], 0);
-    rows.push({ node, level: level + 1, children: 0, open: false, more: { left: children.length - shown, sum } });
+    rows.push({ node, level: level + 1, indent: below, children: 0, open: false, more: { left: children.length - shown, sum } });
   };
-  add(from, 0);
+  add(from, 0, 0);
   return rows;
 }
 
-function copied(tree: Tree, rows: Row[], all: number, unit: Unit): string {
+function copied(props: TreeListProps, rows: Row[], all: number): string {
+  const { tree, unit, amount } = props;
   const cells = rows
     .filter((row) => !row.more)
     .map(({ node, level }) => [
       percent(tree.total[node] / all),
-      estimate(tree.interval(node), unit),
+      amount ? amount.text(node) : estimate(tree.interval(node), unit),
       plain(tree.own[node], unit),
       "  ".repeat(level) + (node === 0 ? "all" : placeText(tree.lines[tree.line[node]])),
     ]);
-  return separated(["share", "total", "own", "function"], cells);
+  return separated(["share", amount?.head ?? "total", "own", "name"], cells);
 }
 
 function step(row: HTMLElement, key: string) {

@@ -1,7 +1,7 @@
 // Colours of blocks: by what they belong to, by how long it lives, by how it changed. All have the same lightness, so
 // that names can be read on each; what a colour says is said in words as well.
 
-import type { Tree } from "../../engine/api";
+import type { Line, Tree } from "../../engine/api";
 import { groupOf } from "../parts/names";
 import { about } from "../parts/spans";
 
@@ -30,7 +30,7 @@ export function hash(text: string): number {
 /** Lightness and colourfulness of the names that share a hue, so that more can be told apart than there are hues. */
 const TONES = [
   { light: 0.87, chroma: 0.075 },
-  { light: 0.8, chroma: 0.1 },
+  { light: 0.82, chroma: 0.08 },
   { light: 0.84, chroma: 0.04 },
 ];
 const HUES = 10;
@@ -50,6 +50,11 @@ function tone(hue: number, chroma: number, dark: boolean, light = 0.86): string 
 
 /** By object file, or by folder; machinery is paler. */
 export function byModule(tree: Tree): Colouring {
+  return byGroup(tree, groupOf);
+}
+
+/** By what a line belongs to. */
+export function byGroup(tree: Tree, groupOf: (line: Line) => string): Colouring {
   const groups = new Map<string, number>();
   const names: string[] = [];
   const group = (name: string) => {
@@ -64,11 +69,12 @@ export function byModule(tree: Tree): Colouring {
   return { of: (node) => style[tree.line[node]], styles, legend: largestGroups(tree, style, names) };
 }
 
+/** Those that fill most of the graph. */
 function largestGroups(tree: Tree, style: Uint32Array, names: string[]): { label: string; style: number }[] {
-  const own = new Float64Array(names.length);
-  for (let node = 1; node < tree.own.length; node += 1) own[style[tree.line[node]] >> 1] += tree.own[node];
-  const order = names.map((_, at) => at).sort((a, b) => own[b] - own[a]);
-  return order.slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "(no object file known)", style: 2 * at }));
+  const area = new Float64Array(names.length);
+  for (let node = 1; node < tree.total.length; node += 1) area[style[tree.line[node]] >> 1] += tree.total[node];
+  const order = names.map((_, at) => at).sort((a, b) => area[b] - area[a]);
+  return order.filter((at) => area[at] > 0).slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "not known", style: 2 * at }));
 }
 
 const LIFETIME_STEPS = 9;
@@ -130,5 +136,5 @@ export function byChange(before: Float64Array, after: Float64Array, significant:
 
 function changeStyles(dark: boolean): string[] {
   const ramp = (hue: number) => Array.from({ length: CHANGE_STEPS }, (_, step) => tone(hue, 0.04 + 0.035 * step, dark));
-  return [...ramp(25), ...ramp(150), tone(0, 0, dark)];
+  return [...ramp(25), ...ramp(150), dark ? "oklch(0.31 0 0)" : "oklch(0.92 0 0)"];
 }

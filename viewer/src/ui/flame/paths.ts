@@ -10,11 +10,25 @@ function stepOf(line: Line): string {
   return step.replace(/[\\;]/g, "\\$&");
 }
 
-/** The names from the root to a node: `main:3;parse:7`; nothing for the root. */
-export function pathOf(tree: Tree, node: number): string {
+/** The names from the root to a node: `main:3;parse:7`; nothing for the root. Of those that are called alike below one
+ * node, all but the widest have a number: `parse:7#2`. */
+export function pathOf(tree: Tree, layout: Layout, node: number): string {
   const steps: string[] = [];
-  for (let at = node; at > 0; at = tree.parent[at]) steps.push(stepOf(tree.lines[tree.line[at]]));
+  for (let at = node; at > 0; at = tree.parent[at]) {
+    const number = alike(tree, layout, at).indexOf(at);
+    steps.push(stepOf(tree.lines[tree.line[at]]) + (number > 0 ? `#${number + 1}` : ""));
+  }
   return steps.reverse().join(";");
+}
+
+/** Nodes beside a node that are called like it, itself included. */
+function alike(tree: Tree, layout: Layout, node: number): number[] {
+  const name = stepOf(tree.lines[tree.line[node]]);
+  return [...childrenOf(layout, tree.parent[node])].filter((other) => stepOf(tree.lines[tree.line[other]]) === name);
+}
+
+function childrenOf(layout: Layout, node: number): Uint32Array {
+  return layout.children.subarray(layout.first[node], layout.first[node + 1]);
 }
 
 /** The node of a path; where it goes on beyond what the tree has, the last one that is there. */
@@ -34,12 +48,13 @@ function steps(path: string): string[] {
 
 /** The child of exactly this name and line, or else the first of this name. */
 function childNamed(tree: Tree, layout: Layout, node: number, step: string): number {
-  const children = layout.children.subarray(layout.first[node], layout.first[node + 1]);
+  const children = childrenOf(layout, node);
   const name = (child: number) => stepOf(tree.lines[tree.line[child]]);
-  const exact = children.find((child) => name(child) === step);
-  if (exact !== undefined) return exact;
+  const [, exact, number] = /^(.*?)(?:#(\d+))?$/s.exec(step)!;
+  const called = [...children].filter((child) => name(child) === exact || name(child) === step);
+  if (called.length > 0) return called[Math.min(Number(number ?? 1), called.length) - 1];
   const bare = (text: string) => text.replace(/:\d+$/, "");
-  return children.find((child) => bare(name(child)) === bare(step)) ?? -1;
+  return children.find((child) => bare(name(child)) === bare(exact)) ?? -1;
 }
 
 export type Direction = "up" | "down" | "left" | "right";

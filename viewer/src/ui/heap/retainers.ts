@@ -8,6 +8,7 @@ interface Retainer {
   description?: string;
   address?: string;
   bytes: number;
+  outside_bytes?: number;
   retained_bytes: number;
   retained_objects: number;
   retainers?: Retainer[];
@@ -18,6 +19,17 @@ interface Others {
   class: string;
   objects: number;
   retained_bytes: number;
+}
+
+/** What a page has of a snapshot: docs/format-page.md. */
+export interface Snapshot {
+  file?: string;
+  number?: number;
+  time_unix_ns?: number;
+  runtime?: string;
+  cause?: string;
+  complaints?: string[];
+  retainers: RetainersDocument;
 }
 
 export interface RetainersDocument {
@@ -105,9 +117,8 @@ function nameOf(of: Retainer): string {
   return of.slot ? `${of.slot}: ${name}` : name;
 }
 
-/** As a line, its class is what it belongs to. */
 function lineOf(held: Held, id: number): Line {
-  return { id, function: held.name, file: held.address || null, line: null, module: held.class, inlined: false, machinery: held.summed };
+  return { id, function: held.name, file: held.address || null, line: null, module: null, inlined: false, machinery: held.summed };
 }
 
 export interface Way {

@@ -6,6 +6,7 @@ import { useDark } from "../flame/Legend";
 import { themeOf, type Theme } from "../flame/paint";
 import { percent, plain } from "../parts/format";
 import { about, lifetime } from "../parts/spans";
+import { useWidth } from "../parts/width";
 import { margins, ordered, sumOf, termsOf, type Cells } from "./cells";
 import { sizeName } from "./names";
 
@@ -30,13 +31,14 @@ const SIDE = 70;
 const TOP = 54;
 const BOTTOM = 34;
 const LEFT = 62;
+/** Pixels from one label to the next. */
+const LEAST_TICK = 58;
 
 export function Heat(props: HeatProps) {
   const { density } = props;
   const values = density[props.of];
   const canvas = useRef<HTMLCanvasElement>(null);
-  const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
+  const { of: box, width } = useWidth<HTMLDivElement>(0);
   const [cursor, setCursor] = useState<Cells | null>(null);
   const [dragging, setDragging] = useState(false);
   const dark = useDark();
@@ -45,11 +47,6 @@ export function Heat(props: HeatProps) {
   const grid = gridOf(width, columns);
   const height = TOP + rows * ROW + BOTTOM;
 
-  useEffect(() => {
-    const sizes = new ResizeObserver(() => setWidth(box.current!.clientWidth));
-    sizes.observe(box.current!);
-    return () => sizes.disconnect();
-  }, []);
   useEffect(() => setCursor(null), [density]);
   useLayoutEffect(() => {
     if (width === 0) return;
@@ -193,14 +190,11 @@ function axes(context: CanvasRenderingContext2D, of: Density, grid: Grid, theme:
   context.textAlign = "center";
   const bottom = y(0) + grid.row;
   const last = of.lifetimes.length - 1;
-  let free = 0;
-  for (let column = 0; column < last; column += 1) {
+  const every = Math.max(1, Math.ceil(LEAST_TICK / grid.cell));
+  for (let column = 0; column < last && x(column) + LEAST_TICK < x(last); column += every) {
     const text = of.lifetimes[column] < 1 ? lifetime(0) : about(of.lifetimes[column]);
-    const half = context.measureText(text).width / 2;
-    if (x(column) - half < free || x(column) + half > x(last) - 46) continue;
     context.fillText(text, x(column), bottom + 10);
     context.fillRect(x(column) - 0.5, bottom, 1, 3);
-    free = x(column) + half + 14;
   }
   context.textAlign = "right";
   context.fillText("not freed", x(last) + grid.cell, bottom + 10);

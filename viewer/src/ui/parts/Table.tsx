@@ -42,6 +42,8 @@ export interface TableProps<Row> {
   opened?: string;
   onOpen?(key: string): void;
   empty?: ComponentChildren;
+  /** No wider than it must be. */
+  fit?: boolean;
 }
 
 /** A table of rows. */
@@ -61,7 +63,7 @@ export function Table<Row>(props: TableProps<Row>) {
   };
   if (rows.length === 0) return <p class="empty">{props.empty ?? "Nothing to show."}</p>;
   return (
-    <div class="table">
+    <div class={props.fit ? "table fit" : "table"}>
       <div class="table-scroll" tabIndex={0} role="group" aria-label={props.caption}>
         <table>
           <caption class={props.showCaption ? "" : "hidden"}>{props.caption}</caption>
@@ -192,13 +194,17 @@ function Foot<Row>(
           </button>
         </span>
       )}
-      <CopyButton text={() => copied(props.columns, rows)} label="Copy table" />
+      {props.columns.some(isCopied) && <CopyButton text={() => copied(props.columns, rows)} label="Copy table" />}
     </div>
   );
 }
 
+function isCopied<Row>(column: Column<Row>): boolean {
+  return column.text !== undefined || column.key !== undefined;
+}
+
 function copied<Row>(columns: Column<Row>[], rows: Row[]): string {
-  const kept = columns.filter((column) => column.text || column.key);
+  const kept = columns.filter(isCopied);
   const cell = (column: Column<Row>, row: Row) => column.text?.(row) ?? String(column.key?.(row) ?? "");
   const heads = kept.map((column) => column.label ?? String(column.title));
   return separated(

@@ -1,8 +1,6 @@
-// What stands above a view: choices, a search, the frames that are hidden or looked at.
+// What stands above a view: choices, and a search.
 
 import type { ComponentChildren } from "preact";
-import type { Question } from "../../engine/api";
-import { printable } from "./names";
 
 export function Toolbar(props: { label: string; children: ComponentChildren }) {
   return (
@@ -62,30 +60,5 @@ export function Search(props: { value: string; label: string; onSearch(text: str
         {props.said}
       </span>
     </label>
-  );
-}
-
-/** The frames that the question hides or begins with; a click takes one away. */
-export function Frames(props: { question: Question; ask(change: Partial<Question>): void }) {
-  const { question, ask } = props;
-  const { hide, focus, collapseRecursion } = question;
-  if (hide.length === 0 && focus === "" && !collapseRecursion) return null;
-  return (
-    <span class="frames" role="group" aria-label="Frames">
-      {focus !== "" && <Chip text={`focus: ${focus}`} onRemove={() => ask({ focus: "" })} />}
-      {hide.map((frame, at) => (
-        <Chip key={at} text={`hidden: ${frame}`} onRemove={() => ask({ hide: hide.filter((_, other) => other !== at) })} />
-      ))}
-      {collapseRecursion && <Chip text="recursion collapsed" onRemove={() => ask({ collapseRecursion: false })} />}
-    </span>
-  );
-}
-
-function Chip(props: { text: string; onRemove(): void }) {
-  const text = printable(props.text);
-  return (
-    <button type="button" class="chip" title={text} aria-label={`Take away: ${text}`} onClick={props.onRemove}>
-      <span>{text}</span> <span aria-hidden="true">✕</span>
-    </button>
   );
 }

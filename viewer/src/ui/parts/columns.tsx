@@ -18,9 +18,9 @@ export function shareColumn<Row>(of: (row: Row) => number, noise: (row: Row) => 
     key: of,
     text: (row) => percent(of(row)),
     cell: (row) => (
-      <>
+      <span class="share">
         <Bar share={of(row)} noise={noise(row)} /> <Percent of={of(row)} noise={noise(row)} />
-      </>
+      </span>
     ),
   };
 }

@@ -11,7 +11,7 @@ import { callsiteTerm, frameOf } from "../parts/names";
 import { Estimate, Percent } from "../parts/Number";
 import { Spark } from "../parts/Spark";
 import { Table, type Column } from "../parts/Table";
-import { Frames, Search, Toolbar } from "../parts/Toolbar";
+import { Search, Toolbar } from "../parts/Toolbar";
 import type { View, ViewProps } from "../view";
 
 const GROWTH_STEPS = 120;
@@ -37,7 +37,6 @@ function CallsitesView(props: ViewProps) {
           onSearch={(find) => setState({ find })}
           said={text === "" ? "" : `${counted(rows.length, "callsite")}, ${percent(share)}`}
         />
-        <Frames question={answer.question} ask={props.ask} />
       </Toolbar>
       <p class="lead">
         {counted(all.length, "callsite")} by {measure(metric)}. A row opens its backtraces.

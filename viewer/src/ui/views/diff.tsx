@@ -7,7 +7,6 @@ import { Places, Totals } from "../diff/Changes";
 import { ask, keep, sideOf, type Side, type SideName } from "../diff/sides";
 import { counted, measure } from "../parts/format";
 import { brief } from "../parts/names";
-import { Frames, Toolbar } from "../parts/Toolbar";
 import type { View, ViewProps } from "../view";
 
 function DiffView(props: ViewProps) {
@@ -32,9 +31,6 @@ function DiffView(props: ViewProps) {
           Swap
         </button>
       </div>
-      <Toolbar label="Frames of the comparison">
-        <Frames question={question} ask={props.ask} />
-      </Toolbar>
       {"answer" in before && "answer" in after && (
         <p class="lead">
           {counted(before.answer.samples, "sample")} before, {counted(after.answer.samples, "sample")} after

@@ -12,7 +12,7 @@ import { TreeList } from "../flame/TreeList";
 import { Disclosure } from "../parts/Disclosure";
 import { counted, estimate, measure, percent, unitOf } from "../parts/format";
 import { useKeys } from "../parts/keys";
-import { Choices, Frames, Search, Toolbar } from "../parts/Toolbar";
+import { Choices, Search, Toolbar } from "../parts/Toolbar";
 import type { View, ViewProps } from "../view";
 
 function FlameView(props: ViewProps) {
@@ -45,7 +45,6 @@ function FlameView(props: ViewProps) {
             Show all
           </button>
         )}
-        <Frames question={answer.question} ask={ask} />
       </Toolbar>
       <p class="lead">
         {estimate(tree.interval(0), unit)} by {measure(metric)}, {counted(answer.samples, "sample")}

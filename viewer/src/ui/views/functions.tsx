@@ -7,7 +7,7 @@ import { estimateColumn, placeColumn, shareColumn } from "../parts/columns";
 import { counted, isNoise, measure, percent, unitOf, type Unit } from "../parts/format";
 import { Percent } from "../parts/Number";
 import { Table, type Column } from "../parts/Table";
-import { Frames, Search, Toolbar } from "../parts/Toolbar";
+import { Search, Toolbar } from "../parts/Toolbar";
 import type { View, ViewProps } from "../view";
 
 function FunctionsView(props: ViewProps) {
@@ -29,7 +29,6 @@ function FunctionsView(props: ViewProps) {
           onSearch={(find) => setState({ find })}
           said={text === "" ? "" : counted(rows.length, "function")}
         />
-        <Frames question={answer.question} ask={props.ask} />
       </Toolbar>
       <p class="lead">
         {counted(all.length, "function")} by {measure(metric)}, what they called included. A function that calls itself counts once.

@@ -1,12 +1,12 @@
 // A heap snapshot beside the trace: what would go with what, and how what is searched for is held.
 
 import { useMemo } from "preact/hooks";
-import { byModule } from "../flame/colour";
+import { byGroup } from "../flame/colour";
 import { Flame } from "../flame/Flame";
 import { Legend } from "../flame/Legend";
 import { find } from "../flame/search";
 import { TreeList } from "../flame/TreeList";
-import { heapTree, waysTo, type HeapTree, type RetainersDocument } from "../heap/retainers";
+import { heapTree, waysTo, type HeapTree, type Snapshot } from "../heap/retainers";
 import { Disclosure } from "../parts/Disclosure";
 import { bytes, count, counted, percent } from "../parts/format";
 import { copyText } from "../parts/Copy";
@@ -18,11 +18,12 @@ const WAYS = 20;
 
 function HeapView(props: ViewProps) {
   const { state, setState, trace } = props;
-  const document = trace.heap as RetainersDocument;
+  const snapshot = trace.heap as Snapshot;
+  const document = snapshot.retainers;
   const heap = useMemo(() => heapTree(document), [document]);
   const { tree, held } = heap;
   const text = state.find ?? "";
-  const colouring = useMemo(() => byModule(tree), [tree]);
+  const colouring = useMemo(() => byGroup(tree, (line) => held[line.id].class), [tree, held]);
   const ways = useMemo(() => waysTo(heap, text, WAYS), [heap, text]);
   const found = useMemo(() => {
     const wanted = text.trim().toLowerCase();
@@ -43,6 +44,7 @@ function HeapView(props: ViewProps) {
         What would go with what, of the {bytes(document.bytes)} that roots hold: a block is as wide as what would go if it went, itself and
         what it alone holds.
       </p>
+      <Origin snapshot={snapshot} />
       <Flame
         label="What retains what"
         tree={tree}
@@ -61,13 +63,29 @@ function HeapView(props: ViewProps) {
       <Legend colouring={colouring} title="Colours: classes" />
       {text.trim() !== "" && <Ways heap={heap} ways={ways} />}
       <Disclosure title="As a list" open={state.list === "1"} onToggle={(open) => setState({ list: open ? "1" : "" })}>
-        <TreeList label="What retains what" tree={tree} unit="bytes" />
+        <TreeList label="What retains what" head="object" tree={tree} unit="bytes" />
       </Disclosure>
       <p class="note">
         What is held in several ways is below the first that all of them have in common. Objects that retain little are summed up by class;
         the snapshot has them one by one: <code>lifetrace heap --view retainers</code>.
       </p>
     </section>
+  );
+}
+
+/** Which snapshot it is, and what is wrong with it. */
+function Origin({ snapshot }: { snapshot: Snapshot }) {
+  const { file, runtime, cause, time_unix_ns: time, complaints = [] } = snapshot;
+  const date = time ? `${new Date(time / 1e6).toISOString().slice(0, 19).replace("T", " ")} UTC` : "";
+  return (
+    <>
+      <p class="note">{[file, runtime, date, cause].map((it) => brief(String(it ?? ""), 120)).filter(Boolean).join(", ")}</p>
+      {complaints.map((complaint) => (
+        <p key={complaint} class="note warn">
+          {brief(complaint)}
+        </p>
+      ))}
+    </>
   );
 }
 

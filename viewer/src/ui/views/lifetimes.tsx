@@ -21,8 +21,10 @@ const CHOICE = 60;
 
 function LifetimesView(props: ViewProps) {
   const { answer, state, setState, narrow } = props;
-  const sites = useMemo(() => answer.callsites().slice(0, CHOICE), [answer]);
-  const site = sites.find((it) => String(it.id) === state.site);
+  const all = useMemo(() => answer.callsites(), [answer]);
+  const site = all.find((it) => String(it.id) === state.site);
+  const first = all.slice(0, CHOICE);
+  const sites = site && !first.includes(site) ? [...first, site] : first;
   const lifetimes = useMemo(() => answer.lifetimes(site?.id), [answer, site]);
   const density = useMemo(() => answer.density(), [answer]);
   const of = state.cells === "objects" ? "objects" : "bytes";
@@ -78,10 +80,10 @@ function SiteChoice(props: { sites: Callsite[]; site: Callsite | undefined; onCh
 
 function inWords(of: Lifetimes, site: Callsite | undefined): string {
   const parts = of.quantiles
-    .filter((it) => it.value !== null)
-    .map((it) => (it.share === 0.5 ? `median ${quantile(it)}` : `${Math.round(100 * it.share)} % within ${quantile(it)}`));
+    .filter((it) => it.value !== null && it.share >= 0.5)
+    .map((it) => (it.share === 0.5 ? `median ${quantile(it)}` : `${100 * it.share} % within ${quantile(it)}`));
   const left = of.unit === "objects" ? of.longer.objectsShare : of.longer.bytesShare;
-  if (left > 0) parts.push(`${percent(left)} live at the end`);
+  if (left > 0) parts.push(`${percent(left)} outlive all that was watched`);
   const whose = site ? `of ${functionOf(site.line)}'s ${of.unit}` : `of all ${of.unit}`;
   return `Lifetimes ${whose}: ${parts.join(", ") || "too little is known"}.`;
 }
@@ -91,7 +93,7 @@ type Class = { name: string; least: number; objects: number; bytes: number };
 function Classes(props: { of: Lifetimes }) {
   const { classes, longer } = props.of;
   const rows: Class[] = classes.map((it) => ({
-    name: it.least < 1 ? `< ${lifetime(Math.max(1, it.most))}` : range(lifetime(it.least), lifetime(it.most)),
+    name: it.least < 1 ? `< ${lifetime(it.most + 1)}` : range(lifetime(it.least), lifetime(it.most + 1)),
     least: it.least,
     objects: it.objectsShare,
     bytes: it.bytesShare,
@@ -106,14 +108,13 @@ function Classes(props: { of: Lifetimes }) {
     key: (row) => row[id],
     text: (row) => percent(row[id]),
     cell: (row) => (
-      <>
+      <span class="share">
         <Percent of={row[id]} /> <Bar share={row[id]} kind={id === "bytes" ? "second" : undefined} />
-      </>
+      </span>
     ),
   });
   const name: Column<Class> = { id: "lifetime", title: "lifetime", head: true, key: (row) => row.least, text: (row) => row.name, cell: (row) => row.name };
-  const filler: Column<Class> = { id: "filler", title: "", label: "", wide: true, cell: () => "" };
-  return <Table caption="Shares by lifetime" columns={[name, share("objects"), share("bytes"), filler]} rows={rows} rowKey={(row) => row.name} />;
+  return <Table fit caption="Shares by lifetime" columns={[name, share("objects"), share("bytes")]} rows={rows} rowKey={(row) => row.name} />;
 }
 
 type Cell = { lifetime: string; size: string; column: number; row: number; value: number; share: number };
@@ -125,9 +126,9 @@ function Cells(props: { density: Density; of: "bytes" | "objects"; onChoose(term
     { id: "share", title: "share", numeric: true, key: (row) => row.share, text: (row) => percent(row.share), cell: (row) => <Percent of={row.share} /> },
     { id: "value", title: of, numeric: true, key: (row) => row.value, text: (row) => plain(row.value, of), cell: (row) => <span class="number">{plain(row.value, of)}</span> },
     { id: "lifetime", title: "lifetime", head: true, key: (row) => row.column, text: (row) => row.lifetime, cell: (row) => row.lifetime },
-    { id: "size", title: "size", wide: true, key: (row) => row.row, text: (row) => row.size, cell: (row) => row.size },
+    { id: "size", title: "size", key: (row) => row.row, text: (row) => row.size, cell: (row) => row.size },
   ];
-  return <Table caption="Lifetime by size" columns={columns} rows={rows} rowKey={(row) => `${row.column}.${row.row}`} sort="-share" />;
+  return <Table fit caption="Lifetime by size" columns={columns} rows={rows} rowKey={(row) => `${row.column}.${row.row}`} sort="-share" />;
 }
 
 function cellsOf(density: Density, of: "bytes" | "objects"): Cell[] {

@@ -8,7 +8,7 @@ import { count, counted, estimate, isNoise, measure, percent, unitOf, type Unit 
 import { Backtrace, placeText } from "../parts/Location";
 import { functionTerm } from "../parts/names";
 import { Estimate, Percent } from "../parts/Number";
-import { Frames, Toolbar } from "../parts/Toolbar";
+import { Toolbar } from "../parts/Toolbar";
 import type { View, ViewProps } from "../view";
 
 const FIRST = 20;
@@ -26,7 +26,6 @@ function PathsView(props: ViewProps) {
   return (
     <section class="views">
       <Toolbar label="Hot paths">
-        <Frames question={answer.question} ask={props.ask} />
         <CopyButton label="Copy paths" text={() => all.map((path) => written(path, unit)).join("\n")} />
       </Toolbar>
       <p class="lead">

@@ -12,7 +12,7 @@ import { Disclosure } from "../parts/Disclosure";
 import { estimate, measure, percent, unitOf } from "../parts/format";
 import { brief, quoted } from "../parts/names";
 import { Estimate } from "../parts/Number";
-import { Frames, Search, Toolbar } from "../parts/Toolbar";
+import { Search, Toolbar } from "../parts/Toolbar";
 import type { View, ViewProps } from "../view";
 import { said, useFound } from "./flame";
 
@@ -34,7 +34,6 @@ function SandwichView(props: ViewProps) {
     <section class="views">
       <Toolbar label="Callers and callees">
         <FunctionField value={fn} names={names} onChoose={(fn) => setState({ fn, zoom: "", above: "" })} />
-        <Frames question={answer.question} ask={props.ask} />
       </Toolbar>
       {isEmpty ? (
         <p class="empty">{fn === "" ? "Nothing is chosen." : `Nothing that is chosen came through ${brief(fn, 120)}.`}</p>

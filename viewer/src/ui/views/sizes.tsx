@@ -4,8 +4,8 @@ import { useMemo } from "preact/hooks";
 import type { SizeRow } from "../../engine/api";
 import { Bar } from "../parts/Bar";
 import { amountColumn } from "../parts/columns";
-import { bytes } from "../parts/format";
-import { filterSize } from "../parts/spans";
+import { bytes, count } from "../parts/format";
+import { filterSize, range } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
 import type { View, ViewProps } from "../view";
 
@@ -14,24 +14,24 @@ function SizesView(props: ViewProps) {
   const { facts } = trace;
   const rows = useMemo(() => answer.sizes(), [answer]);
   const most = (of: (row: SizeRow) => number) => rows.reduce((most, row) => Math.max(most, of(row)), 0) || 1;
-  const bar = (id: string, title: string, label: string, of: (row: SizeRow) => number, kind?: "second"): Column<SizeRow> => {
+  const bar = (id: string, of: (row: SizeRow) => number, kind?: "second"): Column<SizeRow> => {
     const largest = most(of);
-    return { id, title, label, cell: (row) => <Bar share={of(row) / largest} kind={kind} /> };
+    return { id, title: "", label: "Share as a bar", cell: (row) => <Bar share={of(row) / largest} kind={kind} /> };
   };
   const columns: Column<SizeRow>[] = [
     sizeColumn((row) => narrow(termOf(row))),
     amountColumn("allocated", "allocated", (row) => row.allocated, "bytes", facts),
-    bar("allocated-bar", "", "allocated, as a bar", (row) => row.allocated.bytes.value),
+    bar("allocated-bar", (row) => row.allocated.bytes.value),
     amountColumn("objects", "objects", (row) => row.allocated, "objects", facts),
-    bar("objects-bar", "", "objects, as a bar", (row) => row.allocated.objects.value, "second"),
+    bar("objects-bar", (row) => row.allocated.objects.value, "second"),
     amountColumn("live", "live at end", (row) => row.live, "bytes", facts),
     amountColumn("live-objects", "live objects", (row) => row.live, "objects", facts),
-    { id: "filler", title: "", wide: true, cell: () => "" },
   ];
   return (
     <section class="views">
       <p class="lead">What blocks take in memory, by powers of two. A click on a size chooses it.</p>
       <Table
+        fit
         caption="Blocks by size"
         columns={columns}
         rows={rows}
@@ -45,7 +45,7 @@ function SizesView(props: ViewProps) {
 }
 
 function sizeColumn(onPick: (row: SizeRow) => void): Column<SizeRow> {
-  const text = (row: SizeRow) => (row.least === row.most ? bytes(row.least) : `${bytes(row.least)} – ${bytes(row.most + 1)}`);
+  const text = (row: SizeRow) => (row.least === row.most ? bytes(row.least) : range(`${count(row.least)} B`, bytes(row.most)));
   return {
     id: "size",
     title: "size",

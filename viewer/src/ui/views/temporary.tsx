@@ -7,7 +7,7 @@ import { counted, isNoise, percent } from "../parts/format";
 import { callsiteTerm } from "../parts/names";
 import { about, filterSpan } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
-import { Choices, Frames, Toolbar } from "../parts/Toolbar";
+import { Choices, Toolbar } from "../parts/Toolbar";
 import type { View, ViewProps } from "../view";
 
 const BELOW = [1_000, 10_000, 100_000, 1_000_000];
@@ -45,7 +45,6 @@ function TemporaryView(props: ViewProps) {
           choices={BELOW.map((span) => ({ value: String(span), label: `within ${about(span)}` }))}
           onChoose={(value) => setState({ below: Number(value) === USUAL ? "" : value })}
         />
-        <Frames question={answer.question} ask={props.ask} />
       </Toolbar>
       <p class="lead">
         {counted(rows.length, "callsite")} with blocks that were freed within {about(below)}: candidates for the stack, an arena, or a buffer
