@@ -264,7 +264,7 @@ export function fakeDifference(nodes = 1500): Difference {
       ["allocated", "live", "peak", "objects", "byte-seconds"].map((name, at) => [name, change(null, total, total * (1 + at / 4 - 0.5), at === 2 ? 0.3 : 1e-9)]),
     ),
     changes: lines.map((line, at) => change(line, at % 4 === 1 ? 0 : MIB * (300 / (at + 1)), MIB * (200 / (at + 1)) * (at % 3), at % 3 === 2 ? 0.21 : 1e-7)),
-    functions: lines.slice(0, 9).map((line, at) => change(line, MIB * 100, MIB * (60 + 30 * at), at % 2 ? 1e-7 : 0.4)),
+    functions: () => lines.slice(0, 9).map((line, at) => change(line, MIB * 100, MIB * (60 + 30 * at), at % 2 ? 1e-7 : 0.4)),
     tree: {
       ...tree, before, after, significant,
       changeInterval: before.map((was, node) => 0.15 * (was + after[node])), pValue: Float64Array.from(significant, (is) => (is ? 1e-7 : 0.3)),

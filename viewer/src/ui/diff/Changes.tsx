@@ -37,7 +37,7 @@ export function Places(props: PlacesProps) {
   const { difference, by } = props;
   const { metric } = difference;
   const [which, setWhich] = useState<"significant" | "all">("significant");
-  const changes = by === "function" ? difference.functions : difference.changes;
+  const changes = useMemo(() => (by === "function" ? difference.functions() : difference.changes), [difference, by]);
   const changed = useMemo(() => changes.filter((it) => it.change !== 0), [changes]);
   const significant = useMemo(() => changed.filter((it) => it.significant), [changed]);
   const rows = which === "all" ? changed : significant;
