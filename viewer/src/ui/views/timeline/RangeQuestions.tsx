@@ -106,9 +106,12 @@ function Moment({ label, value, set }: { label: string; value: number; set(value
     else setDraft(text);
   };
   return (
-    <label>
-      <span class="label">{label}</span>
+    <span class="moment">
+      <label class="label" for={`moment-${label}`}>
+        {label}
+      </label>
       <input
+        id={`moment-${label}`}
         type="text"
         inputMode="decimal"
         value={draft}
@@ -117,6 +120,6 @@ function Moment({ label, value, set }: { label: string; value: number; set(value
         onBlur={() => draft !== text && done()}
       />
       <span class="muted">s</span>
-    </label>
+    </span>
   );
 }
