@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const here = dirname(fileURLToPath(import.meta.url));
 
 /** Runs the tests whose file's name has `part` in it; gives the exit code. */
-export function browser(part = "") {
+export function run(part = "") {
   const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
   if (!existsSync(chromium)) {
     console.log(`skipped: there is no ${chromium} (CHROMIUM says where another one is)`);
@@ -28,4 +28,4 @@ export function browser(part = "") {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exit(browser(process.argv[2]));
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exit(run(process.argv[2]));

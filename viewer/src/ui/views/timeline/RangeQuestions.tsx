@@ -83,14 +83,13 @@ function amount(of: Answer | object, trace: RangeProps["trace"]): string {
 /** The ends as text, for the keyboard and for what a pointer is too coarse for. */
 function Ends({ span, range, choose }: { span: Range; range: Range | null; choose(range: Range | null): void }) {
   const shown = range ?? span;
-  const set = (change: Partial<Range>) => {
-    const next = { ...shown, ...change };
-    if (next.begin < next.end) choose(next);
-  };
+  // An end beyond the other one takes that along.
+  const from = (begin: number) => begin < span.end && choose({ begin, end: begin < shown.end ? shown.end : span.end });
+  const to = (end: number) => end > span.begin && choose({ begin: shown.begin < end ? shown.begin : span.begin, end: Math.min(end, span.end) });
   return (
     <div class="ends">
-      <Moment label="From" value={shown.begin} set={(begin) => set({ begin })} />
-      <Moment label="to" value={shown.end} set={(end) => set({ end })} />
+      <Moment label="From" value={shown.begin} set={from} />
+      <Moment label="to" value={shown.end} set={to} />
       <span class="muted">{range ? `${duration(range.end - range.begin)} long` : ""}</span>
     </div>
   );
