@@ -66,13 +66,17 @@ export function fakeTree(nodes: number, seed = 7): Tree {
 function summedTree(parent: Uint32Array, line: Uint32Array, depth: Uint16Array, own: Float64Array): Tree {
   const total = Float64Array.from(own);
   const variance = new Float64Array(own.length);
+  const samples = Uint32Array.from(own, () => 0);
   for (let node = own.length - 1; node > 0; node -= 1) total[parent[node]] += total[node];
-  for (let node = 0; node < own.length; node += 1) variance[node] = total[node] * MIB * 0.5;
+  for (let node = 0; node < own.length; node += 1) {
+    variance[node] = total[node] * MIB * 0.5;
+    samples[node] = Math.round(total[node] / MIB);
+  }
   const children: number[][] = Array.from(own, () => []);
   for (let node = 1; node < own.length; node += 1) children[parent[node]].push(node);
   children.forEach((some) => some.sort((a, b) => total[b] - total[a]));
   return {
-    parent, line, depth, total, own, variance, lines,
+    parent, line, depth, total, own, variance, samples, lines,
     interval: (node) => measured(total[node], Math.round(total[node] / MIB)),
     children: (node) => children[node],
     meanLifetime: (node) => (node % 9 === 8 ? null : 10 ** (1 + ((node * 37) % 70) / 10)),
@@ -91,6 +95,9 @@ function callsites(count: number): Callsite[] {
       id,
       line: id === 11 ? null : lines[(id * 3 + 1) % lines.length],
       share: bytes / total,
+      value: measured(bytes, samples),
+      hottest: id,
+      hottestShare: 0.6,
       allocated: quantity(bytes, samples),
       peak: quantity(bytes * 0.5, Math.round(samples / 2)),
       live: quantity(bytes * 0.2, Math.round(samples / 5)),
@@ -141,14 +148,16 @@ export function fakeAnswer(question: Question, nodes = 3000): Answer {
         least: 2 ** (at + 3), most: 2 ** (at + 4) - 1, allocated: quantity(total * Math.exp(-((at - 6) ** 2) / 8), 20 * (1 + (at % 6))),
         live: quantity(total * 0.2 * Math.exp(-((at - 9) ** 2) / 6), at),
       })),
-    timeline: () => ({ begin: 0, end: 1, parts: [], callsites: [] }),
+    timeline: () => ({ begin: 0, end: 1, parts: [], callsitesTotal: 0, callsites: [] }),
     lifetimes: (callsite) => fakeLifetimes(callsite ?? 0),
     temporary: () =>
       sites.slice(0, 40).map((site) => ({
         callsite: site.id, line: site.line, share: site.share, temporary: site.live, allocated: site.allocated,
+        aliveOnAverage: measured(site.live.bytes.value / 9, site.live.samples), backtraces: site.backtraces, hottest: 0, hottestShare: 0.6,
         perSecond: measured(site.allocated.objects.value / 60, site.allocated.samples),
       })),
     density: () => fakeDensity(),
+    frames: () => lines.slice(0, 7),
     sandwich: () => ({ callers: fakeTree(300, 3), callees: fakeTree(300, 5), total: measured(total / 3) }),
     backtraces: (id, top) =>
       Array.from({ length: Math.min(top, 1 + (id % 6)) }, (_, at) => ({
@@ -255,7 +264,11 @@ export function fakeDifference(nodes = 1500): Difference {
       ["allocated", "live", "peak", "objects", "byte-seconds"].map((name, at) => [name, change(null, total, total * (1 + at / 4 - 0.5), at === 2 ? 0.3 : 1e-9)]),
     ),
     changes: lines.map((line, at) => change(line, at % 4 === 1 ? 0 : MIB * (300 / (at + 1)), MIB * (200 / (at + 1)) * (at % 3), at % 3 === 2 ? 0.21 : 1e-7)),
-    tree: { ...tree, before, after, significant },
+    functions: () => lines.slice(0, 9).map((line, at) => change(line, MIB * 100, MIB * (60 + 30 * at), at % 2 ? 1e-7 : 0.4)),
+    tree: {
+      ...tree, before, after, significant,
+      changeInterval: before.map((was, node) => 0.15 * (was + after[node])), pValue: Float64Array.from(significant, (is) => (is ? 1e-7 : 0.3)),
+    },
   };
 }
 

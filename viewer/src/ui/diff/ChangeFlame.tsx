@@ -8,13 +8,13 @@ import { Flame } from "../flame/Flame";
 import { Legend } from "../flame/Legend";
 import { TreeList } from "../flame/TreeList";
 import { Disclosure } from "../parts/Disclosure";
-import { change as changeText, measure, percent, plain, relative, unitOf, type Unit } from "../parts/format";
+import { change as changeText, measure, percent, plain, pValue, relative, unitOf, type Unit } from "../parts/format";
 import { functionOf, sourceOf } from "../parts/names";
 import { Search, Toolbar } from "../parts/Toolbar";
 import type { ViewProps } from "../view";
 import { useFound } from "../views/flame";
 
-type ChangeTree = Difference["tree"] & { changeInterval?: Float64Array };
+type ChangeTree = Difference["tree"];
 
 export function ChangeFlame(props: ViewProps & { difference: Difference }) {
   const { state, setState, difference } = props;
@@ -86,6 +86,8 @@ function AboutChange(props: { tree: ChangeTree; node: number; unit: Unit }) {
       <dl>
         <dt>change</dt>
         <dd class={tree.significant[node] ? "number" : "number noise"}>{words(tree, node, unit)}</dd>
+        <dt>p</dt>
+        <dd class="number">{pValue(tree.pValue[node])}</dd>
         <dt>before</dt>
         <dd class="number">{plain(before, unit)}</dd>
         <dt>after</dt>
@@ -99,7 +101,7 @@ function AboutChange(props: { tree: ChangeTree; node: number; unit: Unit }) {
 function words(tree: ChangeTree, node: number, unit: Unit): string {
   const [before, after] = [tree.before[node], tree.after[node]];
   if (before === after) return "equal";
-  const text = changeText(after - before, tree.changeInterval?.[node] ?? 0, unit);
+  const text = changeText(after - before, tree.changeInterval[node], unit);
   if (!tree.significant[node]) return `${text.replace(/^[+−]/, "")}, may be noise`;
   return [text, relative(before, after)].filter(Boolean).join(", ");
 }

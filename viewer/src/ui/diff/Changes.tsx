@@ -1,9 +1,9 @@
 // Changes as tables: of the totals, and of places.
 
 import { useMemo, useState } from "preact/hooks";
-import type { Change, Metric } from "../../engine/api";
+import type { Change, Difference, Metric } from "../../engine/api";
 import { placeColumn } from "../parts/columns";
-import { change as changeText, counted, metricName, plain, pValue, relative, unitOf } from "../parts/format";
+import { change as changeText, count, counted, metricName, plain, pValue, relative, unitOf } from "../parts/format";
 import { ChangeNumber } from "../parts/Number";
 import { Table, type Column } from "../parts/Table";
 import { Choices, Toolbar } from "../parts/Toolbar";
@@ -22,16 +22,38 @@ export function Totals(props: { totals: Record<string, Change> }) {
   return <Table fit caption="Totals" columns={[name, ...columnsOf<Total>((row) => row.metric)]} rows={rows} rowKey={(row) => row.metric} />;
 }
 
-export function Places(props: { changes: Change[]; metric: Metric; sort: string; onSort(sort: string): void; onPick(name: string): void }) {
-  const { metric } = props;
+export type By = "callsite" | "function";
+
+export interface PlacesProps {
+  difference: Difference;
+  by: By;
+  onBy(by: By): void;
+  sort: string;
+  onSort(sort: string): void;
+  onPick(name: string): void;
+}
+
+export function Places(props: PlacesProps) {
+  const { difference, by } = props;
+  const { metric } = difference;
   const [which, setWhich] = useState<"significant" | "all">("significant");
-  const changed = useMemo(() => props.changes.filter((it) => it.change !== 0), [props.changes]);
+  const changes = useMemo(() => (by === "function" ? difference.functions() : difference.changes), [difference, by]);
+  const changed = useMemo(() => changes.filter((it) => it.change !== 0), [changes]);
   const significant = useMemo(() => changed.filter((it) => it.significant), [changed]);
   const rows = which === "all" ? changed : significant;
-  const place = placeColumn<Change>("callsite", (row) => row.line, (line) => props.onPick(line.function!));
+  const place = placeColumn<Change>(by, (row) => row.line, (line) => props.onPick(line.function!));
   return (
     <>
       <Toolbar label="Which changes">
+        <Choices
+          label="By"
+          value={by}
+          onChoose={props.onBy}
+          choices={[
+            { value: "callsite", label: "By callsite" },
+            { value: "function", label: "By function", title: "Functions with all that they call" },
+          ]}
+        />
         <Choices
           label="Which"
           value={which}
@@ -43,17 +65,17 @@ export function Places(props: { changes: Change[]; metric: Metric; sort: string;
         />
       </Toolbar>
       <p class="lead">
-        {counted(significant.length, "callsite")} of {counted(props.changes.length, "callsite")} changed significantly
+        {counted(significant.length, by)} of {count(changes.length)} changed significantly
         {which === "significant" && changed.length > significant.length && `; ${counted(changed.length - significant.length, "other change")} may be noise`}
       </p>
       <Table
-        caption="Changes by callsite"
+        caption={`Changes by ${by}`}
         columns={withPlace(columnsOf<Change>(() => metric), place)}
         rows={rows}
         rowKey={(row, at) => `${row.line?.id ?? "none"} ${at}`}
         sort={props.sort}
         onSort={props.onSort}
-        empty="No callsite changed significantly."
+        empty={`No ${by} changed significantly.`}
       />
     </>
   );

@@ -1,15 +1,14 @@
 // What a tooltip says of a node.
 
 import type { Tree } from "../../engine/api";
-import { count, estimate, isNoise, percent, plain, type Unit } from "../parts/format";
+import { count, counted, estimate, isNoise, percent, plain, type Unit } from "../parts/format";
 import { functionOf, sourceOf, brief } from "../parts/names";
 import { about } from "../parts/spans";
-import { samplesOf } from "./TreeList";
 
 export function About(props: { tree: Tree; node: number; zoomed: number; unit: Unit; root: string }) {
   const { tree, node, zoomed, unit } = props;
   const line = node === 0 ? null : tree.lines[tree.line[node]];
-  const samples = samplesOf(tree, node);
+  const samples = tree.samples[node];
   const interval = tree.interval(node);
   const noise = isNoise(interval, samples);
   const lifetime = tree.meanLifetime(node);
@@ -26,8 +25,8 @@ export function About(props: { tree: Tree; node: number; zoomed: number; unit: U
         </dd>
         <dt>own</dt>
         <dd class="number">{tree.own[node] > 0 ? plain(tree.own[node], unit) : "nothing"}</dd>
-        {samples !== undefined && <dt>samples</dt>}
-        {samples !== undefined && <dd class="number">{count(samples)}</dd>}
+        <dt>samples</dt>
+        <dd class="number">{count(samples)}</dd>
         {lifetime !== null && <dt>mean lifetime</dt>}
         {lifetime !== null && <dd class="number">{about(lifetime)}</dd>}
       </dl>
@@ -39,5 +38,5 @@ export function About(props: { tree: Tree; node: number; zoomed: number; unit: U
 export function sentenceOf(tree: Tree, node: number, unit: Unit): string {
   const share = percent(tree.total[node] / (tree.total[0] || 1));
   const own = tree.own[node] > 0 ? `, ${plain(tree.own[node], unit)} of that itself` : "";
-  return `${estimate(tree.interval(node), unit)}, ${share}${own}`;
+  return `${estimate(tree.interval(node), unit)}, ${share}, ${counted(tree.samples[node], "sample")}${own}`;
 }

@@ -102,7 +102,7 @@ function Cells(props: TreeListProps & { row: Row; all: number; onToggle(): void 
   const { node } = row;
   const interval = tree.interval(node);
   const share = tree.total[node] / props.all;
-  const noise = amount?.noise(node) ?? isNoise(interval, samplesOf(tree, node));
+  const noise = amount?.noise(node) ?? isNoise(interval, tree.samples[node]);
   return (
     <>
       <td class={noise ? "right number noise" : "right number"}>{percent(share)}</td>
@@ -113,7 +113,7 @@ function Cells(props: TreeListProps & { row: Row; all: number; onToggle(): void 
         {amount ? (
           <span class={noise ? "number noise" : "number"}>{amount.text(node)}</span>
         ) : (
-          <Estimate of={interval} unit={unit} samples={samplesOf(tree, node)} />
+          <Estimate of={interval} unit={unit} samples={tree.samples[node]} />
         )}
       </td>
       <td class="wide">
@@ -154,11 +154,6 @@ function More(props: { row: Row; all: number; unit: Unit; columns: number; onMor
       {props.columns > 0 && <td />}
     </>
   );
-}
-
-/** Samples that came through a node, where the engine tells it. */
-export function samplesOf(tree: Tree, node: number): number | undefined {
-  return (tree as Tree & { samples?: ArrayLike<number> }).samples?.[node];
 }
 
 /** How many children are shown of each open node, as it begins: the way to where most of it is. */

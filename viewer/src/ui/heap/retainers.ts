@@ -104,6 +104,7 @@ class Nodes {
       line: Uint32Array.from(parent, (_, node) => node),
       own: Float64Array.from(held, (it) => it.bytes),
       variance: new Float64Array(parent.length),
+      samples: new Uint32Array(parent.length),
       lines: held.map(lineOf),
       interval: (node) => ({ value: total[node], low: total[node], high: total[node] }),
       children: (node) => children[node],

@@ -59,7 +59,7 @@ function CallsitesView(props: ViewProps) {
 
 function columnsOf(answer: Answer, facts: Facts): Column<Callsite>[] {
   const { metric } = answer.question;
-  const noise = (row: Callsite) => isNoise(metricOf(row, answer), samplesOf(row, answer));
+  const noise = (row: Callsite) => isNoise(row.value, samplesOf(row, answer));
   const amounts: Column<Callsite>[] = [
     amountColumn("allocated", metricName("allocated"), (row) => row.allocated, "bytes", facts),
     amountColumn("live", metricName("live"), (row) => row.live, "bytes", facts),
@@ -80,21 +80,6 @@ const backtracesColumn: Column<Callsite> = {
   key: (row) => row.backtraces,
   cell: (row) => <span class="number">{count(row.backtraces)}</span>,
 };
-
-function metricOf(row: Callsite, answer: Answer) {
-  switch (answer.question.metric) {
-    case "live":
-      return row.live.bytes;
-    case "peak":
-      return row.peak.bytes;
-    case "objects":
-      return row.allocated.objects;
-    case "byte-seconds":
-      return row.byteSeconds;
-    default:
-      return row.allocated.bytes;
-  }
-}
 
 function samplesOf(row: Callsite, answer: Answer): number {
   const { metric } = answer.question;

@@ -40,10 +40,11 @@ function DiffView(props: ViewProps) {
       {difference && (
         <>
           <Totals totals={difference.totals} />
-          <h2>Callsites by {measure(difference.metric)}</h2>
+          <h2>Changes of {measure(difference.metric)}</h2>
           <Places
-            changes={difference.changes}
-            metric={difference.metric}
+            difference={difference}
+            by={state.by === "function" ? "function" : "callsite"}
+            onBy={(by) => setState({ by: by === "callsite" ? "" : by, sort: "" })}
             sort={state.sort ?? ""}
             onSort={(sort) => setState({ sort })}
             onPick={(fn) => props.go("sandwich", { fn })}

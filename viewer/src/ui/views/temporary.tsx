@@ -4,7 +4,9 @@ import { useMemo } from "preact/hooks";
 import type { TemporaryRow } from "../../engine/api";
 import { amountColumn, estimateColumn, placeColumn, shareColumn } from "../parts/columns";
 import { counted, isNoise, percent } from "../parts/format";
+import { Backtrace } from "../parts/Location";
 import { callsiteTerm } from "../parts/names";
+import { Percent } from "../parts/Number";
 import { about, filterSpan } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
 import { Choices, Toolbar } from "../parts/Toolbar";
@@ -34,6 +36,7 @@ function TemporaryView(props: ViewProps) {
       text: (row) => percent(partOf(row) ?? Number.NaN),
       cell: (row) => <span class="number">{percent(partOf(row) ?? Number.NaN)}</span>,
     },
+    estimateColumn("alive", "alive at once", (row) => row.aliveOnAverage, "bytes", "On average: so much an arena or a pool must hold"),
     estimateColumn("second", "a second", (row) => row.perSecond, "objects", "Allocations a second that reuse would save"),
   ];
   return (
@@ -57,9 +60,22 @@ function TemporaryView(props: ViewProps) {
         rowKey={(row) => row.callsite}
         sort={state.sort}
         onSort={(sort) => setState({ sort })}
+        detail={(row) => <Hottest row={row} props={props} />}
         empty={`Nothing that is chosen was freed within ${about(below)}.`}
       />
     </section>
+  );
+}
+
+function Hottest({ row, props }: { row: TemporaryRow; props: ViewProps }) {
+  const lines = useMemo(() => props.answer.frames(row.hottest), [props.answer, row.hottest]);
+  return (
+    <div>
+      <h3>
+        <Percent of={row.hottestShare} /> of this by {row.backtraces === 1 ? "its only backtrace" : `the hottest of ${counted(row.backtraces, "backtrace")}`}
+      </h3>
+      <Backtrace lines={lines} onPick={(line) => props.go("sandwich", { fn: line.function ?? "" })} />
+    </div>
   );
 }
 
