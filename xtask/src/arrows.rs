@@ -35,7 +35,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-export", &["lifetrace-report", "lifetrace-pprof"]),
     ("lifetrace-snapshot", &["lifetrace-trace"]),
     ("lifetrace-heap", &["lifetrace-snapshot", "lifetrace-report"]),
-    ("lifetrace-cli", &["lifetrace-export", "lifetrace-heap"]),
+    ("lifetrace-viewer", &["lifetrace-heap"]),
+    ("lifetrace-cli", &["lifetrace-export", "lifetrace-viewer"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

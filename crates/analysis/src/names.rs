@@ -87,7 +87,7 @@ impl Reason {
             Place::Unknown(_) => !self.is_named,
             Place::Known(_) | Place::NoBacktrace => true,
         };
-        let is_start = frame.place.function().is_some_and(|name| STARTS.contains(&name));
+        let is_start = frame.place.function().is_some_and(is_start);
         self.is_named |= is_one && !is_start && frame.place.function().is_some();
         // While nothing gives a reason, the innermost line is the best that there is, unless it only says what the block is.
         let is_worse = self.has_lines && frame.is_remark();
@@ -96,6 +96,11 @@ impl Reason {
         self.has_lines = true;
         is_best
     }
+}
+
+/// Whether a function only starts a program or a thread, by its name.
+pub fn is_start(function: &str) -> bool {
+    STARTS.contains(&function)
 }
 
 /// Functions that only start a program or a thread.

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-/// The path of a function alone.
-pub(crate) fn plain_name(function: &str) -> Cow<'_, str> {
+/// The path of a function alone: `std::vector::grow` of `void* std::__1::vector<int>::grow(unsigned long)`.
+pub fn plain_name(function: &str) -> Cow<'_, str> {
     // An ELF symbol's version.
     let function = function.split_once('@').map_or(function, |(name, _)| name);
     if function.starts_with("operator new") || !function.contains(['<', '(', ' ']) {

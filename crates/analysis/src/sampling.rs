@@ -196,6 +196,12 @@ impl Sampling {
         Weight::of_inclusion(rate.chance.any_of(self.units(rate.unit, birth) as f64))
     }
 
+    /// How a block came to be in the trace.
+    pub fn draw(&self, birth: &Birth) -> Draw {
+        let Rate { rate, unit, .. } = *self.of(birth.sampler);
+        Draw { rate, units: self.units(unit, birth) }
+    }
+
     fn units(&self, unit: SampledUnit, birth: &Birth) -> u64 {
         let units = match unit {
             SampledUnit::Object => 1,
@@ -211,6 +217,28 @@ impl Sampling {
     fn of(&self, sampler: SamplerId) -> &Rate {
         let told = self.samplers.get(usize::from(sampler.0)).and_then(Option::as_ref);
         told.or(self.samplers[0].as_ref()).expect("the first sampler is always known")
+    }
+}
+
+/// How a block came to be in a trace: each of its units was hit at this rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Draw {
+    /// Probability that a unit is hit, in (0, 1].
+    pub rate: f64,
+    /// How many units it has, 1 at least.
+    pub units: u64,
+}
+
+impl Draw {
+    /// The probability that the block is in the trace.
+    pub fn inclusion(self) -> f64 {
+        Chance::per_unit(self.rate).any_of(self.units as f64)
+    }
+
+    /// With only this `share` of the rate, which is in (0, 1].
+    #[must_use]
+    pub fn thinned(self, share: f64) -> Self {
+        Self { rate: self.rate * share, ..self }
     }
 }
 

@@ -10,7 +10,7 @@
 //! gates      conditions of --fail-if, and the exit code   naming            names of outputs
 //! transfer   from one trace to another                    selection         some blocks of it only
 //! output     where to                                     bar, terminal     what is shown meanwhile
-//! embedded   the library that goes into programs
+//! viewing    pages for browsers                            embedded          the library that goes into programs
 //! ```
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,7 @@ mod selection;
 mod terminal;
 mod transfer;
 mod typed;
+mod viewing;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,11 @@ enum Verb {
     Record(cmd::record::Args),
     /// Show how much was allocated and by whom
     Report(cmd::report::Args),
+    /// Show traces in a browser, with every question at the mouse
+    ///
+    /// Makes one page that needs nothing from anywhere, in a private folder, and opens it. All of the traces is in it,
+    /// whatever it shows first: docs/viewer.md. `lifetrace export -F html` writes the same page to a file.
+    View(Box<cmd::view::Args>),
     /// Show what changed between traces, and whether that is more than noise
     Diff(Box<cmd::diff::Args>),
     /// Show what a trace is of, and what is in it
@@ -121,6 +127,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Record(args) => cmd::record::run(args),
         Verb::Report(args) => cmd::report::run(args),
+        Verb::View(args) => cmd::view::run(*args),
         Verb::Diff(args) => cmd::diff::run(*args),
         Verb::Info(args) => cmd::info::run(args),
         Verb::Rate(args) => cmd::rate::run(args),

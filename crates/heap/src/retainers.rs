@@ -20,6 +20,9 @@ const LEAST_SHARE: f64 = 0.01;
 /// No more levels are shown.
 const DEEPEST: usize = 24;
 
+/// More levels are not in documents that are to have as much as fits.
+const DEEPEST_OF_MOST: usize = 64;
+
 /// What retains most, and what retains most within that: the document of the view.
 #[derive(Debug, Serialize)]
 pub struct Retainers {
@@ -62,6 +65,7 @@ struct Others {
 struct Limits {
     least: u64,
     top: usize,
+    deepest: usize,
     all: u64,
 }
 
@@ -69,9 +73,22 @@ impl Retainers {
     /// Of a heap, with so many at each level.
     pub fn new(of: &Opened, top: usize) -> Retainers {
         let all = of.reachable_bytes();
-        let limits = Limits { least: (all as f64 * LEAST_SHARE).ceil() as u64, top, all };
+        let least = (all as f64 * LEAST_SHARE).ceil() as u64;
+        Self::within(of, &Limits { least, top, deepest: DEEPEST, all })
+    }
+
+    /// Of a heap, with about so many objects in all: those that retain most. What the others retain is summed up.
+    pub fn of_most(of: &Opened, objects: usize) -> Retainers {
+        let all = of.reachable_bytes();
+        let mut sizes: Vec<_> = of.heap.graph.blocks().map(|id| of.retained.bytes(id)).collect();
+        sizes.sort_unstable_by_key(|&bytes| Reverse(bytes));
+        let least = sizes.get(objects).map_or(1, |bytes| bytes + 1);
+        Self::within(of, &Limits { least, top: objects, deepest: DEEPEST_OF_MOST, all })
+    }
+
+    fn within(of: &Opened, limits: &Limits) -> Retainers {
         let (retainers, others) = limits.within(of, BlockId::ALL_ROOTS, 0);
-        Retainers { bytes: all, retainers, others }
+        Retainers { bytes: limits.all, retainers, others }
     }
 }
 
@@ -86,7 +103,7 @@ impl Limits {
         children.sort_by_key(|id| (Reverse(bytes(id)), *id));
         let is_shown = |id: &&BlockId| bytes(id) >= self.least.max(1);
         let shown = children.iter().take(self.top).take_while(is_shown).count();
-        let shown = if level < DEEPEST { shown } else { 0 };
+        let shown = if level < self.deepest { shown } else { 0 };
         let (shown, others) = children.split_at(shown);
         let retainer = |&id: &BlockId| {
             let (retainers, others) = self.within(of, id, level + 1);

@@ -40,8 +40,13 @@ export interface Question {
 /** A filter or a frame that cannot be read: where, and what may have been meant, as the command says it. */
 export interface Mistake {
   message: string;
+  /** Characters of the text, as JavaScript counts them. */
   start: number;
   end: number;
+  /** What may have been meant, to be put in the place of the mistake; the message has it as well. */
+  suggestion?: string | null;
+  /** What may help, in lines. */
+  hint?: string | null;
 }
 
 /** Which samples are chosen, and all sums of them; kept for as long as the question is the same. */
@@ -65,6 +70,8 @@ export interface Answer {
   timeline(parts: number, top: number, begin?: number, end?: number): Timeline;
   lifetimes(callsite?: number): Lifetimes;
   temporary(below: number): TemporaryRow[];
+  /** The lines of a backtrace that a row names as its hottest, innermost first. */
+  frames(backtrace: number): Line[];
   /** Counts of lifetime (columns) by size (rows), in weighted bytes; classes are powers of two. */
   density(): Density;
   /** Callers and callees of one function. */
@@ -79,11 +86,16 @@ export interface Callsite {
   id: number;
   line: Line | null;
   share: number;
+  /** What it has of the metric. */
+  value: Measured;
   allocated: Quantity;
   peak: Quantity;
   live: Quantity;
   byteSeconds: Measured;
   backtraces: number;
+  /** The backtrace that has most of it, for `Answer.frames`, and its part of the callsite. */
+  hottest: number;
+  hottestShare: number;
 }
 
 /** Nodes in typed arrays, parents before children; node 0 is the root. */
@@ -95,6 +107,8 @@ export interface Tree {
   total: Float64Array;
   own: Float64Array;
   variance: Float64Array;
+  /** Samples that came through a node. */
+  samples: Uint32Array;
   lines: Line[];
   /** The interval of a node's total; computed when it is looked at. */
   interval(node: number): Measured;
@@ -148,8 +162,10 @@ export interface Timeline {
   begin: number;
   end: number;
   parts: { begin: number; end: number; most: Measured; atEnd: Measured }[];
-  /** Bytes at the end of each part. */
-  callsites: { callsite: number; line: Line | null; atEnd: Float64Array }[];
+  /** Callsites that ever had at least half a percent of the most that was live. */
+  callsitesTotal: number;
+  /** Bytes at the end of each part, those that had the greatest part first. */
+  callsites: { callsite: number; line: Line | null; atEnd: Float64Array; variance: Float64Array }[];
 }
 export interface Lifetimes {
   unit: "objects" | "bytes";
@@ -166,10 +182,16 @@ export interface TemporaryRow {
   share: number;
   temporary: Quantity;
   allocated: Quantity;
+  /** Objects. */
   perSecond: Measured;
+  /** Bytes that are alive at once, on average: so much an arena or a pool must hold. */
+  aliveOnAverage: Measured;
+  backtraces: number;
+  hottest: number;
+  hottestShare: number;
 }
 export interface Density {
-  /** Lower ends of the classes; the last lifetime class is "not freed". */
+  /** Lower ends of the classes; the last lifetime class is "not freed", and begins at Infinity. */
   lifetimes: number[];
   sizes: number[];
   /** Row after row: weighted bytes. */
@@ -190,9 +212,20 @@ export interface Change {
 export interface Difference {
   metric: Metric;
   totals: Record<string, Change>;
+  /** Of callsites, the greatest first. */
   changes: Change[];
+  /** Of functions, with all that they call. */
+  functions(): Change[];
   /** Of frames, outermost first, with what each side has. */
-  tree: Tree & { before: Float64Array; after: Float64Array; significant: Uint8Array };
+  tree: Tree & {
+    before: Float64Array;
+    after: Float64Array;
+    /** Half the width of the 95 % interval of the change. */
+    changeInterval: Float64Array;
+    /** Corrected for the number of nodes that changed. */
+    pValue: Float64Array;
+    significant: Uint8Array;
+  };
 }
 
 /** A trace of the page. */

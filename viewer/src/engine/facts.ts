@@ -7,7 +7,7 @@ export interface Facts {
   command: string | null;
   end: number;
   duration: number;
-  start_unix_us: number | null;
+  start_unix_us: number;
   clock: [number, number][];
   peak: number | null;
   exact: boolean;
@@ -15,17 +15,21 @@ export interface Facts {
   word_bytes: number;
   interval_bytes: number;
   interval_objects: number;
+  samples_in_trace: number;
   thinned: null | { kept: number; of: number };
   sources: {
-    name: string;
+    name: string | null;
     source: "native" | "minor" | "major" | "external";
     ocaml: boolean;
     ruby: boolean;
     unit: "byte" | "word" | "object";
     rate: number;
   }[];
+  has_threads: boolean;
   threads: { number: number; name: string | null; kernel: number | null }[];
   labels: Record<string, string>;
   young_heap_bytes: number | null;
-  in_import: null | { lacks: string[] };
+  notices: string[];
+  damage: string[];
+  in_import: null | { from: string; lacks: string[]; clock: string | null; caveat: string | null };
 }

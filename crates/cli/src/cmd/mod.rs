@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use lifetrace_study::damages::Damages;
 
-use crate::terminal;
+use crate::viewing::Made;
+use crate::{gates, terminal};
 
 pub mod check;
 pub mod completions;
@@ -22,11 +23,18 @@ pub mod report;
 pub mod slice;
 pub mod snapshot;
 pub mod strip;
+pub mod view;
 
 /// Success, or the complaint about damage that was met. A trace that was not finished is no failure.
 fn conclude(damages: &Damages) -> ExitCode {
     damages.messages().iter().for_each(terminal::complain);
     if damages.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What is to be said of traces that are in a page.
+fn conclude_page(made: &Made) -> ExitCode {
+    gates::conclude_sought(&made.sought, false);
+    worst(made.damages.iter().map(conclude).collect::<Vec<_>>())
 }
 
 /// Success if all are that.

@@ -176,7 +176,10 @@ fn file_name(path: &Path) -> String {
 }
 
 /// A trace that is given twice would count twice.
-fn refuse_twins(paths: &[PathBuf]) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If one of them is.
+pub fn refuse_twins(paths: &[PathBuf]) -> anyhow::Result<()> {
     let mut seen = BTreeSet::new();
     for path in paths {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
