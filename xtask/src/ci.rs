@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     aarch64, arrows, bench, checkers, circles, ocaml_versions, readers, ruby_versions, shell,
-    tools, words,
+    tools, viewer, words,
 };
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
@@ -35,6 +35,7 @@ pub fn ci() -> Result<()> {
     ocaml_versions::OCAML.test(&[ocaml_versions::ALWAYS])?;
     ruby_versions::RUBY.test(&[ruby_versions::ALWAYS])?;
     bench::arena::check()?;
+    viewer::check()?;
     package()?;
     readers::run_if_possible()
 }

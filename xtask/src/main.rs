@@ -21,6 +21,7 @@ mod soak;
 mod synth;
 mod tools;
 mod versions;
+mod viewer;
 mod words;
 
 use anyhow::{Result, bail};
@@ -30,7 +31,7 @@ usage: cargo xtask COMMAND
 
   test            install what the tests need (as root; else say what is missing), run them
   ci              formatting, lints, dependency arrows, circles, words, no_std, documentation, tests,
-                  aarch64, OCaml 5, and where npm and pip are, readers
+                  aarch64, OCaml 5, the viewer, and where npm and pip are, readers
   circles         refuse circles between the files of a crate
   words           refuse comments of items that lean on their neighbours'
   fmt             format all code
@@ -43,6 +44,8 @@ usage: cargo xtask COMMAND
                   LIFETRACE_UBUNTU_ARCHIVE name
   ruby-versions [VERSION]...
                   the hazards of Ruby by its versions 3.2 and 3.3, which are fetched likewise
+  viewer          check, build and test the viewer's browser half, where Node is, and Chromium; refuses a built
+                  file that is not the committed one
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
@@ -74,6 +77,8 @@ usage: cargo xtask COMMAND
   bench report [--large]
                   time and memory of `report` on synthetic traces of up to 10 million events (or one
                   of 100 million); appends to benchmarks/record/report
+  bench viewer    how long the viewer's page takes to answer, of 100,000 and of a million samples, in
+                  Chromium; appends to benchmarks/record/viewer
   loom            model checking of the ring and of the agent's phases
   miri            Miri on the transport crate, where a toolchain has it
   semver COMMIT   whether what uses the crate `lifetrace` as it was then still compiles, where there
@@ -98,6 +103,7 @@ fn main() -> Result<()> {
         ["words"] => words::check(),
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
+        ["viewer"] => viewer::check(),
         ["package"] => ci::package(),
         ["aarch64"] => aarch64::check(),
         ["ruby-versions", ref versions @ ..] => ruby_versions::RUBY.test(versions),
@@ -119,6 +125,7 @@ fn main() -> Result<()> {
         ["bench", "trace", file] => bench::trace::run(Some(file.as_ref())),
         ["bench", "report"] => bench::report::run(false),
         ["bench", "report", "--large"] => bench::report::run(true),
+        ["bench", "viewer"] => bench::viewer::run(),
         ["loom"] => checkers::loom(),
         ["miri"] => checkers::miri(),
         ["semver", since] => checkers::semver(since),

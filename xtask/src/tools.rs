@@ -25,6 +25,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("heaptrack", "heaptrack"),
     ("nginx", "nginx-light"),
     ("node", "nodejs"),
+    ("npm", "npm"),
+    ("chromium", "chromium"),
     ("gdb", "gdb"),
     ("valgrind", "valgrind"),
     ("strace", "strace"),

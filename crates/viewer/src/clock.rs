@@ -100,7 +100,7 @@ mod tests {
         ) {
             let mut time = 0;
             let all: Vec<_> = steps.iter().map(|&(shift, step)| {
-                time += step << shift % 47;
+                time += step << (shift % 47);
                 time
             }).collect();
             prop_assert_eq!(times(&Gaps::between(&all)), all);

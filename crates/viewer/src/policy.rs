@@ -4,20 +4,24 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
+const KIND: &str = "sha256-";
+
 /// A content security policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy(String);
 
 impl Policy {
-    /// Of a page with these scripts and styles in it, by what is between their tags.
+    /// Of a page with these scripts and styles in it, by what is between their tags, and with scripts that one of them
+    /// unpacks, by their hashes.
     pub(crate) fn of<'a>(
         scripts: impl Iterator<Item = &'a str>,
+        unpacked: impl Iterator<Item = &'a str>,
         styles: impl Iterator<Item = &'a str>,
     ) -> Self {
+        let scripts = sources(scripts.map(hash).chain(unpacked.filter(is_hash).map(str::to_owned)));
+        let styles = sources(styles.map(hash));
         Self(format!(
-            "default-src 'none'; script-src{}; style-src{}; img-src data:; base-uri 'none'; form-action 'none'",
-            hashes(scripts),
-            hashes(styles)
+            "default-src 'none'; script-src{scripts}; style-src{styles}; img-src data:; base-uri 'none'; form-action 'none'"
         ))
     }
 
@@ -27,10 +31,18 @@ impl Policy {
     }
 }
 
-fn hashes<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let hash = |text: &str| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
-    let hashes: String = texts.map(hash).collect();
-    if hashes.is_empty() { " 'none'".to_owned() } else { hashes }
+fn sources(hashes: impl Iterator<Item = String>) -> String {
+    let sources: String = hashes.map(|hash| format!(" '{hash}'")).collect();
+    if sources.is_empty() { " 'none'".to_owned() } else { sources }
+}
+
+fn hash(text: &str) -> String {
+    format!("{KIND}{}", STANDARD.encode(Sha256::digest(text)))
+}
+
+fn is_hash(text: &&str) -> bool {
+    let digest = text.strip_prefix(KIND).and_then(|digest| STANDARD.decode(digest).ok());
+    digest.is_some_and(|digest| digest.len() == Sha256::output_size())
 }
 
 #[cfg(test)]
@@ -39,7 +51,8 @@ mod tests {
 
     #[test]
     fn what_is_in_the_page_may_run() {
-        let policy = Policy::of(["alert('Hello, world.');"].into_iter(), [].into_iter());
+        let policy =
+            Policy::of(["alert('Hello, world.');"].into_iter(), [].into_iter(), [].into_iter());
         // The example of the specification.
         let hash =
             "script-src 'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='; style-src 'none';";

@@ -9,6 +9,9 @@ const PAGE: &str = "<!--lifetrace:page-->";
 /// Where the policy goes.
 const POLICY: &str = "<!--lifetrace:policy-->";
 
+/// Before the hash of a script that another one unpacks.
+const UNPACKED: &str = "<!--lifetrace:script ";
+
 /// A page without data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template<'a> {
@@ -46,7 +49,9 @@ impl<'a> Template<'a> {
     /// # Errors
     /// If it does not have each mark once, the policy's first.
     pub fn of(text: &'a str) -> Result<Self, BrokenTemplate> {
-        let policy = Policy::of(within(text, "script"), within(text, "style"));
+        let scripts = between(text, "<script>", "</script>");
+        let unpacked = between(text, UNPACKED, "-->");
+        let policy = Policy::of(scripts, unpacked, between(text, "<style>", "</style>"));
         let (head, rest) = split(text, POLICY)?;
         let (before, after) = split(rest, PAGE)?;
         let meta = format!(
@@ -72,13 +77,12 @@ fn split<'a>(text: &'a str, mark: &'static str) -> Result<(&'a str, &'a str), Br
     parts.ok_or(BrokenTemplate(mark))
 }
 
-/// What is between tags of this name without attributes.
-fn within<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
-    let (begin, end) = (format!("<{name}>"), format!("</{name}>"));
+/// All that is between these. (Tags without attributes: others are no scripts, but data.)
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> impl Iterator<Item = &'a str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (_, after) = rest.split_once(&*begin)?;
-        let (content, after) = after.split_once(&*end)?;
+        let (_, after) = rest.split_once(begin)?;
+        let (content, after) = after.split_once(end)?;
         rest = after;
         Some(content)
     })
@@ -97,18 +101,32 @@ mod tests {
 
     #[test]
     fn each_mark_is_there_once() {
-        let of = |text| Template::of(text).map(|it| it.parts().map(str::len));
-        assert!(of(&[POLICY, PAGE].concat()).is_ok());
-        assert_eq!(of(POLICY), Err(BrokenTemplate(PAGE)));
-        assert_eq!(of(&[PAGE, POLICY].concat()), Err(BrokenTemplate(PAGE)));
-        assert_eq!(of(&[POLICY, PAGE, POLICY].concat()), Err(BrokenTemplate(POLICY)));
+        let of = |marks: &[&str]| Template::of(&marks.concat()).map(|it| it.parts().map(str::len));
+        assert!(of(&[POLICY, PAGE]).is_ok());
+        assert_eq!(of(&[POLICY]), Err(BrokenTemplate(PAGE)));
+        assert_eq!(of(&[PAGE, POLICY]), Err(BrokenTemplate(PAGE)));
+        assert_eq!(of(&[POLICY, PAGE, POLICY]), Err(BrokenTemplate(POLICY)));
+    }
+
+    #[test]
+    fn what_is_unpacked_may_run() {
+        let hash = format!("sha256-{}=", "a+/7".repeat(10) + "bcc");
+        let of = |hash: &str| {
+            let text = format!("{UNPACKED}{hash}-->{POLICY}{PAGE}<script>x</script>");
+            Template::of(&text).unwrap().policy().as_str().to_owned()
+        };
+        assert!(of(&hash).contains(&format!(" '{hash}'; style-src")), "{}", of(&hash));
+        for other in ["unsafe-inline", "sha256-x' 'unsafe-eval", "https://example.org", ""] {
+            assert!(!of(other).contains(&format!("'{other}'")), "{other}");
+        }
     }
 
     #[test]
     fn all_scripts_and_styles_are_known() {
         let text =
             "<style>a</style><script>b</script><script type=\"x\">c</script><script>d</script>";
-        assert_eq!(within(text, "script").collect::<Vec<_>>(), ["b", "d"]);
-        assert_eq!(within(text, "style").collect::<Vec<_>>(), ["a"]);
+        let all = |begin, end| between(text, begin, end).collect::<Vec<_>>();
+        assert_eq!(all("<script>", "</script>"), ["b", "d"]);
+        assert_eq!(all("<style>", "</style>"), ["a"]);
     }
 }

@@ -25,6 +25,7 @@ export interface Facts {
     unit: "byte" | "word" | "object";
     rate: number;
   }[];
+  has_threads: boolean;
   threads: { number: number; name: string | null; kernel: number | null }[];
   labels: Record<string, string>;
   young_heap_bytes: number | null;

@@ -6,7 +6,7 @@ import type { Answer, Engine, Question, Trace } from "../engine/api";
 /** What every view is given. */
 export interface ViewProps {
   engine: Engine;
-  /** All traces of the page, and which is looked at. */
+  /** All traces of the page that can be read, and which is looked at. */
   traces: Trace[];
   current: number;
   trace: Trace;
@@ -20,6 +20,10 @@ export interface ViewProps {
   setState(change: Record<string, string>): void;
   /** Goes to another view, with what it keeps. */
   go(view: string, state?: Record<string, string>): void;
+  /** Looks at another of `traces`. */
+  choose(trace: number): void;
+  /** What is drawn on a canvas has other colours in the dark. */
+  theme: "light" | "dark";
 }
 
 /** A tab of the page. */

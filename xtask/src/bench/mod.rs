@@ -38,4 +38,5 @@ pub mod table;
 pub mod trace;
 mod variant;
 mod verdict;
+pub mod viewer;
 mod workload;

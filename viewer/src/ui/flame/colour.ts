@@ -1,0 +1,140 @@
+// Colours of blocks: by what they belong to, by how long it lives, by how it changed. All have the same lightness, so
+// that names can be read on each; what a colour says is said in words as well.
+
+import type { Line, Tree } from "../../engine/api";
+import { groupOf } from "../parts/names";
+import { about } from "../parts/spans";
+
+export type ColourBy = "module" | "lifetime" | "change";
+
+/** How a tree is coloured: each node has a row of the styles. */
+export interface Colouring {
+  of(node: number): number;
+  styles(dark: boolean): string[];
+  /** Rows that are hatched, so that colour does not say it alone. */
+  hatched?: (style: number) => boolean;
+  /** A sign before the name. */
+  sign?: (node: number) => string;
+  legend: { label: string; style: number }[];
+}
+
+const LEGEND_GROUPS = 8;
+
+/** FNV-1a: the same name has the same colour in every page. */
+export function hash(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
+  return hash;
+}
+
+/** Lightness and colourfulness of the names that share a hue, so that more can be told apart than there are hues. */
+const TONES = [
+  { light: 0.87, chroma: 0.075 },
+  { light: 0.82, chroma: 0.08 },
+  { light: 0.84, chroma: 0.04 },
+];
+const HUES = 10;
+
+/** The colour of a name. */
+export function colourOf(name: string, pale: boolean, dark: boolean): string {
+  if (name === "") return tone(0, 0, dark);
+  const number = hash(name);
+  const { light, chroma } = TONES[Math.floor(number / HUES) % TONES.length];
+  return tone((number % HUES) * (360 / HUES), pale ? chroma / 4 : chroma, dark, light);
+}
+
+/** Dark pages have dark blocks: what is lighter here is lighter there. */
+function tone(hue: number, chroma: number, dark: boolean, light = 0.86): string {
+  return dark ? `oklch(${0.43 + (light - 0.86)} ${chroma * 0.9} ${hue})` : `oklch(${light} ${chroma} ${hue})`;
+}
+
+/** By object file, or by folder; machinery is paler. */
+export function byModule(tree: Tree): Colouring {
+  return byGroup(tree, groupOf);
+}
+
+/** By what a line belongs to. */
+export function byGroup(tree: Tree, groupOf: (line: Line) => string): Colouring {
+  const groups = new Map<string, number>();
+  const names: string[] = [];
+  const group = (name: string) => {
+    if (!groups.has(name)) {
+      groups.set(name, names.length);
+      names.push(name);
+    }
+    return groups.get(name)!;
+  };
+  const style = Uint32Array.from(tree.lines, (line) => 2 * group(groupOf(line)) + Number(line.machinery));
+  const styles = (dark: boolean) => names.flatMap((name) => [false, true].map((pale) => colourOf(name, pale, dark)));
+  return { of: (node) => style[tree.line[node]], styles, legend: largestGroups(tree, style, names) };
+}
+
+/** Those that fill most of the graph. */
+function largestGroups(tree: Tree, style: Uint32Array, names: string[]): { label: string; style: number }[] {
+  const area = new Float64Array(names.length);
+  for (let node = 1; node < tree.total.length; node += 1) area[style[tree.line[node]] >> 1] += tree.total[node];
+  const order = names.map((_, at) => at).sort((a, b) => area[b] - area[a]);
+  return order.filter((at) => area[at] > 0).slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "not known", style: 2 * at }));
+}
+
+const LIFETIME_STEPS = 9;
+/** Powers of ten of microseconds. */
+const SHORTEST = 0;
+
+/** By the mean lifetime of what came through, from blue (short) to orange (long); grey where it is not known. */
+export function byLifetime(tree: Tree, longest: number): Colouring {
+  const top = Math.max(1, Math.log10(Math.max(longest, 10)));
+  const known = new Int8Array(tree.parent.length).fill(-1);
+  const of = (node: number) => {
+    if (known[node] < 0) known[node] = lifetimeStep(tree.meanLifetime(node), top);
+    return known[node];
+  };
+  const legend = [{ label: "not known", style: LIFETIME_STEPS }];
+  for (let step = 0; step < LIFETIME_STEPS; step += 2) {
+    legend.push({ label: about(10 ** (SHORTEST + (step / (LIFETIME_STEPS - 1)) * top)), style: step });
+  }
+  return { of, styles: lifetimeStyles, legend };
+}
+
+function lifetimeStep(lifetime: number | null, top: number): number {
+  if (lifetime === null || Number.isNaN(lifetime)) return LIFETIME_STEPS;
+  const part = Math.log10(Math.max(1, lifetime)) / top;
+  return Math.round(Math.max(0, Math.min(1, part)) * (LIFETIME_STEPS - 1));
+}
+
+function lifetimeStyles(dark: boolean): string[] {
+  const steps = Array.from({ length: LIFETIME_STEPS }, (_, step) => {
+    const part = step / (LIFETIME_STEPS - 1);
+    return tone(part < 0.5 ? 245 : 60, 0.02 + 0.18 * Math.abs(part - 0.5), dark);
+  });
+  return [...steps, tone(0, 0, dark)];
+}
+
+const CHANGE_STEPS = 4;
+
+/** By change: red with hatching and a plus for more, green and a minus for less, grey for what may be chance. */
+export function byChange(before: Float64Array, after: Float64Array, significant: Uint8Array): Colouring {
+  const of = (node: number) => {
+    if (!significant[node]) return 2 * CHANGE_STEPS;
+    const larger = Math.max(before[node], after[node]);
+    const part = larger > 0 ? (after[node] - before[node]) / larger : 0;
+    const step = Math.min(CHANGE_STEPS - 1, Math.floor(Math.abs(part) * CHANGE_STEPS));
+    return part > 0 ? step : CHANGE_STEPS + step;
+  };
+  return {
+    of,
+    styles: changeStyles,
+    hatched: (style) => style < CHANGE_STEPS,
+    sign: (node) => (!significant[node] ? "" : after[node] > before[node] ? "+ " : "− "),
+    legend: [
+      { label: "+ more, hatched", style: CHANGE_STEPS - 1 },
+      { label: "− less", style: 2 * CHANGE_STEPS - 1 },
+      { label: "may be noise", style: 2 * CHANGE_STEPS },
+    ],
+  };
+}
+
+function changeStyles(dark: boolean): string[] {
+  const ramp = (hue: number) => Array.from({ length: CHANGE_STEPS }, (_, step) => tone(hue, 0.04 + 0.035 * step, dark));
+  return [...ramp(25), ...ramp(150), dark ? "oklch(0.31 0 0)" : "oklch(0.92 0 0)"];
+}
