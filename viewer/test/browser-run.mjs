@@ -23,7 +23,7 @@ export async function run(part = "") {
     const built = spawnSync(process.execPath, [join(here, "../build.mjs"), template], { stdio: "inherit" });
     if (built.status !== 0) return 1;
     const args = ["--test", "--test-concurrency=1", ...(await bundled(part, folder))];
-    return spawnSync(process.execPath, args, { stdio: "inherit", env: { ...process.env, LIFETRACE_VIEWER: template } }).status ?? 1;
+    return spawnSync(process.execPath, args, { stdio: "inherit", env: { ...process.env, LIFETRACE_VIEWER: template, LIFETRACE_TRACES: join(here, "../../fixtures/traces") } }).status ?? 1;
   } finally {
     rmSync(folder, { recursive: true });
   }
