@@ -3,7 +3,7 @@
 import { deflateSync } from "node:zlib";
 
 /** A made-up trace. Blocks are in the order of their births; `stack` is outermost first. */
-export function bundle({ program = "app", blocks, end, documents = {}, memory = [], cycles = [], facts = {} }) {
+export function bundle({ program = "app", blocks, end, documents = {}, heap = null, memory = [], cycles = [], facts = {} }) {
   const names = strings();
   const stacks = tree(names);
   const kinds = rows();
@@ -28,7 +28,7 @@ export function bundle({ program = "app", blocks, end, documents = {}, memory = 
     ...over(memory, cycles),
     ...names.sections(),
   };
-  const header = { facts: { ...told(program, blocks, end, threads), ...facts }, documents, heap: null };
+  const header = { facts: { ...told(program, blocks, end, threads), ...facts }, documents, heap };
   return deflateSync(packed(header, sections)).toString("base64");
 }
 
