@@ -131,7 +131,8 @@ impl<'s, 'a> Timeline<'s, 'a> {
         while self.reached < bin {
             self.reached += 1;
             let live = self.live.amount().bytes;
-            self.bins[self.reached] = Bin { most: live, at_end: live, ..Bin::default() };
+            let bin = &mut self.bins[self.reached];
+            (bin.most, bin.at_end) = (live, live);
         }
     }
 
@@ -174,8 +175,8 @@ impl Observer for Timeline<'_, '_> {
         if !matches!(fact, Fact::Counters(_) | Fact::Collector(_)) {
             return;
         }
+        // Of a forked process a trace may tell facts before births that were earlier: time has not come to them.
         let at = self.bin(time);
-        self.reach(at);
         let bin = &mut self.bins[at];
         match fact {
             Fact::Counters(counters) => {

@@ -20,7 +20,7 @@ const LEAST_SHARE: f64 = 0.01;
 /// No more levels are shown.
 const DEEPEST: usize = 24;
 
-/// Nor in documents that are to have as much as fits.
+/// More levels are not in documents that are to have as much as fits.
 const DEEPEST_OF_MOST: usize = 64;
 
 /// What retains most, and what retains most within that: the document of the view.

@@ -72,7 +72,7 @@ impl Section {
 }
 
 impl Place {
-    /// The same, so many bytes further on.
+    /// So many bytes further on.
     pub fn after(self, bytes: usize) -> Self {
         Self { offset: self.offset + bytes, ..self }
     }

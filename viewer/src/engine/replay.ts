@@ -45,7 +45,7 @@ export function replay(
 /** The number of the event after which most bytes lived, for the first time; -1 if none ever did. */
 function peakOf({ columns, chosen, beginsAtPromotion }: Omit<Lives, "count" | "atPeak" | "peakTime">): number {
   const { events, kind, kinds } = columns;
-  const { whole, part } = kinds;
+  const { whole, part } = kinds.exactBytes;
   let [bytes, parts, peakBytes, peakParts, peak] = [0, 0, 0, 0, -1];
   for (let at = 0; at < events.length; at++) {
     const event = events[at]!;

@@ -83,7 +83,7 @@ export function FilterField({ filter, mistake, parse, ask }: FilterFieldProps) {
 export function Explained(props: { id?: string; text: string; mistake: Mistake; mend?(text: string): void }) {
   const { text, mistake, mend } = props;
   const [start, end] = [Math.min(mistake.start, text.length), Math.min(mistake.end, text.length)];
-  const meant = /did you mean `([^`]+)`/.exec(mistake.message)?.[1];
+  const meant = mistake.suggestion;
   return (
     <div class="explained" id={props.id ?? "filter-mistake"} role="alert">
       <p>
@@ -102,6 +102,7 @@ export function Explained(props: { id?: string; text: string; mistake: Mistake; 
           {`${text}\n${" ".repeat(columns(text.slice(0, start)))}${"^".repeat(Math.max(1, columns(text.slice(start, end))))}`}
         </pre>
       )}
+      {mistake.hint && <p class="hint">{mistake.hint}</p>}
     </div>
   );
 }

@@ -8,8 +8,12 @@ const KEYS: [string, string][] = [
   ["f", "edit the filter; Enter applies it"],
   ["i", "flame graph: top-down or inverted"],
   ["c", "flame graph: collapse recursion"],
-  ["← → ↑ ↓", "walk through tabs, the flame graph, and charts"],
+  ["← → ↑ ↓", "walk through tabs, the flame graph, cells, and ranges of time; Shift widens"],
   ["Enter", "zoom in; choose"],
+  ["Backspace", "flame graph: one level out"],
+  ["o x w", "flame graph: focus on the function, hide it, its callers and callees"],
+  ["+ −", "flame graph: only what came through it, or all else"],
+  ["m", "flame graph: all of this as a menu"],
   ["Escape", "zoom out; leave a field; close this"],
   ["?", "this list"],
 ];

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { bundleOf, packed } from "../support/bundle";
 import { launch, PATIENCE } from "./browser.mjs";
-import { bundle } from "./bundles.mjs";
-import { app, child } from "./traces.mjs";
+import { app } from "./traces";
 
 let chrome;
 before(async () => (chrome = await launch()), { timeout: PATIENCE });
@@ -91,24 +91,6 @@ spec("a flame graph is a list too, which opens", async () => {
   quiet();
 });
 
-spec("callsites are sorted and opened, and lead on to other views", async () => {
-  const { page, quiet } = await chrome.open([app], { fragment: "view=callsites" });
-  const table = page.getByRole("table", { name: /Callsites by/ });
-  await table.getByRole("button", { name: "live at end" }).click();
-  await says(page, "sort=-live");
-  assert.equal(await table.getByRole("columnheader", { name: /live at end/ }).getAttribute("aria-sort"), "descending");
-  const first = table.getByRole("row").nth(1);
-  assert.match(await first.textContent(), /createClient/);
-  await first.getByRole("button", { name: "Details" }).click();
-  await page.getByRole("img", { name: /Live bytes: .* last/ }).waitFor();
-  await page.getByText(/by its only backtrace/).waitFor();
-  await page.getByRole("button", { name: "Callers and callees" }).click();
-  await says(page, "view=sandwich&fn=createClient");
-  await page.getByRole("application", { name: /Callers of createClient/ }).waitFor();
-  await page.getByText(/It calls nothing that allocates/).waitFor();
-  quiet();
-});
-
 spec("a search says how many callsites it left, and an estimate of few samples is grey", async () => {
   const { page, quiet } = await chrome.open([app], { fragment: "view=callsites&filter=leaks allocated before 1s" });
   await page.getByRole("searchbox", { name: /Search callsites/ }).fill("client");
@@ -131,23 +113,6 @@ spec("cells of lifetime by size are walked by keys, and filter", async () => {
   await page.getByRole("combobox", { name: "of" }).selectOption({ index: 1 });
   await says(page, "site=");
   await page.getByText(/^Lifetimes of .*'s objects: /).waitFor();
-  quiet();
-});
-
-spec("a click on a cell chooses what is in it", async () => {
-  const { page, quiet } = await chrome.open([app], { fragment: "view=lifetimes" });
-  const field = page.getByRole("application", { name: /Lifetime by size/ });
-  const box = await field.boundingBox();
-  let said = "";
-  for (let x = box.x + 70; x < box.x + box.width && !/[1-9]\d*\.\d %$/.test(said); x += 22) {
-    for (let y = box.y + 60; y < box.y + box.height - 40 && !/[1-9]\d*\.\d %$/.test(said); y += 17) {
-      await page.mouse.move(x, y);
-      said = await page.locator(".heat-said").textContent();
-      if (/[1-9]\d*\.\d %$/.test(said)) await page.mouse.click(x, y);
-    }
-  }
-  await says(page, `filter=${said.slice(0, said.indexOf(": "))}`.split(" ")[0]);
-  await page.getByText(/ of 1,100 samples/).waitFor();
   quiet();
 });
 
@@ -185,16 +150,6 @@ spec("two halves of a trace are compared, and a side's mistake is shown beside i
   quiet();
 });
 
-spec("two traces are compared, and swapped", async () => {
-  const { page, quiet } = await chrome.open([app, child], { fragment: "view=diff" });
-  const row = page.getByRole("table", { name: /Changes by callsite/ }).getByRole("row", { name: /createClient/ });
-  assert.match(await row.textContent(), /\+\d/);
-  await page.getByRole("button", { name: "Swap" }).click();
-  await says(page, "at=1");
-  await row.getByText(/−\d/).first().waitFor();
-  quiet();
-});
-
 const object = (name, retained, retainers = [], more = {}) => ({
   class: name, address: `0x7f${retained.toString(16)}`, bytes: 40, retained_bytes: retained, retained_objects: 3, share: retained / 9e6, retainers, ...more,
 });
@@ -208,7 +163,8 @@ const heap = {
 };
 
 spec("a heap's snapshot shows what retains what, and the way to a class", async () => {
-  const snapshot = bundle({ blocks: [{ birth: 1, bytes: 64, stack: ["main"] }], end: 1e6, heap });
+  const samples = [{ frames: [[{ function: "main" }]], born: 1, bytes: 64, weight: 1 }];
+  const snapshot = packed(bundleOf({ samples, heap }));
   const { page, quiet } = await chrome.open([snapshot], { fragment: "view=heap" });
   await page.getByRole("application", { name: /What retains what/ }).waitFor();
   await page.getByText("7 objects are left out").waitFor();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, PATIENCE } from "./browser.mjs";
-import { app } from "./traces.mjs";
+import { app } from "./traces";
 
 let chrome;
 before(async () => (chrome = await launch()), { timeout: PATIENCE });
@@ -39,6 +39,8 @@ spec("a range is chosen by keys and by text, and zoomed to", async () => {
   await says(page, "range=0..");
   await page.keyboard.press("Shift+ArrowRight");
   await page.getByRole("textbox", { name: "From", exact: true }).fill("10");
+  await page.getByRole("textbox", { name: "From", exact: true }).press("Enter");
+  await says(page, "range=10000000..60000000");
   await page.getByRole("textbox", { name: "to", exact: true }).fill("20");
   await page.getByRole("textbox", { name: "to", exact: true }).press("Enter");
   await says(page, "range=10000000..20000000");

@@ -120,6 +120,9 @@ impl Exit {
     }
 }
 
+/// A smaller part of a sum is nothing.
+const ROUNDING: f64 = 1e-9;
+
 /// Who is left, while one goes along the exits.
 struct Risk {
     /// Weights and their squares of those who have not left.
@@ -163,8 +166,8 @@ impl Risk {
 
     fn die(&mut self, exit: &Exit, died: f64, exposed: f64) {
         let outliving = exposed - died;
-        // The last of those that were watched, but for rounding.
-        if outliving <= exposed * 1e-12 {
+        // The last of those that were watched, but for rounding: of thousands of weights that were taken away.
+        if outliving <= exposed * ROUNDING {
             self.survival = 0.0;
             return;
         }

@@ -31,6 +31,7 @@ mod streams;
 mod stretches;
 mod stripping;
 mod tables;
+mod viewer;
 mod views;
 mod widths;
 

@@ -84,7 +84,7 @@ function columns({ current, choose, go, traces }: ViewProps): Column<Row>[] {
       label: "Compare",
       cell: (row) =>
         row.number !== current && (
-          <button type="button" class="quiet" aria-label={`Compare with ${brief(row.trace.facts.program, 60)}`} onClick={() => go("diff", { a: String(current), b: String(row.number) })}>
+          <button type="button" class="quiet" aria-label={`Compare with ${brief(row.trace.facts.program, 60)}`} onClick={() => go("diff", { at: String(current), bt: String(row.number) })}>
             Compare
           </button>
         ),

@@ -5,8 +5,8 @@ import type { Answer, Callsite, Metric, Quantity, Trace } from "../../engine/api
 import { Bar } from "../parts/Bar";
 import { count, measure, percent } from "../parts/format";
 import { Location } from "../parts/Location";
-import { callsiteTerm } from "../parts/names";
-import { Amount, Estimate } from "../parts/Number";
+import { callsiteTerm, functionOf } from "../parts/names";
+import { Amount, amountText, Estimate } from "../parts/Number";
 import { duration } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
 import type { View, ViewProps } from "../view";
@@ -22,7 +22,7 @@ function Summary(props: ViewProps) {
   return (
     <div class="summary">
       <div class="answers">
-        <Words trace={trace} go={props.go} />
+        <Words {...props} />
         <Notices trace={trace} />
         <Totals trace={trace} answer={answer} />
         <First {...props} />
@@ -33,7 +33,7 @@ function Summary(props: ViewProps) {
 }
 
 /** What is to be known at once; of the whole trace. */
-function Words({ trace, go }: { trace: Trace; go: ViewProps["go"] }) {
+function Words({ trace, answer, go }: ViewProps) {
   const verdict = leaks.verdict(trace);
   const lost = leaks.lost(trace);
   const rest = [...(verdict?.rest ?? []), program.young(trace), program.exactly(trace)];
@@ -45,6 +45,7 @@ function Words({ trace, go }: { trace: Trace; go: ViewProps["go"] }) {
       {rest.filter(Boolean).map((text) => (
         <p key={text}>{text}</p>
       ))}
+      <p>{most(trace, answer)}</p>
       {lost && !lost.isAny && <p>{lost.text}</p>}
       <p class="more">
         {verdict && (
@@ -58,6 +59,17 @@ function Words({ trace, go }: { trace: Trace; go: ViewProps["go"] }) {
       </p>
     </section>
   );
+}
+
+/** Of what the filter chose: how much was allocated, by whom most, and when most lived. */
+function most(trace: Trace, answer: Answer): string {
+  const { allocated, peak, peakTime } = answer.totals;
+  if (allocated.samples === 0) return "";
+  const chosen = answer.canonical === null ? "" : " of what the filter chose";
+  const first = answer.callsites()[0];
+  const who = first ? ` The most ${measure(answer.question.metric)} are of ${functionOf(first.line)}: ${percent(first.share)}.` : "";
+  const when = peakTime !== null && peak.samples > 0 ? ` Most lived ${duration(peakTime)} after the start: ${amountText(peak, "bytes", trace.facts)}.` : "";
+  return `${amountText(allocated, "bytes", trace.facts)}${chosen} were allocated.${who}${when}`;
 }
 
 /** What makes the numbers less than the truth. */

@@ -1,6 +1,6 @@
 // The four questions about a range of time, each with its answer; a click asks it of all views.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Answer } from "../../../engine/api";
 import { asked, isMistake } from "../../answers";
 import type { Range } from "../../chart/TimeChart";
@@ -98,8 +98,13 @@ function Ends({ span, range, choose }: { span: Range; range: Range | null; choos
 function Moment({ label, value, set }: { label: string; value: number; set(value: number): void }) {
   const text = `${Number((value * 1e-6).toFixed(6))}`;
   const [draft, setDraft] = useState(text);
-  useEffect(() => setDraft(text), [text]);
+  // What is being typed is not written over.
+  const isTyping = useRef(false);
+  useEffect(() => {
+    if (!isTyping.current) setDraft(text);
+  }, [text]);
   const done = () => {
+    isTyping.current = false;
     const seconds = Number(draft);
     if (draft.trim() && seconds >= 0) set(Math.round(seconds * 1e6));
     else setDraft(text);
@@ -114,7 +119,7 @@ function Moment({ label, value, set }: { label: string; value: number; set(value
         type="text"
         inputMode="decimal"
         value={draft}
-        onInput={(event) => setDraft(event.currentTarget.value)}
+        onInput={(event) => ((isTyping.current = true), setDraft(event.currentTarget.value))}
         onKeyDown={(event) => event.key === "Enter" && done()}
         onBlur={() => draft !== text && done()}
       />
