@@ -206,6 +206,7 @@ export function factsOf({ samples, facts = {} }: MadeTrace): Facts {
     exact: false,
     hears_all: true,
     word_bytes: 8,
+    has_threads: true,
     interval_bytes: 4096,
     interval_objects: 0,
     samples_in_trace: samples.length,
