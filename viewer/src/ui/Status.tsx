@@ -5,6 +5,7 @@ import { bytes, count } from "./parts/format";
 import { amountText } from "./parts/Number";
 import { duration } from "./parts/spans";
 import { timeOf } from "./filterText";
+import { tells } from "./told";
 
 interface StatusProps {
   trace: Trace;
@@ -29,21 +30,22 @@ export function Status({ trace, answer, mistake }: StatusProps) {
 
 function Chosen({ trace, answer }: { trace: Trace; answer: Answer }) {
   const { totals } = answer;
+  const { facts } = trace;
   const times = timeOf(answer.canonical);
   const chosen = answer.canonical === null ? count(answer.samples) : `${count(answer.samples)} of ${count(trace.sampleCount)}`;
   return (
     <>
       <strong>{chosen} samples</strong>
-      <span>allocated {amountText(totals.allocated, "bytes", trace.facts)}</span>
-      <span>peak {amountText(totals.peak, "bytes", trace.facts)}</span>
-      <span>live at end {amountText(totals.live, "bytes", trace.facts)}</span>
-      <span>{times.length ? times.join(", ") : `${duration(trace.facts.duration)} in all`}</span>
+      {tells(facts, "allocated") && <span>allocated {amountText(totals.allocated, "bytes", facts)}</span>}
+      {tells(facts, "peak") && <span>peak {amountText(totals.peak, "bytes", facts)}</span>}
+      {tells(facts, "live") && <span>live at end {amountText(totals.live, "bytes", facts)}</span>}
+      {tells(facts, "times") && <span>{times.length ? times.join(", ") : `${duration(facts.duration)} in all`}</span>}
     </>
   );
 }
 
 function sampling({ facts }: Trace): string {
-  if (facts.in_import) return "imported";
+  if (facts.in_import?.caveat || !tells(facts, "sampling")) return "imported";
   if (facts.exact) return "every allocation recorded: exact";
   if (facts.interval_bytes > 0) return `a sample every ${bytes(facts.interval_bytes)}; 95 % intervals`;
   return "sampled; 95 % intervals";
