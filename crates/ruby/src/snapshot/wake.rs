@@ -5,6 +5,7 @@
 //! safe point, and goes on waiting. A program that has something else done at that signal is not woken.
 
 use core::ffi::c_int;
+use core::ptr;
 
 use lifetrace_agent::snapshot::is_wanted;
 
@@ -15,27 +16,40 @@ use crate::symbols::function;
 /// `SIGURG`, which the recorder sends.
 const SIGNAL: c_int = 23;
 
-/// What is done with a signal: a function's address, or one of two small numbers.
-type Action = usize;
+/// `struct sigaction` of C libraries for Linux.
+#[repr(C)]
+struct Action {
+    /// A function's address, or one of two small numbers.
+    handler: usize,
+    mask: [u64; 16],
+    flags: c_int,
+    restorer: usize,
+}
 
 /// `SIG_DFL`.
-const NOTHING: Action = 0;
+const NOTHING: usize = 0;
+
+impl Action {
+    /// With no flags: calls that are interrupted are not begun again by the system, but by the machine.
+    fn of(handler: usize) -> Action {
+        Action { handler, mask: [0; 16], flags: 0, restorer: 0 }
+    }
+}
 
 /// From now on the signal is heard, unless somebody else has use for it.
 ///
 /// # Safety
 /// The machine is set up, and has run no Ruby code.
 pub(crate) unsafe fn listen() {
-    type Set = unsafe extern "C" fn(c_int, Action) -> Action;
-    // Calls that it interrupts are not begun again by the system, but by the machine.
-    // SAFETY: of that type in all versions since 2.7.
-    let Some(set) = (unsafe { function::<Set>(c"ruby_posix_signal") }) else { return };
+    type Set = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
+    // SAFETY: libc's function has that type.
+    let Some(set) = (unsafe { function::<Set>(c"sigaction") }) else { return };
     let hear: extern "C" fn(c_int) = hear;
-    // SAFETY: the function may be called at any time.
+    let (mut before, ours) = (Action::of(1), Action::of(hear as usize));
+    // SAFETY: reads and writes such structures; the function may be called at any time.
     unsafe {
-        let before = set(SIGNAL, hear as Action);
-        if before != NOTHING {
-            set(SIGNAL, before);
+        if set(SIGNAL, ptr::null(), &raw mut before) == 0 && before.handler == NOTHING {
+            set(SIGNAL, &raw const ours, ptr::null_mut());
         }
     }
 }
