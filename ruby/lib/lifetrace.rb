@@ -117,6 +117,24 @@ module Lifetrace
       Profile.new(pprof:, live_samples:, samples:, lost:, duration: nanoseconds / 1e9, seconds: now - began)
     end
 
+    # Writes a snapshot of the heap: each object, with its class, what it takes and what it refers to, and what holds it. A
+    # forked child reads the heap while the program goes on. `lifetrace heap` reads the file.
+    #
+    # +path+:: the file; without one it is beside the trace, with a number.
+    # +overwrite+:: whether a file of that name may be overwritten.
+    #
+    # Returns a HeapSnapshot when the file is written. Raises Error if nothing is recorded here, or there is no snapshot.
+    def snapshot(path = nil, overwrite: false)
+      begun = Native.begin_snapshot(text(path ? File.expand_path(path) : ""), overwrite ? true : false)
+      raise Error, begun if begun.is_a?(String)
+
+      nil until (found = Native.await_snapshot)
+      raise Error, found if found.is_a?(String)
+
+      path, objects, bytes, nanoseconds = found
+      HeapSnapshot.new(path: path.force_encoding(Encoding.default_external), objects:, bytes:, pause: nanoseconds / 1e9)
+    end
+
     # :nodoc: flushers that are to go on in a forked child, and to end with the program.
     attr_reader :flushers
 

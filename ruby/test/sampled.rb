@@ -193,6 +193,43 @@ def torture(folder)
   [*workers, collector].each(&:join)
 end
 
+# Snapshots by the program itself, while other threads run; and what cannot be done.
+def snapshots(folder)
+  begin
+    Lifetrace.snapshot("#{folder}/none.lth")
+    raise "a snapshot without a recording"
+  rescue Lifetrace::Error
+    # As it should be.
+  end
+  Lifetrace.start(rate: 0.1, output: "#{folder}/t.lt")
+  keep = []
+  on_a_stack_of_its_own { retained_things(keep) }
+  done = false
+  others = Array.new(3) { Thread.new { Thing.new until done } }
+  GC.start
+  5.times do |round|
+    snapshot = Lifetrace.snapshot("#{folder}/#{round}.lth")
+    raise snapshot.inspect unless snapshot.path == "#{folder}/#{round}.lth" && snapshot.objects > 5_000 && snapshot.pause.positive?
+  end
+  begin
+    Lifetrace.snapshot("#{folder}/0.lth")
+    raise "it was overwritten"
+  rescue Lifetrace::Error => error
+    raise unless error.message.include?("exists")
+  end
+  Lifetrace.snapshot("#{folder}/0.lth", overwrite: true)
+  raise "it is not beside the trace" unless Lifetrace.snapshot.path.match?(%r{/t\.\d+\.lth\z})
+
+  child = fork { Thread.pass until Lifetrace.running?; exit!(Lifetrace.snapshot("#{folder}/child.lth").objects.positive? ? 0 : 1) }
+  Process.wait(child)
+  raise "the child has failed" unless $?.success?
+
+  done = true
+  others.each(&:join)
+  Lifetrace.stop
+  puts "Thing #{keep.size}"
+end
+
 # A Rack program, without Rack.
 def middleware(folder)
   require "lifetrace/middleware"

@@ -65,6 +65,8 @@ usage: cargo xtask COMMAND
                   benchmarks/record/instructions
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
   bench held      what a look for lost blocks costs: a row in benchmarks/record/held
+  bench snapshots what a snapshot of a Ruby program's heap costs, beside a dump by the machine itself: rows in
+                  benchmarks/record/snapshots
   bench churn [PAIRS]
                   resident memory after long use, under four allocators; appends to
                   benchmarks/record/churn
@@ -119,6 +121,7 @@ fn main() -> Result<()> {
         ["bench", "sample"] => bench::sample::run(),
         ["bench", "pair"] => bench::pair::run(),
         ["bench", "held"] => bench::held::run(),
+        ["bench", "snapshots"] => bench::snapshots::run(),
         ["bench", "churn"] => bench::churn::run(None),
         ["bench", "churn", pairs] => bench::churn::run(Some(pairs)),
         ["bench", "trace"] => bench::trace::run(None),

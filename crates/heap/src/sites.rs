@@ -41,6 +41,9 @@ struct Site {
     site: u32,
     /// The innermost first.
     frames: Vec<String>,
+    /// The innermost of them that has a file: what has none are a runtime's own functions, `Class#new`.
+    #[serde(skip)]
+    from: String,
     samples: u64,
     objects: Estimate,
     bytes: Estimate,
@@ -164,10 +167,11 @@ impl Site {
             |&(_, block): &(Sample, BlockId)| (of.retained.bytes(block), Reverse(block));
         let most = samples.iter().copied().max_by_key(by_retained);
         let most = most.map_or(BlockId::ALL_ROOTS, |(_, block)| block);
-        let frames = origin.sites.get(id.0 as usize).map(|site| site.frames.iter().map(shown));
+        let frames = origin.sites.get(id.0 as usize).map_or(&[][..], |site| &site.frames);
         Site {
             site: id.0,
-            frames: frames.map(Iterator::collect).unwrap_or_default(),
+            frames: frames.iter().map(shown).collect(),
+            from: from(frames),
             samples: samples.len() as u64,
             objects: objects.estimate(samples.len() as f64),
             bytes: bytes.estimate(seen),
@@ -177,6 +181,13 @@ impl Site {
             most: Object::new(of, most),
         }
     }
+}
+
+/// Where a site is: who had the object made.
+fn from(frames: &[Frame]) -> String {
+    let has_file = |frame: &&Frame| !frame.file.is_empty();
+    let frame = frames.iter().find(has_file).or(frames.first());
+    frame.map_or_else(|| "(nothing is known)".to_owned(), shown)
 }
 
 /// `Cache.add cache.ml:12`.
@@ -226,13 +237,29 @@ impl Render for Sites {
                 human::bytes(site.retained_mean_bytes),
                 human::bytes(site.most.retained_bytes as f64),
             ];
-            let frames = site.frames.first().map_or("(nothing is known)", |frame| frame);
-            let text = format!("{}: {}, from {frames}", site.site, site.class);
+            let text = format!("{}: {}, from {}", site.site, site.class, site.from);
             table.row(cells.map(Cell::from), Tail::Text { indent: 0, text });
         }
         page.table(&table);
         page.line("");
         page.prose("", FAINT, "Sizes and what is retained are exact for each sampled block; how many blocks a site has is \
             estimated. What blocks retain overlaps, and is never added up.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, file: &str, line: u32) -> Frame {
+        Frame { function: function.into(), file: file.into(), line }
+    }
+
+    #[test]
+    fn a_site_is_where_the_source_is() {
+        let [new, made] = [frame("Class#new", "", 0), frame("Shop#add", "shop.rb", 7)];
+        assert_eq!(from(&[new.clone(), made]), "Shop#add shop.rb:7");
+        assert_eq!(from(&[new]), "Class#new");
+        assert_eq!(from(&[]), "(nothing is known)");
     }
 }

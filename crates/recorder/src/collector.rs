@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -314,6 +315,27 @@ impl Collector {
     pub fn snapshot(&self, pid: u32, wish: &SnapshotWish) -> Result<SavedSnapshot, SnapshotError> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         self.desk.take(raw.ok_or(SnapshotError::NotRecorded(pid))?, wish)
+    }
+
+    /// Begins to take a snapshot, as [`snapshot`](Self::snapshot) does: what becomes of it comes later. So a process that
+    /// has its recorder inside can be at a place where its heap is whole.
+    ///
+    /// # Errors
+    /// If there is no thread for it.
+    pub fn begin_snapshot(
+        &self,
+        pid: u32,
+        wish: SnapshotWish,
+    ) -> io::Result<mpsc::Receiver<Result<SavedSnapshot, SnapshotError>>> {
+        let (sender, receiver) = mpsc::channel();
+        let desk = Arc::clone(&self.desk);
+        threads::spawn("snapshot", move || {
+            let pid_or_none = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            let process = pid_or_none.ok_or(SnapshotError::NotRecorded(pid));
+            // Whoever has asked may not wait any more.
+            let _ = sender.send(process.and_then(|process| desk.take(process, &wish)));
+        })?;
+        Ok(receiver)
     }
 
     /// Takes a snapshot of each process with a heap of objects that is being traced, one after the other. What becomes of

@@ -19,12 +19,13 @@
 //!   that arguments are of their types.
 //! - The machine's functions are found by name, so that one library serves all versions, and is built without any.
 //!
-//! \[UNSAFE\] files: `flush`, `lib`, `machine`, `recording`.
+//! \[UNSAFE\] files: `flush`, `lib`, `machine`, `recording`, `snapshot`.
 
 mod flush;
 mod machine;
 mod recording;
 mod request;
+mod snapshot;
 
 use std::ffi::CStr;
 
@@ -50,6 +51,8 @@ pub extern "C" fn Init_lifetrace() {
         machine.define(module, c"wait_for_room", wait_for_room as *const (), 0);
         machine.define(module, c"send_mark", send_mark as *const (), 0);
         machine.define(module, c"profile", profile as *const (), 2);
+        machine.define(module, c"begin_snapshot", begin_snapshot as *const (), 2);
+        machine.define(module, c"await_snapshot", await_snapshot as *const (), 0);
     }
 }
 
@@ -153,6 +156,33 @@ extern "C" fn profile(_: Value, mark: Value, first: Value) -> Value {
             machine.number(profile.samples),
             machine.number(profile.lost),
             machine.number(profile.nanoseconds),
+        ]),
+    }
+}
+
+/// `begin_snapshot(path, overwrites)`: true, or a String that says what is wrong. No path is an empty one.
+extern "C" fn begin_snapshot(_: Value, path: Value, overwrites: Value) -> Value {
+    let machine = machine::get();
+    // SAFETY: a String.
+    let path = unsafe { machine.text(path) };
+    match snapshot::begin(path, overwrites == machine::TRUE) {
+        Ok(()) => machine::TRUE,
+        Err(message) => machine.string(message.as_bytes()),
+    }
+}
+
+/// `await_snapshot`: false if it is not saved yet; a String that says what is wrong; or the path, objects, bytes, for how
+/// many nanoseconds the program stood still.
+extern "C" fn await_snapshot(_: Value) -> Value {
+    let machine = machine::get();
+    match snapshot::awaited(machine) {
+        Ok(None) => machine::FALSE,
+        Err(message) => machine.string(message.as_bytes()),
+        Ok(Some(saved)) => machine.array(&[
+            machine.string(saved.path.as_os_str().as_encoded_bytes()),
+            machine.number(saved.blocks),
+            machine.number(saved.bytes),
+            machine.number(u64::try_from(saved.pause.as_nanos()).unwrap_or(u64::MAX)),
         ]),
     }
 }

@@ -91,12 +91,12 @@ pub(crate) fn heap() -> Option<Heap> {
 
 /// Samples nothing from now on; false if there is no recording.
 pub(crate) fn pause() -> bool {
-    with_collector(Collector::pause)
+    with_collector(Collector::pause).is_some()
 }
 
 /// Samples again; false if there is no recording.
 pub(crate) fn resume() -> bool {
-    with_collector(Collector::resume)
+    with_collector(Collector::resume).is_some()
 }
 
 /// Ends it, if there is one, and returns when its trace is written. Other threads go on meanwhile.
@@ -109,10 +109,11 @@ pub(crate) fn stop() -> Option<End> {
     Some(End::of(outcome))
 }
 
-fn with_collector(tell: impl FnOnce(&Collector)) -> bool {
+/// `None` if there is no recording.
+pub(crate) fn with_collector<T>(tell: impl FnOnce(&Collector) -> T) -> Option<T> {
     let current = CURRENT.enter();
     let collector = current.get().and_then(|recording| recording.running.collector());
-    collector.map(tell).is_some()
+    collector.map(tell)
 }
 
 fn begin(request: &Request<'_>) -> Result<Recording, String> {

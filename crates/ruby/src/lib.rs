@@ -24,8 +24,8 @@
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
 //! \[UNSAFE\] files: `capture`, `class`, `collector`, `compiler`, `current`, `kind`, `linked`, `mallocs`, `marks`, `names`,
-//! `objects`, `sampling`, `sizes`, `snapshot/mod`, `snapshot/pages`, `snapshot/space`, `snapshot/telling`, `stacks`, `start`,
-//! `state`, `symbols`, `threads`, `vm`.
+//! `objects`, `sampling`, `sizes`, `snapshot/mod`, `snapshot/pages`, `snapshot/space`, `snapshot/telling`, `snapshot/wake`, `stacks`,
+//! `start`, `state`, `symbols`, `threads`, `vm`.
 
 #![no_std]
 

@@ -8,7 +8,7 @@ use lifetrace_transport::message::Body;
 
 use crate::entry::enter;
 use crate::vm::Vm;
-use crate::{names, sampling, sizes, state};
+use crate::{names, sampling, sizes, snapshot, state};
 
 /// Why nothing can be sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,15 @@ pub unsafe fn end() {
 /// As [`begin`].
 pub unsafe fn send_names() {
     names::now();
+}
+
+/// Takes the snapshot that the recorder waits for, if it does.
+///
+/// # Safety
+/// As [`begin`].
+pub unsafe fn take_snapshot() {
+    // SAFETY: by contract.
+    unsafe { snapshot::now() }
 }
 
 /// The number of the next sample.

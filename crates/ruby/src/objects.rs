@@ -103,6 +103,7 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
         vm.remove_hook(marked);
     }
     countdown::set(u64::MAX);
+    snapshot::forbid();
     // From now on nobody looks at them in collections.
     state.samples.clear();
     if let Some(mut entered) = enter() {

@@ -70,6 +70,7 @@ unsafe fn start() {
     unsafe {
         sampling::begin(vm, rate, settings.seed);
         vm.at_end(names::last);
+        snapshot::wake::listen();
         if threads::watch(vm) {
             mallocs::begin();
         }

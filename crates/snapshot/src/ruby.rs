@@ -160,6 +160,18 @@ struct Object {
     detail: Option<Arc<str>>,
 }
 
+impl Object {
+    /// Whether the machine has its class live as long as the object: not what a call has found a method by, which is
+    /// forgotten with the class, nor what is of a class that lives for ever.
+    fn holds_class(&self) -> bool {
+        match self.kind {
+            Type::IMemo => self.detail.as_deref() != Some("callcache"),
+            Type::Float | Type::Bignum | Type::Symbol => false,
+            _ => true,
+        }
+    }
+}
+
 /// A chain of classes is not longer.
 const DEEPEST: usize = 64;
 
@@ -247,6 +259,7 @@ impl Reader {
             let (own, others) = rest.split_at(object.references as usize);
             // What the machine keeps in the place of the class of its own objects may be anything.
             let is_class = object.class != 0
+                && object.holds_class()
                 && (!object.kind.is_internal() || numbers.contains_key(&object.class));
             let class = is_class.then_some(&object.class);
             let kind = kinds.number(self.kind(object), object.kind.form());

@@ -33,11 +33,19 @@ pub enum Answer {
     UnknownRuntime = 3,
     /// A place of the runtime's was not as it should be: nothing is done on a guess.
     Unsound = 4,
+    /// Several parts of the program run at the same time, and cannot be stopped together.
+    Parallel = 5,
 }
 
 impl Answer {
-    const ALL: [Answer; 5] =
-        [Answer::None, Answer::Begun, Answer::NoChild, Answer::UnknownRuntime, Answer::Unsound];
+    const ALL: [Answer; 6] = [
+        Answer::None,
+        Answer::Begun,
+        Answer::NoChild,
+        Answer::UnknownRuntime,
+        Answer::Unsound,
+        Answer::Parallel,
+    ];
 }
 
 /// A wish that was taken.

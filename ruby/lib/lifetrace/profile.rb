@@ -31,6 +31,10 @@ module Lifetrace
     end
   end
 
+  # A snapshot of the heap that was written: the +path+ of its file, how many +objects+ it has, what they take in +bytes+,
+  # and for how many seconds the program stood still (+pause+).
+  HeapSnapshot = Struct.new(:path, :objects, :bytes, :pause, keyword_init: true)
+
   # What a recording has left: the +path+ of its trace, or nil; how many +samples+ there were; how many events were +lost+;
   # whether the trace has its greatest length, and so is not whole (+full+).
   Summary = Struct.new(:path, :samples, :lost, :full, keyword_init: true)

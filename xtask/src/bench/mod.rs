@@ -33,6 +33,7 @@ pub mod ruby;
 mod ruby_workload;
 mod run;
 pub mod sample;
+pub mod snapshots;
 mod spread;
 pub mod table;
 pub mod trace;

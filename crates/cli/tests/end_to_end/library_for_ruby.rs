@@ -16,6 +16,7 @@ use crate::support::profile::{assert_complete, facts_of, read_through};
 use crate::support::reader::Reader;
 use crate::support::ruby::{gem, native_library, run, sampled};
 use crate::support::run::{Outcome, files};
+use crate::support::snapshot::Snapshot;
 
 /// What the program prints, and what it leaves in a folder.
 fn done(word: &str) -> (TempDir, Outcome) {
@@ -75,6 +76,25 @@ fn what_is_retained_is_so_to_the_byte() {
         let profile = profile(&folder.path().join(file));
         let [.., objects, bytes] = by_function(&profile, class)[function];
         assert_eq!([objects, bytes], [numbers[0] as i64, numbers[1] as i64], "{name}");
+    }
+}
+
+#[test]
+fn a_program_takes_snapshots_of_itself() {
+    let (folder, outcome) = done("snapshots");
+    let things = table(&outcome)[0].1[0] as usize;
+    let mut files = files(folder.path());
+    files.retain(|path| path.extension().is_some_and(|it| it == "lth"));
+    assert_eq!(files.len(), 7, "{files:?}");
+    for path in &files {
+        let snapshot = Snapshot::read(path);
+        // Other threads make some, of which each may have one on its stack.
+        let held = snapshot.held_by(|_| true);
+        let of_class = snapshot.blocks.iter().zip(held);
+        let found = of_class.filter(|(it, is_held)| &*it.kind.name == "Thing" && *is_held).count();
+        assert!((things..things + 20).contains(&found), "{}: {found}", path.display());
+        let is_child = path.ends_with("child.lth");
+        assert!(is_child || snapshot.samples.len() > things / 20, "{}", path.display());
     }
 }
 

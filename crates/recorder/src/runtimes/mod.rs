@@ -13,6 +13,7 @@ use std::fs::File;
 
 use lifetrace_trace::frame::FrameKind;
 use lifetrace_transport::sources::{SourceName, Unit};
+use rustix::process::Signal;
 
 use crate::notice::{Notice, RuntimeNotice};
 use crate::program_file::mentions;
@@ -57,6 +58,11 @@ pub(crate) trait Runtime: Debug + Sync {
     /// Whether its agent takes snapshots of its heap.
     fn takes_snapshots(&self) -> bool {
         false
+    }
+
+    /// The signal at which a program that waits looks whether a snapshot is wanted; whoever does not know it ignores it.
+    fn waking_signal(&self) -> Option<Signal> {
+        None
     }
 
     /// What its agent's sampler hits. Sizes of blocks are in words, without headers, of a heap of which words are hit,

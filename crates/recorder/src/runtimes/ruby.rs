@@ -4,6 +4,7 @@
 
 use lifetrace_trace::frame::FrameKind;
 use lifetrace_transport::sources::{SourceName, Unit};
+use rustix::process::Signal;
 
 use super::{ManagedHeap, Runtime};
 use crate::notice::RuntimeNotice;
@@ -42,6 +43,10 @@ impl Runtime for Ruby {
 
     fn takes_snapshots(&self) -> bool {
         true
+    }
+
+    fn waking_signal(&self) -> Option<Signal> {
+        Some(Signal::URG)
     }
 
     fn unit(&self) -> Unit {

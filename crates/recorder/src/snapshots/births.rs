@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use lifetrace_trace::chance::Chance;
-use lifetrace_trace::event::{Event, Location, Source};
+use lifetrace_trace::event::{Event, Location, Source, class_of};
 use lifetrace_trace::fact::{Fact, SampledUnit, Sampler};
 use lifetrace_trace::ids::{AllocationId, LocationCode, SamplerId, Size, Timestamp};
 use lifetrace_trace::lt::{BirthDetails, Item, Reader};
@@ -119,8 +119,9 @@ fn site<R: Read>(reader: &Reader<R>, backtrace: &[LocationCode]) -> Site {
         line: location.line,
     };
     let innermost_first = backtrace.iter().rev();
-    let frames = innermost_first.flat_map(|&code| reader.locations(code).iter().rev().map(frame));
-    Site { frames: frames.collect() }
+    let locations = innermost_first.flat_map(|&code| reader.locations(code).iter().rev());
+    // What class an object is of the snapshot says itself.
+    Site { frames: locations.filter(|it| class_of(it).is_none()).map(frame).collect() }
 }
 
 #[cfg(test)]

@@ -46,6 +46,11 @@ pub enum SnapshotError {
         "the runtime of process {0} does not export what is needed to find all roots: its heap is not read on a guess"
     )]
     UnknownRuntime(u32),
+    /// Parts of it run at the same time.
+    #[error(
+        "process {0} has made a ractor: from then on there is no place where all of its heap is whole"
+    )]
+    Parallel(u32),
     /// It would have taken too much memory.
     #[error(
         "the snapshot of process {pid} would have taken more than {} KiB of memory, and was given up (--snapshot-memory)",

@@ -8,12 +8,14 @@
 //!
 //! At a safe point, in a job that the machine does when it comes to one: a thread has the machine's lock then, no object
 //! is half made, and no collection marks or sweeps at that moment (one may be under way by steps). The job is asked for
-//! where a wish is seen: every so many objects, at collections, at samples of malloc's.
+//! where a wish is seen: every so many objects, at collections, at samples of malloc's, and where the program is woken
+//! ([`wake`]).
 
 mod name;
 mod pages;
 mod space;
 mod telling;
+pub(crate) mod wake;
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,6 +33,9 @@ use space::Space;
 
 /// A snapshot is wanted for the sake of collections.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
+
+/// There are several ractors, which run at the same time: there is no place where the heap is whole.
+static HAS_RACTORS: AtomicBool = AtomicBool::new(false);
 
 /// Major collections when one was taken last for their sake.
 static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
@@ -63,6 +68,11 @@ pub(crate) unsafe fn after_collection(vm: &Vm, majors: u64) {
     }
     // SAFETY: by contract.
     unsafe { look(vm) }
+}
+
+/// From now on no snapshot is taken, as there are several ractors.
+pub(crate) fn forbid() {
+    HAS_RACTORS.store(true, Ordering::Relaxed);
 }
 
 /// The machine has come to a safe point.
@@ -112,6 +122,9 @@ pub(crate) unsafe fn at_exit() {
 /// # Safety
 /// As [`now`].
 unsafe fn take(unasked: Option<Taken>) {
+    if HAS_RACTORS.load(Ordering::Relaxed) {
+        return snapshot::refuse(Answer::Parallel);
+    }
     // SAFETY: by contract; the reference to the state is used by nobody else until the end.
     let Some(state) = (unsafe { state::get() }) else { return };
     // SAFETY: by contract.

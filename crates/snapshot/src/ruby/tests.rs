@@ -46,6 +46,18 @@ fn a_dump_is_read() {
 }
 
 #[test]
+fn a_class_that_the_machine_does_not_hold_is_no_reference() {
+    let lines = r#"{"address":"0x58", "type":"IMEMO", "class":"0x28", "imemo_type":"callcache", "memsize":40}
+{"address":"0x60", "type":"FLOAT", "class":"0x18", "memsize":40}
+"#;
+    let Dump { heap, .. } = dump(format!("{DUMP}{lines}").as_bytes());
+    for address in [0x58, 0x60] {
+        assert_eq!(heap.graph.references(heap.at(address).unwrap()).count(), 0, "{address:#x}");
+    }
+    assert_eq!(heap.name(heap.at(0x60).unwrap()), "Object");
+}
+
+#[test]
 fn what_it_holds_is_known() {
     let Dump { heap, .. } = dump(DUMP.as_bytes());
     let dominators = Dominators::of(&heap.graph);

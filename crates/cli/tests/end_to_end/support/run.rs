@@ -66,6 +66,11 @@ impl Target {
         self
     }
 
+    /// All that it is started with.
+    pub fn words(&self) -> &[OsString] {
+        &self.words
+    }
+
     /// Runs it without us.
     pub fn bare(&self) -> Outcome {
         self.run(&self.words)
