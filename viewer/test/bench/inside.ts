@@ -90,7 +90,9 @@ export async function measure(base64: string) {
     const answer = timed("filter", () => asked(filter, at));
     for (const [name, look] of Object.entries(views(answer))) timed(name, look);
     const fair = asked(filter, 0);
-    timed("compare", () => engine.compare([before], [fair]));
+    const difference = timed("compare", () => engine.compare([before], [fair]));
+    timed("compare callsites", () => difference.changes);
+    timed("compare trees", () => difference.tree);
     before = fair;
   });
   return [...times].map(([name, all]) => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { engine } from "../../src/engine";
 import { parsePath, parseStep } from "../../src/engine/filter/frames";
 import { isMistake, MAX_TERMS, parseFilter } from "../../src/engine/filter/parse";
 import { PRESETS, presetTerms } from "../../src/engine/filter/presets";
@@ -102,4 +103,12 @@ test("presets are spelled out as the manual has them", () => {
   for (const preset of PRESETS) {
     assert.ok(page.includes(`| \`${preset}\` | \`${writtenTerms(presetTerms(preset))}\` |`), preset);
   }
+});
+
+test("each term is told with its place", () => {
+  const text = "  leaks and not  size >4096 fn='a b' ";
+  const read = engine.parse(text);
+  assert.ok(!("message" in read));
+  assert.deepEqual(read.terms!.map((it) => it.text), ["leaks", "not size>4KiB", 'fn="a b"']);
+  assert.deepEqual(read.terms!.map((it) => text.slice(it.start, it.end)), ["leaks", "not  size >4096", "fn='a b'"]);
 });
