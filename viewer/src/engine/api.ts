@@ -246,6 +246,7 @@ export interface Engine {
   compare(before: Answer[], after: Answer[]): Difference;
   /** Several traces added up, by names, each at its own peak. */
   together(answers: Answer[]): { totals: Answer["totals"]; callsites: Callsite[]; tree(inverted: boolean): Tree };
-  parse(filter: string): { canonical: string } | Mistake;
+  /** The one text of a filter, and of each of its terms, with its place in what was typed. */
+  parse(filter: string): { canonical: string; terms?: { text: string; start: number; end: number }[] } | Mistake;
   parseFrames(hide: string[], focus: string): Mistake | null;
 }

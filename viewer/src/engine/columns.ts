@@ -25,6 +25,9 @@ export interface Columns {
   freedBy: Uint32Array | null;
   /** All that happened to samples, in the trace's order. */
   events: Uint32Array;
+  /** By sample: the numbers of the events of its birth, and of its death; more than there are where it has none. */
+  bornAt: Uint32Array;
+  diedAt: Uint32Array;
 }
 
 export function readColumns(bundle: Bundle, nodes: number): Columns {
@@ -44,7 +47,7 @@ export function readColumns(bundle: Bundle, nodes: number): Columns {
   const lives = livesOf(count, what, change);
   const freedBy = threads === 0 ? null : freeing(bundle, count, what);
   const events = eventsOf(bundle.column("sample.changes", count), what);
-  return { count, kinds, node, kind, thread, birth, ...lives, freedBy, events };
+  return { count, kinds, node, kind, thread, birth, ...lives, freedBy, ...events };
 }
 
 /** Gaps added up; those that do not fit have the rest in pairs. */
@@ -92,21 +95,26 @@ function freeing(bundle: Bundle, count: number, what: Integers): Uint32Array | n
   return freedBy;
 }
 
-function eventsOf(changes: Integers, what: Integers): Uint32Array {
+function eventsOf(changes: Integers, what: Integers): Pick<Columns, "events" | "bornAt" | "diedAt"> {
   const events = new Uint32Array(changes.length + what.length);
+  const bornAt = new Uint32Array(changes.length);
+  const diedAt = new Uint32Array(changes.length).fill(0xffff_ffff);
   let [to, next] = [0, 0];
   const goOn = (until: number, born: number) => {
     if (until > what.length) throw new DamagedBundle("sample.changes has more changes than there are");
     for (; next < until; next++) {
       const sample = what[next]! >>> 1;
       if (sample >= born) throw new DamagedBundle(`the change ${next} is of a sample that is born later`);
-      events[to++] = sample * 4 + ((what[next]! & 1) === 1 ? PROMOTION : DEATH);
+      const isDeath = (what[next]! & 1) === 0;
+      if (isDeath) diedAt[sample] = to;
+      events[to++] = sample * 4 + (isDeath ? DEATH : PROMOTION);
     }
   };
   for (let sample = 0; sample < changes.length; sample++) {
     goOn(next + changes[sample]!, sample);
+    bornAt[sample] = to;
     events[to++] = sample * 4 + BIRTH;
   }
   goOn(what.length, changes.length);
-  return events;
+  return { events, bornAt, diedAt };
 }

@@ -22,15 +22,33 @@ export function compare(before: api.Answer[], after: api.Answer[]): api.Differen
     const found = difference(runs[0]!, runs[1]!);
     return [it, changeOf(null, found, found.pValue)];
   });
-  const [old, fresh] = sides.map((side) => side.map((answer) => callsiteEntries(answer, metric)));
-  let functions: api.Change[] | null = null;
-  return {
-    metric,
-    totals: Object.fromEntries(totals),
-    changes: comparePlaces(old!, fresh!),
-    functions: () => (functions ??= compareFunctions(sides[0], sides[1], metric)),
-    tree: compareTrees(sides[0], sides[1], metric),
-  };
+  return new Compared(sides, metric, Object.fromEntries(totals));
+}
+
+/** What is found when it is asked for. */
+class Compared implements api.Difference {
+  private knownChanges: api.Change[] | null = null;
+  private knownFunctions: api.Change[] | null = null;
+  private knownTree: api.Difference["tree"] | null = null;
+
+  constructor(
+    private readonly sides: readonly [Answer[], Answer[]],
+    readonly metric: api.Metric,
+    readonly totals: Record<string, api.Change>,
+  ) {}
+
+  get changes(): api.Change[] {
+    const side = (at: 0 | 1) => this.sides[at].map((answer) => callsiteEntries(answer, this.metric));
+    return (this.knownChanges ??= comparePlaces(side(0), side(1)));
+  }
+
+  functions(): api.Change[] {
+    return (this.knownFunctions ??= compareFunctions(...this.sides, this.metric));
+  }
+
+  get tree(): api.Difference["tree"] {
+    return (this.knownTree ??= compareTrees(...this.sides, this.metric));
+  }
 }
 
 /** Of all backtraces, those that are left out by a focus as well. */

@@ -2,7 +2,7 @@
 // (crates/analysis/src/statistics/{histogram,mass,proportion}.rs).
 
 import { Z95 } from "./estimate";
-import type { Kinds } from "./kinds";
+import { type Exact, exactSum, type Kinds } from "./kinds";
 
 const SUBDIVISIONS = 16;
 /** Bins up to 2^53, beyond which no number is whole. */
@@ -27,11 +27,12 @@ export function greatestOf(bin: number): number {
   return leastOf(bin) + 2 ** Math.max(0, Math.floor(bin / SUBDIVISIONS) - 1) - 1;
 }
 
-/** Sums over blocks: what they stand for, its squares, and the variance that is due to sampling. */
-export interface Mass {
-  weight: Float64Array;
+/** Sums over blocks: what they stand for, added up exactly, and its squares. Where all have died, nothing must be left of
+ * the weights; what rounding leaves would look like blocks that live on. */
+interface Mass {
+  whole: Float64Array;
+  part: Float64Array;
   squares: Float64Array;
-  variance: Float64Array;
 }
 
 /** Sampled blocks by a property of theirs. */
@@ -39,14 +40,14 @@ export class Histogram {
   /** By bin: the least and the greatest value that was seen. */
   readonly least = new Float64Array(BINS).fill(Infinity);
   readonly greatest = new Float64Array(BINS).fill(-1);
-  readonly mass: Record<Unit, Mass> = { bytes: newMass(), objects: newMass() };
+  private readonly mass: Record<Unit, Mass> = { bytes: newMass(), objects: newMass() };
 
   add(value: number, kinds: Kinds, kind: number): void {
     const bin = binOf(value);
     if (value < this.least[bin]!) this.least[bin] = value;
     if (value > this.greatest[bin]!) this.greatest[bin] = value;
-    addMass(this.mass.bytes, bin, kinds.ofBytes.value[kind]!, kinds.ofBytes.variance[kind]!);
-    addMass(this.mass.objects, bin, kinds.ofObjects.value[kind]!, kinds.ofObjects.variance[kind]!);
+    addMass(this.mass.bytes, bin, kinds.ofBytes.value[kind]!, kinds.exactBytes, kind);
+    addMass(this.mass.objects, bin, kinds.ofObjects.value[kind]!, kinds.exactObjects, kind);
   }
 
   /** The bins that were hit, in order. */
@@ -56,20 +57,29 @@ export class Histogram {
     return found;
   }
 
-  weight(unit: Unit): number {
-    return this.mass[unit].weight.reduce((sum, weight) => sum + weight, 0);
+  weightOf(unit: Unit, bin: number): number {
+    return exactSum(this.mass[unit].whole[bin]!, this.mass[unit].part[bin]!);
+  }
+
+  squaresOf(unit: Unit, bin: number): number {
+    return this.mass[unit].squares[bin]!;
+  }
+
+  isEmpty(unit: Unit): boolean {
+    const { whole, part } = this.mass[unit];
+    return whole.every((it) => it === 0) && part.every((it) => it === 0);
   }
 }
 
 function newMass(): Mass {
   const numbers = () => new Float64Array(BINS);
-  return { weight: numbers(), squares: numbers(), variance: numbers() };
+  return { whole: numbers(), part: numbers(), squares: numbers() };
 }
 
-function addMass(mass: Mass, bin: number, value: number, variance: number): void {
-  mass.weight[bin]! += value;
+function addMass(mass: Mass, bin: number, value: number, exact: Exact, kind: number): void {
+  mass.whole[bin]! += exact.whole[kind]!;
+  mass.part[bin]! += exact.part[kind]!;
   mass.squares[bin]! += value * value;
-  mass.variance[bin]! += variance;
 }
 
 /** An estimated share; it tells as much as so many equal and independent blocks would. */

@@ -5,7 +5,7 @@ import type { Metric } from "./api";
 import type { Columns } from "./columns";
 import { type Amount, type Estimate, NOTHING } from "./estimate";
 import type { Facts } from "./facts";
-import type { Amounts } from "./kinds";
+import { type Amounts, exactSum } from "./kinds";
 import { LEFT_OUT } from "./shape";
 import type { Lives } from "./replay";
 
@@ -65,33 +65,39 @@ export interface Holdings {
   allocated: Uint32Array;
   live: Uint32Array;
   peak: Uint32Array;
-  /** Seconds that they lived, and their squares. */
-  seconds: Float64Array;
-  squares: Float64Array;
+  /** Seconds that they lived, and their squares; found when they are asked for. */
+  lived(): { seconds: Float64Array; squares: Float64Array };
 }
 
 export function hold(lives: Lives, groups: Groups, duration: number): Holdings {
-  const { columns, chosen, born, atPeak } = lives;
-  const { death } = columns;
+  const { columns, chosen, atPeak } = lives;
+  const { diedAt } = columns;
   const counts = () => new Uint32Array(groups.count);
   const [allocated, live, peak] = [counts(), counts(), counts()];
-  const [seconds, squares] = [new Float64Array(groups.count), new Float64Array(groups.count)];
   for (let sample = 0; sample < chosen.length; sample++) {
     if (chosen[sample] === 0) continue;
     const group = groups.of[sample]!;
-    const died = death[sample]!;
-    const isLive = died === Infinity;
     allocated[group]!++;
-    if (isLive) live[group]!++;
-    peak[group]! += atPeak[sample]!;
-    const micros = (isLive ? duration : died) - born[sample]!;
-    if (micros > 0) {
-      const lived = micros / 1e6;
-      seconds[group]! += lived;
-      squares[group]! += lived * lived;
-    }
+    if (diedAt[sample] === 0xffff_ffff) live[group]!++;
+    if (atPeak[sample] === 1) peak[group]!++;
   }
-  return { columns, groups, allocated, live, peak, seconds, squares };
+  let found: ReturnType<Holdings["lived"]> | null = null;
+  return { columns, groups, allocated, live, peak, lived: () => (found ??= livedOf(lives, groups, duration)) };
+}
+
+function livedOf({ columns, chosen, born }: Lives, groups: Groups, duration: number): ReturnType<Holdings["lived"]> {
+  const { death } = columns;
+  const [seconds, squares] = [new Float64Array(groups.count), new Float64Array(groups.count)];
+  for (let sample = 0; sample < chosen.length; sample++) {
+    if (chosen[sample] === 0) continue;
+    const died = death[sample]!;
+    const lived = ((died === Infinity ? duration : died) - born[sample]!) / 1e6;
+    if (lived <= 0) continue;
+    const group = groups.of[sample]!;
+    seconds[group]! += lived;
+    squares[group]! += lived * lived;
+  }
+  return { seconds, squares };
 }
 
 /** Holdings, and where each backtrace counts: `LEFT_OUT` where it does not. */
@@ -122,7 +128,7 @@ export function sumMetric(parts: Part[], count: number, metric: Metric): Sums {
   const sums = newSums(count);
   for (const { holdings, target } of parts) {
     if (metric === "byte-seconds") addByteSeconds(sums, holdings, target);
-    else add(sums, holdings, target, countsOf(holdings, metric), amountsOf(holdings, metric === "objects"));
+    else add(sums, holdings, target, countsOf(holdings, metric), metric === "objects");
   }
   return sums;
 }
@@ -131,8 +137,8 @@ export function sumMetric(parts: Part[], count: number, metric: Metric): Sums {
 export function sumAmounts(parts: Part[], count: number, metric: "allocated" | "live" | "peak"): [Sums, Sums] {
   const [bytes, objects] = [newSums(count), newSums(count)];
   for (const { holdings, target } of parts) {
-    add(bytes, holdings, target, countsOf(holdings, metric), amountsOf(holdings, false));
-    add(objects, holdings, target, countsOf(holdings, metric), amountsOf(holdings, true));
+    add(bytes, holdings, target, countsOf(holdings, metric), false);
+    add(objects, holdings, target, countsOf(holdings, metric), true);
   }
   return [bytes, objects];
 }
@@ -149,7 +155,12 @@ function amountsOf({ columns }: Holdings, areObjects: boolean): Amounts {
   return areObjects ? columns.kinds.ofObjects : columns.kinds.ofBytes;
 }
 
-function add(sums: Sums, { groups }: Holdings, target: Uint32Array, counts: Uint32Array, of: Amounts): void {
+/** Values are added up exactly, as the command does it: backtraces that have as much must not differ by rounding. */
+function add(sums: Sums, holdings: Holdings, target: Uint32Array, counts: Uint32Array, areObjects: boolean): void {
+  const { groups, columns } = holdings;
+  const { variance, uncertain } = amountsOf(holdings, areObjects);
+  const { whole, part } = areObjects ? columns.kinds.exactObjects : columns.kinds.exactBytes;
+  const parts = new Float64Array(sums.value.length);
   for (let group = 0; group < groups.count; group++) {
     const count = counts[group]!;
     if (count === 0) continue;
@@ -157,14 +168,17 @@ function add(sums: Sums, { groups }: Holdings, target: Uint32Array, counts: Uint
     if (at === LEFT_OUT) continue;
     const kind = groups.kind[group]!;
     sums.samples[at]! += count;
-    sums.value[at]! += count * of.value[kind]!;
-    sums.variance[at]! += count * of.variance[kind]!;
-    sums.uncertain[at]! += count * of.uncertain[kind]!;
+    sums.value[at]! += count * whole[kind]!;
+    parts[at]! += count * part[kind]!;
+    sums.variance[at]! += count * variance[kind]!;
+    sums.uncertain[at]! += count * uncertain[kind]!;
   }
+  for (let at = 0; at < parts.length; at++) sums.value[at] = exactSum(sums.value[at]!, parts[at]!);
 }
 
 function addByteSeconds(sums: Sums, holdings: Holdings, target: Uint32Array): void {
-  const { groups, allocated, seconds, squares, columns } = holdings;
+  const { groups, allocated, columns } = holdings;
+  const { seconds, squares } = holdings.lived();
   const { ofBytes } = columns.kinds;
   for (let group = 0; group < groups.count; group++) {
     if (allocated[group] === 0) continue;

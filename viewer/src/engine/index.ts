@@ -4,7 +4,7 @@ import type * as api from "./api";
 import { Bundle } from "./bundle";
 import { compare } from "./diff";
 import { parsePath, parseStep } from "./filter/frames";
-import { isMistake, parseFilter } from "./filter/parse";
+import { isMistake, parseFilter, termSpans } from "./filter/parse";
 import { writtenTerms } from "./filter/term";
 import { together } from "./together";
 import { Trace } from "./trace";
@@ -16,8 +16,10 @@ export const engine: api.Engine = {
   compare,
   together,
   parse(filter) {
-    const terms = parseFilter(filter);
-    return isMistake(terms) ? terms : { canonical: writtenTerms(terms) };
+    const [terms, spans] = [parseFilter(filter), termSpans(filter)];
+    if (isMistake(terms) || isMistake(spans)) return terms as api.Mistake;
+    const written = (at: number) => writtenTerms(terms.slice(at, at + 1));
+    return { canonical: writtenTerms(terms), terms: spans.map((span, at) => ({ text: written(at), ...span })) };
   },
   parseFrames(hide, focus) {
     for (const text of hide) {

@@ -22,9 +22,14 @@ export interface Kinds {
   /** What a sample of it adds. */
   ofBytes: Amounts;
   ofObjects: Amounts;
-  /** Of byte-seconds, for each byte-second of the sample: value, variance of the square, uncertain. */
-  doubt: Float64Array;
-  /** The value of bytes as the command adds it up, exactly: whole bytes, and 2^-32 parts of one. */
+  /** Values as the command adds them up, exactly. */
+  exactBytes: Exact;
+  exactObjects: Exact;
+}
+
+/** Numbers in 32 binary places, as crates/analysis/src/fixed.rs has them: whole ones, and 2^-32 parts of one. Sums of either
+ * are sums of whole numbers, which nothing is lost of. */
+export interface Exact {
   whole: Float64Array;
   part: Float64Array;
 }
@@ -45,9 +50,18 @@ export function readKinds(bundle: Bundle): Kinds {
   const amounts = (of: (kind: number) => number) => amountsOf(weight, doubt, of);
   const ofBytes = amounts((kind) => bytes[kind]!);
   const ofObjects = amounts((kind) => 1 - isGrowth[kind]!);
-  const whole = ofBytes.value.map(Math.floor);
-  const part = ofBytes.value.map((value, kind) => Math.floor((value - whole[kind]!) * TWO_32));
-  return { count, bytes, weight, source, isGrowth, ofBytes, ofObjects, doubt, whole, part };
+  const [exactBytes, exactObjects] = [exact(ofBytes.value), exact(ofObjects.value)];
+  return { count, bytes, weight, source, isGrowth, ofBytes, ofObjects, exactBytes, exactObjects };
+}
+
+function exact(values: Float64Array): Exact {
+  const whole = values.map(Math.floor);
+  return { whole, part: values.map((value, kind) => Math.floor((value - whole[kind]!) * TWO_32)) };
+}
+
+/** Sums of both as a number. */
+export function exactSum(whole: number, part: number): number {
+  return whole + part / TWO_32;
 }
 
 /** 1 for blocks that are seldom hit, 0 for those that always are, `sqrt(1 - p^4)` between. */

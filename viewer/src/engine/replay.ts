@@ -22,6 +22,8 @@ export interface Lives {
   peakTime: number | null;
 }
 
+type Beginnings = Omit<Lives, "count" | "atPeak" | "peakTime">;
+
 /** Which event begins the life of which sample: that of the birth, or of the promotion. */
 export function isBegin(lives: Pick<Lives, "beginsAtPromotion">, event: number): boolean {
   const what = event & 3;
@@ -43,42 +45,72 @@ export function replay(
 }
 
 /** The number of the event after which most bytes lived, for the first time; -1 if none ever did. */
-function peakOf({ columns, chosen, beginsAtPromotion }: Omit<Lives, "count" | "atPeak" | "peakTime">): number {
+function peakOf(lives: Beginnings): number {
+  return lives.beginsAtPromotion === null ? peakOfAll(lives) : peakInOldHeap(lives, lives.beginsAtPromotion);
+}
+
+function peakOfAll({ columns, chosen }: Beginnings): number {
   const { events, kind, kinds } = columns;
-  const { whole, part } = kinds;
+  const { whole, part } = kinds.exactBytes;
   let [bytes, parts, peakBytes, peakParts, peak] = [0, 0, 0, 0, -1];
   for (let at = 0; at < events.length; at++) {
     const event = events[at]!;
     const sample = event >>> 2;
     if (chosen[sample] === 0) continue;
     const what = event & 3;
-    if (what === DEATH) {
-      bytes -= whole[kind[sample]!]!;
-      parts -= part[kind[sample]!]!;
-      continue;
+    const of = kind[sample]!;
+    if (what === BIRTH) {
+      bytes += whole[of]!;
+      parts += part[of]!;
+      // Exact: what rounding there is does not come near to 0.
+      if ((bytes - peakBytes) * TWO_32 + (parts - peakParts) > 0) {
+        peakBytes = bytes;
+        peakParts = parts;
+        peak = at;
+      }
+    } else if (what === DEATH) {
+      bytes -= whole[of]!;
+      parts -= part[of]!;
     }
-    if (beginsAtPromotion === null ? what !== BIRTH : (beginsAtPromotion[sample] === 1) !== (what === PROMOTION)) continue;
-    bytes += whole[kind[sample]!]!;
-    parts += part[kind[sample]!]!;
-    // Exact: what rounding there is does not come near to 0.
-    if ((bytes - peakBytes) * TWO_32 + (parts - peakParts) > 0) [peakBytes, peakParts, peak] = [bytes, parts, at];
   }
   return peak;
 }
 
-function aliveAfter(
-  lives: Omit<Lives, "count" | "atPeak" | "peakTime">,
-  peak: number,
-): Pick<Lives, "atPeak" | "peakTime"> {
-  const { columns, chosen, born } = lives;
-  const { events } = columns;
-  const atPeak = new Uint8Array(chosen.length);
-  for (let at = 0; at <= peak; at++) {
+function peakInOldHeap({ columns, chosen }: Beginnings, atPromotion: Uint8Array): number {
+  const { events, kind, kinds } = columns;
+  const { whole, part } = kinds.exactBytes;
+  let [bytes, parts, peakBytes, peakParts, peak] = [0, 0, 0, 0, -1];
+  for (let at = 0; at < events.length; at++) {
     const event = events[at]!;
     const sample = event >>> 2;
+    const what = event & 3;
     if (chosen[sample] === 0) continue;
-    if ((event & 3) === DEATH) atPeak[sample] = 0;
-    else if (isBegin(lives, event)) atPeak[sample] = 1;
+    if (what === DEATH) {
+      bytes -= whole[kind[sample]!]!;
+      parts -= part[kind[sample]!]!;
+    } else if ((atPromotion[sample] === 1) === (what === PROMOTION)) {
+      bytes += whole[kind[sample]!]!;
+      parts += part[kind[sample]!]!;
+      if ((bytes - peakBytes) * TWO_32 + (parts - peakParts) > 0) [peakBytes, peakParts, peak] = [bytes, parts, at];
+    }
   }
-  return { atPeak, peakTime: peak < 0 ? null : born[events[peak]! >>> 2]! };
+  return peak;
+}
+
+function aliveAfter(lives: Beginnings, peak: number): Pick<Lives, "atPeak" | "peakTime"> {
+  const { columns, chosen, born, beginsAtPromotion } = lives;
+  const { events, bornAt, diedAt } = columns;
+  const atPeak = new Uint8Array(chosen.length);
+  if (peak < 0) return { atPeak, peakTime: null };
+  const peakTime = born[events[peak]! >>> 2]!;
+  for (let sample = 0; sample < atPeak.length; sample++) {
+    atPeak[sample] = chosen[sample]! & Number(bornAt[sample]! <= peak) & Number(diedAt[sample]! > peak);
+  }
+  if (beginsAtPromotion === null) return { atPeak, peakTime };
+  // Those that were promoted later are not yet there.
+  for (let at = peak + 1; at < events.length; at++) {
+    const sample = events[at]! >>> 2;
+    if ((events[at]! & 3) === PROMOTION && beginsAtPromotion[sample] === 1) atPeak[sample] = 0;
+  }
+  return { atPeak, peakTime };
 }

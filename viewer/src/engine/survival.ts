@@ -11,7 +11,7 @@ export interface Survival {
 
 /** What its blocks are best counted in: what reallocations add has bytes, but no objects. */
 export function unitOf({ died, watched }: Survival): Unit {
-  return died.weight("objects") + watched.weight("objects") > 0 ? "objects" : "bytes";
+  return died.isEmpty("objects") && watched.isEmpty("objects") ? "bytes" : "objects";
 }
 
 /** The estimated distribution of lifetimes. */
@@ -37,10 +37,10 @@ function exitsOf({ died, watched }: Survival, unit: Unit): Exit[] {
   return bins.map((bin) => ({
     least: Math.min(greatestOf(bin), died.least[bin]!, watched.least[bin]!),
     greatest: Math.max(leastOf(bin), died.greatest[bin]!, watched.greatest[bin]!),
-    died: died.mass[unit].weight[bin]!,
-    diedSquares: died.mass[unit].squares[bin]!,
-    watched: watched.mass[unit].weight[bin]!,
-    watchedSquares: watched.mass[unit].squares[bin]!,
+    died: died.weightOf(unit, bin),
+    diedSquares: died.squaresOf(unit, bin),
+    watched: watched.weightOf(unit, bin),
+    watchedSquares: watched.squaresOf(unit, bin),
   }));
 }
 
@@ -79,7 +79,7 @@ class Risk {
   private die(exit: Exit, exposed: number): void {
     const outliving = exposed - exit.died;
     // The last of those that were watched, but for rounding.
-    if (outliving <= exposed * 1e-12) {
+    if (outliving <= exposed * 1e-9) {
       this.survival = 0;
       return;
     }

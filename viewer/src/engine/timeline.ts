@@ -33,7 +33,8 @@ export function timeline(
   const parts: Parts = { count: Math.max(1, Math.floor(count)), begin, end: Math.max(end, begin + 1), isToEnd: end >= duration };
   const rows = rowsOf(lives, sites, parts.count);
   const found = new Walk(lives, sites, parts, rows).all();
-  const most = Math.max(1, ...found.atEnd.map((it) => it.value));
+  const all = Array.from({ length: parts.count }, (_, part) => part);
+  const most = all.reduce((greatest, part) => Math.max(greatest, found.atEnd.valueAt(part)), 1);
   const length = parts.end - parts.begin;
   const edge = (part: number) => parts.begin + Math.floor((length * part) / parts.count);
   const callsites = rows.sites
@@ -44,11 +45,11 @@ export function timeline(
   return {
     begin: parts.begin,
     end: parts.end,
-    parts: found.atEnd.map((atEnd, part) => ({
+    parts: all.map((part) => ({
       begin: edge(part),
       end: edge(part + 1),
-      most: measuredOf(found.most[part]!),
-      atEnd: measuredOf(atEnd),
+      most: measuredOf(found.most.at(part)),
+      atEnd: measuredOf(found.atEnd.at(part)),
     })),
     callsitesTotal: callsites.length,
     callsites: callsites.slice(0, top).map(({ site, atEnd, variance }) => ({
@@ -94,13 +95,39 @@ class ExactSum {
   }
 
   get value(): number {
-    return Math.max(0, this.high + this.low);
+    const sum = this.high + this.low;
+    return sum > 0 ? sum : 0;
+  }
+}
+
+/** Estimates by part of the time. */
+class Estimates {
+  private readonly value: Float64Array;
+  private readonly variance: Float64Array;
+  private readonly uncertain: Float64Array;
+
+  constructor(count: number) {
+    [this.value, this.variance, this.uncertain] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
+  }
+
+  set(part: number, value: number, variance: number, uncertain: number): void {
+    this.value[part] = value;
+    this.variance[part] = variance;
+    this.uncertain[part] = uncertain;
+  }
+
+  valueAt(part: number): number {
+    return this.value[part]!;
+  }
+
+  at(part: number): Estimate {
+    return { value: this.value[part]!, variance: this.variance[part]!, uncertain: this.uncertain[part]! };
   }
 }
 
 class Walk {
-  readonly most: Estimate[];
-  readonly atEnd: Estimate[];
+  readonly most: Estimates;
+  readonly atEnd: Estimates;
   private readonly value = new ExactSum();
   private readonly variance = new ExactSum();
   private readonly uncertain = new ExactSum();
@@ -118,8 +145,7 @@ class Walk {
     private readonly parts: Parts,
     private readonly rows: Rows,
   ) {
-    const nothing = () => Array.from({ length: parts.count }, () => ({ value: 0, variance: 0, uncertain: 0 }));
-    [this.most, this.atEnd] = [nothing(), nothing()];
+    [this.most, this.atEnd] = [new Estimates(parts.count), new Estimates(parts.count)];
     const cells = rows.sites.length * (parts.count + 1);
     this.blocksOf = new Int32Array(cells);
     [this.valueOf, this.varianceOf] = [new Float64Array(cells), new Float64Array(cells)];
@@ -175,9 +201,8 @@ class Walk {
     this.variance.add(sign * kinds.ofBytes.variance[at]!);
     this.uncertain.add(sign * kinds.ofBytes.uncertain[at]!);
     if (part >= 0) {
-      const live = this.live();
-      this.atEnd[part] = live;
-      if (live.value > this.most[part]!.value) this.most[part] = live;
+      this.note(this.atEnd, part);
+      if (this.value.value > this.most.valueAt(part)) this.note(this.most, part);
     }
     const site = this.sites.ofBacktrace[node[sample]!]!;
     const row = site === LEFT_OUT ? LEFT_OUT : this.rows.of[site]!;
@@ -188,17 +213,18 @@ class Walk {
     this.varianceOf[cell]! += sign * kinds.ofBytes.variance[at]!;
   }
 
-  private live(): Estimate {
-    if (this.blocks === 0) return { value: 0, variance: 0, uncertain: 0 };
-    return { value: this.value.value, variance: this.variance.value, uncertain: this.uncertain.value };
+  /** What lives now. */
+  private note(into: Estimates, part: number): void {
+    if (this.blocks === 0) into.set(part, 0, 0, 0);
+    else into.set(part, this.value.value, this.variance.value, this.uncertain.value);
   }
 
   /** Time has come to this part. */
   private reach(part: number): void {
     while (this.reached < part) {
-      const live = this.live();
       this.reached++;
-      [this.most[this.reached], this.atEnd[this.reached]] = [live, live];
+      this.note(this.most, this.reached);
+      this.note(this.atEnd, this.reached);
     }
   }
 }

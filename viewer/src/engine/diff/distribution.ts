@@ -33,6 +33,8 @@ function degrees(freedom: number): number | null {
 /** The complementary error function of what is not negative, by Cody (1969), to full precision. */
 export function erfc(x: number): number {
   if (x <= 0.46875) return 1 - erfOfSmall(x);
+  // Beyond, it is less than any number but 0.
+  if (x > 28) return 0;
   const scaled = x <= 4 ? erfcOfMiddle(x) : erfcOfLarge(x);
   // exp(-x^2) without the loss of what rounding x^2 costs.
   const rounded = Math.trunc(x * 16) / 16;

@@ -2,7 +2,7 @@
 // beforehand, since what ends a word depends on what it is: a name goes on to the next space, a moment to the next `..`.
 
 import { type FullMistake, Wrong, clipped, expected, told } from "../grammar/mistake";
-import { isSpace, Scanner } from "../grammar/scan";
+import { isSpace, Scanner, type Span } from "../grammar/scan";
 import { meant } from "../grammar/suggest";
 import { ANCHORS } from "./moment";
 import * as names from "./parse_names";
@@ -77,16 +77,25 @@ export function isMistake<T extends object>(read: T | FullMistake): read is Full
 
 /** A conjunction of terms; without any, all that there is. */
 export function parseFilter(text: string): Term[] | FullMistake {
-  return reading(text, conjunction);
+  return reading(text, (parser) => conjunction(parser));
 }
 
-function conjunction(parser: Parser): Term[] {
+/** Where each term of a filter stands in its text. */
+export function termSpans(text: string): Span[] | FullMistake {
+  const spans: Span[] = [];
+  const read = reading(text, (parser) => conjunction(parser, spans));
+  return isMistake(read) ? read : spans;
+}
+
+function conjunction(parser: Parser, spans: Span[] = []): Term[] {
   const terms: Term[] = [];
   const { scanner } = parser;
   scanner.skipSpace();
   while (!scanner.isAtEnd()) {
     if (terms.length === MAX_TERMS) throw new Wrong(`more than ${MAX_TERMS} terms`);
+    const start = scanner.at;
     terms.push(term(parser));
+    spans.push({ start, end: scanner.at });
     endOfTerm(parser);
     const isFollowed = scanner.eatWord("and");
     scanner.skipSpace();

@@ -112,19 +112,21 @@ function property(reader: Reader, from: number, kind: string): string {
   throw new BadRegex("Unicode property not found", from, reader.at);
 }
 
-/** The rest of a set that has been begun at `from`. */
+/** The rest of a set that has been begun at `from`. What stands side by side is united before sets are cut or taken away. */
 export function charClass(reader: Reader, from: number): string {
   const negated = reader.eat("^");
-  let [source, isFirst] = ["", true];
+  let [left, source, isFirst] = ["", "", true];
   for (;;) {
     const at = reader.at;
     if (reader.peek() === "") throw new BadRegex("unclosed character class", from, from + 1);
-    if (reader.eat("]") && !isFirst) return `[${negated ? "^" : ""}${source}]`;
-    if (reader.at > at) source += classLiteral("]");
+    if (reader.eat("]") && !isFirst) return `[${negated ? "^" : ""}${left === "" ? source : `${left}[${source}]`}]`;
+    const operator = ["&&", "--"].find((token) => reader.eat(token));
+    if (operator !== undefined) {
+      left = (left === "" ? `[${source}]` : `[${left}[${source}]]`) + operator;
+      source = "";
+    } else if (reader.at > at) source += classLiteral("]");
     else if (reader.eat("[:")) source += posix(reader, at);
     else if (reader.eat("[")) source += charClass(reader, at);
-    else if (reader.eat("&&")) source += "&&";
-    else if (reader.eat("--")) source += "--";
     else if (reader.eat("~~")) throw new BadRegex("~~ in sets is not understood here", at, reader.at);
     else source += range(reader, at);
     isFirst = false;
