@@ -117,6 +117,17 @@ function askSum(several, question, inverted) {
   judged(differences, shown);
 }
 
+/** Mostly one that chooses some samples and leaves out others, by what the engine says; else any. */
+function drawn({ trace, words }) {
+  let text = filter(random, words);
+  for (let more = random.below(4) * 3; more > 0; more--) {
+    const { samples = 0 } = trace.ask({ ...plain, filter: text });
+    if (samples > 0 && samples < trace.sampleCount) break;
+    text = filter(random, words);
+  }
+  return text;
+}
+
 const plain = { filter: "", metric: "allocated", hide: [], focus: "", collapseRecursion: false };
 const names = Object.keys(VIEWS).filter((name) => only === undefined || name === only || VIEWS[name].view === only);
 const random = generator(seed);
@@ -125,7 +136,7 @@ if (only !== "diff" && only !== "sum") {
 }
 for (let at = 0; at < count; at++) {
   const trace = random.pick(traces);
-  const question = { filter: filter(random, trace.words), metric: random.pick(METRICS), ...frames(random, trace.words) };
+  const question = { filter: drawn(trace), metric: random.pick(METRICS), ...frames(random, trace.words) };
   const isDiff = only === "diff" || (only === undefined && random.below(8) === 0);
   if (isDiff) {
     askDiff(trace, random.pick(traces), { ...question, filter: random.pick(["", "leaks", "temporary", "size>64"]) }, random.pick(["callsite", "function", "tree"]));
