@@ -13,6 +13,7 @@ import { Question } from "./Question";
 import { Status } from "./Status";
 import { Tabs } from "./Tabs";
 import { useTheme } from "./theme";
+import { toldMetric } from "./told";
 import type { ViewProps } from "./view";
 import { views } from "./views/index";
 
@@ -25,7 +26,8 @@ export function App({ engine, page }: { engine: Engine; page: Page }) {
   const traces = useMemo(() => page.traces.flatMap(({ trace }) => trace ?? []), [page]);
   const loaded = page.traces[address.trace] ?? page.traces[0];
   const trace = loaded?.trace ?? null;
-  const { answer, mistake } = useAnswer(trace, address.question);
+  const metric = trace ? toldMetric(trace.facts, address.question.metric) : address.question.metric;
+  const { answer, mistake } = useAnswer(trace, { ...address.question, metric });
   const shown = useMemo(() => views.filter((view) => trace && view.isFor(trace, traces)), [trace, traces]);
   const view = shown.find(({ id }) => id === address.view) ?? null;
   useKeys({ views: shown, current: view?.id ?? "", go: navigation.go, help: () => setHelps(true) });
@@ -37,7 +39,7 @@ export function App({ engine, page }: { engine: Engine; page: Page }) {
       </a>
       <Header page={page} traces={traces} navigation={navigation} theme={theme} toggleTheme={toggleTheme} help={() => setHelps(true)} />
       {trace && <Question engine={engine} trace={trace} navigation={navigation} mistake={mistake} />}
-      {trace && <Status trace={trace} answer={answer} mistake={mistake} />}
+      {trace && <Status engine={engine} trace={trace} answer={answer} mistake={mistake} />}
       {trace && <Tabs views={shown} current={view?.id ?? ""} go={navigation.go} />}
       <Panel problem={loaded ? loaded.problem : "There is no trace in this page."} view={view} props={props} asked={address.view} mistake={mistake} ask={navigation.ask} />
       {helps && <Help views={views} close={() => setHelps(false)} />}

@@ -6,6 +6,7 @@ import { FilterField } from "./FilterField";
 import { Frames } from "./Frames";
 import type { Navigation } from "./navigation";
 import { Presets } from "./Presets";
+import { tellsMetric, toldMetric } from "./told";
 
 interface QuestionProps {
   engine: Engine;
@@ -28,17 +29,17 @@ export function Question({ engine, trace, navigation, mistake }: QuestionProps) 
       <label class="metric">
         <span class="label">Metric</span>
         <select
-          value={question.metric}
+          value={toldMetric(trace.facts, question.metric)}
           onChange={(event) => navigation.ask({ metric: event.currentTarget.value as Metric })}
         >
           {METRICS.map(({ id, title }) => (
-            <option key={id} value={id}>
+            <option key={id} value={id} disabled={!tellsMetric(trace.facts, id)}>
               {title}
             </option>
           ))}
         </select>
       </label>
-      <Presets trace={trace} filter={question.filter} ask={(filter) => navigation.ask({ filter })} />
+      <Presets engine={engine} trace={trace} filter={question.filter} ask={(filter) => navigation.ask({ filter })} />
       <Frames engine={engine} question={question} mistake={ofFrames} ask={(change) => navigation.ask(change)} />
     </section>
   );

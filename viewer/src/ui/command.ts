@@ -2,6 +2,8 @@
 
 import type { Address } from "./address";
 import type { Trace } from "../engine/api";
+import { sideOf } from "./diff/sides";
+import { tells } from "./told";
 
 /** Views of the page by what `lifetrace report --view` calls them; whether they take `--metric`. */
 const REPORTS: Record<string, { view: string; takesMetric: boolean }> = {
@@ -23,12 +25,11 @@ const REPORTS: Record<string, { view: string; takesMetric: boolean }> = {
 
 /** A `lifetrace report` for one trace, or for all where they are looked at together. */
 export function command(address: Address, traces: Trace[]): string {
-  const { view, question, state } = address;
+  const { view, state } = address;
+  if (view === "diff") return diff(address, traces);
   const current = traces[address.trace] ?? traces[0];
-  const files = view === "processes" || view === "diff" ? traces : [current];
-  const words = view === "diff" ? diff(files) : report(address);
-  if (view !== "diff") words.push(...options(address));
-  else words.push(...chosen(question));
+  const files = view === "processes" ? traces : [current];
+  const words = [...report(address), ...options(address)];
   if (view === "flame" && state.inverted) words.push("--inverted");
   return words.concat(files.map(({ facts }) => file(facts.file))).join(" ");
 }
@@ -49,8 +50,17 @@ function report({ view }: Address): string[] {
   return ["lifetrace", "report", ...(name === "summary" ? [] : ["--view", name])];
 }
 
-function diff(traces: Trace[]): string[] {
-  return traces.length > 1 ? ["lifetrace", "diff"] : ["lifetrace", "report"];
+/** A side that has a filter of its own is a trace of its own first. */
+function diff({ question, state, trace }: Address, traces: Trace[]): string {
+  const sides = (["a", "b"] as const).map((name) => sideOf(name, state, traces.length, trace, tells(traces[trace].facts, "times")));
+  const steps = sides.map(({ trace, filter }, at) => {
+    const whole = file(traces[trace].facts.file);
+    const part = at === 0 ? "before.lt" : "after.lt";
+    return filter ? { slice: `lifetrace slice ${whole} --filter ${quoted(filter)} -o ${part}`, part } : { slice: "", part: whole };
+  });
+  const metric = question.metric === "allocated" ? [] : ["--metric", question.metric];
+  const compared = ["lifetrace", "diff", ...metric, ...chosen(question), ...steps.map(({ part }) => part)].join(" ");
+  return [...steps.map(({ slice }) => slice).filter(Boolean), compared].join(" && ");
 }
 
 function chosen({ filter, hide, focus, collapseRecursion }: Address["question"]): string[] {

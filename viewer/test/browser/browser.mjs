@@ -21,13 +21,18 @@ export async function launch() {
     await browser.close();
     rmSync(folder, { recursive: true });
   };
-  return { browser, folder, close, open: (bundles, options) => open(browser, folder, bundles, options) };
+  return { folder, close, open: (bundles, options) => open(browser, folder, bundles, options), visit: (file, options) => visit(browser, file, options) };
 }
 
-/** Where a page begins, and how it is looked at. */
-async function open(browser, folder, bundles, { fragment = "", width = 1280, height = 900, dark = false, title = "app", options = {}, template } = {}) {
+/** A page with these traces, and what its command asked for. */
+async function open(browser, folder, bundles, { title = "app", options = {}, ...how } = {}) {
   const file = join(folder, `${createHash("sha256").update(bundles.join()).digest("hex").slice(0, 12)}.html`);
-  writeFileSync(file, filled(template ?? readFileSync(process.env.LIFETRACE_VIEWER, "utf8"), bundles, title, options));
+  writeFileSync(file, filled(readFileSync(process.env.LIFETRACE_VIEWER, "utf8"), bundles, title, options));
+  return visit(browser, file, how);
+}
+
+/** Opens a file; hears all that it asks for and complains of. */
+async function visit(browser, file, { fragment = "", width = 1280, height = 900, dark = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, PATIENCE } from "./browser.mjs";
-import { app, hostile, HOSTILE } from "./traces.mjs";
+import { app, hostile, HOSTILE } from "./traces";
 
 let chrome;
 before(async () => (chrome = await launch()), { timeout: PATIENCE });

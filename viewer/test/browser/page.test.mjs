@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, PATIENCE } from "./browser.mjs";
-import { app, child, damaged } from "./traces.mjs";
+import { app, child, damaged } from "./traces";
 
 let chrome;
 before(async () => (chrome = await launch()), { timeout: PATIENCE });
@@ -22,7 +22,7 @@ spec("a page opens with its summary, and says what grows", async () => {
   const { page, quiet } = await chrome.open([app]);
   await page.getByRole("heading", { level: 1, name: "app" }).waitFor();
   await page.getByRole("heading", { name: "In words" }).waitFor();
-  await page.getByText("Live memory grows by 720 ± 140 MiB/h, all of it from createClient.").waitFor();
+  await page.getByText("Live memory grows by 720 ± 140 MiB/h: createClient grows like a leak.").waitFor();
   await page.getByRole("table", { name: "Totals" }).getByRole("row", { name: /live at end/ }).waitFor();
   assert.equal(await tab(page, "Summary").getAttribute("aria-selected"), "true");
   quiet();
@@ -163,6 +163,7 @@ spec("damage and notices are told", async () => {
   const notes = page.getByRole("region", { name: "Notes" });
   await notes.getByText(/Damaged: from byte 1,234 on/).waitFor();
   await notes.getByText(/lack their outermost frames/).waitFor();
+  await notes.getByText(/This page has 1,100 of the trace's 9,000 samples/).waitFor();
   quiet();
 });
 

@@ -41,3 +41,9 @@ test("what a report has no choice of is not asked for", () => {
   assert.equal(command(address({ view: "temporary" }, { metric: "live" }), traces), "lifetrace report --view temporary app.lt");
   assert.equal(command(address({ view: "sandwich", state: { fn: "a;b" } }), traces), "lifetrace report --view calls --focus 'fn=\"a;b\"' app.lt");
 });
+
+test("a comparison of two parts of a trace makes traces of them first", () => {
+  assert.equal(command(address({ view: "diff" }, { metric: "live" }), traces), "lifetrace diff --metric live app.lt './-x y.lt'");
+  const halves = "lifetrace slice app.lt --filter 'allocated before 50%' -o before.lt && lifetrace slice app.lt --filter 'allocated after 50%' -o after.lt && lifetrace diff before.lt after.lt";
+  assert.equal(command(address({ view: "diff" }), (traces as unknown[]).slice(0, 1) as never), halves);
+});

@@ -148,3 +148,11 @@ test("a change has a sign besides its colour, and what may be noise has neither"
   assert.ok(colouring.hatched!(colouring.of(0)) && !colouring.hatched!(colouring.of(1)));
   assert.equal(colouring.of(2), colouring.styles(false).length - 1);
 });
+
+test("a legend tells allocation machinery from what no module is known of", () => {
+  const named = { ...tree, lines: tree.lines.map((line) => ({ ...line, module: null, file: null, function: "f" })) };
+  const { legend, styles } = byModule(named);
+  assert.deepEqual(legend.map(({ label }) => label), ["no module known", "paler: allocation machinery"]);
+  const [known, machinery] = legend.map(({ style }) => styles(false)[style]);
+  assert.notEqual(known, machinery);
+});

@@ -56,6 +56,8 @@ test("names are shown as they are written, and cannot turn what is around them",
   assert.equal(sourceOf(line({ function: "libz.so.1+0x12", module: "/lib/libz.so.1" })), "");
   assert.equal(groupOf(line({ module: "/lib/libz.so.1" })), "libz.so.1");
   assert.equal(groupOf(line({ file: "src/a/b.c" })), "src/a");
+  assert.equal(groupOf(line({ function: "Kernel#require" })), "Kernel");
+  assert.equal(groupOf(line({ function: "zmalloc" })), "");
 });
 
 test("names become terms and frames that are read as those names", () => {

@@ -21,7 +21,8 @@ interface TimeChartProps {
   stack: Stack;
   span: Range;
   range: Range | null;
-  peak: number | null;
+  /** When it was, and what is written beside it. */
+  peak: { time: number; label: string } | null;
   behind: boolean;
   /** A layer that stands out. */
   highlighted: number | null;
@@ -54,7 +55,7 @@ export function TimeChart(props: TimeChartProps) {
       made.destroy();
       plot.current = null;
     };
-  }, [stack, span.begin, span.end, theme, behind, highlighted, trace, peak]);
+  }, [stack, span.begin, span.end, theme, behind, highlighted, trace, peak?.time, peak?.label]);
   useEffect(() => {
     if (plot.current) showRange(plot.current, range);
   }, [range?.begin, range?.end]);
@@ -63,7 +64,8 @@ export function TimeChart(props: TimeChartProps) {
     <div
       ref={host}
       class="time-chart"
-      role="img"
+      role="application"
+      aria-roledescription="chart"
       aria-label={`Live bytes over time, from ${secondsLabel(span.begin * 1e-6)} to ${secondsLabel(span.end * 1e-6)}; the same as a table is below. Arrows move the chosen range, with Shift they widen it.`}
       tabIndex={0}
       onKeyDown={(event) => keyed(event, latest.current)}
@@ -73,12 +75,12 @@ export function TimeChart(props: TimeChartProps) {
 
 /** The layers, greatest first, so that each is drawn over the one that has it; then what is behind. */
 function data({ stack, behind }: TimeChartProps): uPlot.AlignedData {
-  const lines = behind ? [stack.resident, stack.heap].filter((it) => it !== null) : [];
+  const lines = [stack.most, ...(behind ? [stack.resident, stack.heap] : [])].filter((it) => it !== null);
   return [stack.seconds, ...cumulated(stack.layers).reverse(), ...lines] as uPlot.AlignedData;
 }
 
 function options(latest: { current: TimeChartProps }, width: number): uPlot.Options {
-  const { span, theme } = latest.current;
+  const { span } = latest.current;
   const ink = variable("--muted");
   const grid = { stroke: variable("--line"), width: 1 };
   const font = "11px system-ui, sans-serif";
@@ -96,7 +98,7 @@ function options(latest: { current: TimeChartProps }, width: number): uPlot.Opti
       { stroke: ink, grid, ticks: { show: false }, font, size: 66, incrs: STEPS_OF_BYTES, values: (_, ticks) => ticks.map((tick) => (tick ? bytes(tick) : "0")) },
     ],
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: LEAST_PIXELS } },
-    series: [{}, ...layerSeries(latest.current), ...lineSeries(latest.current, theme)],
+    series: [{}, ...layerSeries(latest.current), ...lineSeries(latest.current)],
     hooks: {
       draw: [(plot) => marks(plot, latest.current.trace, latest.current.peak)],
       setSelect: [(plot) => latest.current.onRange(chosen(plot, latest.current.span))],
@@ -120,10 +122,10 @@ function faded(colour: string, theme: Theme): string {
   return `rgb(${channel(1)} ${channel(3)} ${channel(5)})`;
 }
 
-function lineSeries({ stack, behind }: TimeChartProps, _theme: Theme): uPlot.Series[] {
-  if (!behind) return [];
-  const line = (dash: number[]): uPlot.Series => ({ stroke: variable("--fg"), width: 1.2, dash, points: { show: false } });
-  return [...(stack.resident ? [line([6, 3])] : []), ...(stack.heap ? [line([2, 3])] : [])];
+function lineSeries({ stack, behind }: TimeChartProps): uPlot.Series[] {
+  const line = (dash: number[], width = 1.2): uPlot.Series => ({ stroke: variable("--fg"), width, dash, points: { show: false } });
+  const most = stack.most ? [line([], 0.7)] : [];
+  return behind ? [...most, ...(stack.resident ? [line([6, 3])] : []), ...(stack.heap ? [line([2, 3])] : [])] : most;
 }
 
 /** Draws a range as chosen, without saying so again. */

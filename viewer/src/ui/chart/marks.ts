@@ -7,7 +7,7 @@ import { variable } from "./colours";
 /** By generation: minor, major, compaction. */
 const HEIGHTS = [5, 11, 16];
 
-export function marks(plot: uPlot, trace: Trace, peak: number | null): void {
+export function marks(plot: uPlot, trace: Trace, peak: { time: number; label: string } | null): void {
   const { ctx } = plot;
   ctx.save();
   ctx.beginPath();
@@ -38,10 +38,10 @@ function cycles(plot: uPlot, { cycles }: Trace): void {
   ctx.globalAlpha = 1;
 }
 
-function peakLine(plot: uPlot, peak: number): void {
+function peakLine(plot: uPlot, { time, label: text }: { time: number; label: string }): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
-  const x = Math.round(plot.valToPos(peak * 1e-6, "x", true));
+  const x = Math.round(plot.valToPos(time * 1e-6, "x", true));
   if (x < bbox.left || x > bbox.left + bbox.width) return;
   ctx.strokeStyle = ctx.fillStyle = variable("--fg");
   ctx.lineWidth = ratio;
@@ -50,7 +50,7 @@ function peakLine(plot: uPlot, peak: number): void {
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
   ctx.stroke();
-  const isRight = x > bbox.left + bbox.width - 50 * ratio;
+  const isRight = x > bbox.left + bbox.width - 130 * ratio;
   ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
   ctx.textAlign = isRight ? "right" : "left";
   ctx.textBaseline = "top";
@@ -58,7 +58,7 @@ function peakLine(plot: uPlot, peak: number): void {
   ctx.setLineDash([]);
   ctx.lineWidth = 3 * ratio;
   ctx.strokeStyle = variable("--panel");
-  const label = [`peak`, x + (isRight ? -5 : 5) * ratio, bbox.top + 2 * ratio] as const;
+  const label = [text, x + (isRight ? -5 : 5) * ratio, bbox.top + 2 * ratio] as const;
   ctx.strokeText(...label);
   ctx.fillText(...label);
 }

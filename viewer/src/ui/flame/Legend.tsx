@@ -11,11 +11,17 @@ export function Legend(props: { colouring: Colouring; title: string }) {
       {props.colouring.legend.map(({ label, style }) => (
         <li key={label}>
           <span class={props.colouring.hatched?.(style) ? "swatch hatched" : "swatch"} style={{ backgroundColor: styles[style] }} />
-          {brief(label, 60)}
+          <span title={brief(label)}>{shortened(label)}</span>
         </li>
       ))}
     </ul>
   );
+}
+
+/** Of a long path its end. */
+function shortened(label: string): string {
+  const parts = label.split("/");
+  return label.length > 40 && parts.length > 3 ? brief(`…/${parts.slice(-3).join("/")}`, 60) : brief(label, 60);
 }
 
 /** Whether the page is dark; follows the page. */

@@ -27,18 +27,24 @@ export function hash(text: string): number {
   return hash;
 }
 
+/** All bits of a hash have a part in its last ones. */
+function mixed(hash: number): number {
+  const half = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b);
+  return (half ^ (half >>> 16)) >>> 0;
+}
+
 /** Lightness and colourfulness of the names that share a hue, so that more can be told apart than there are hues. */
 const TONES = [
-  { light: 0.87, chroma: 0.075 },
-  { light: 0.82, chroma: 0.08 },
-  { light: 0.84, chroma: 0.04 },
+  { light: 0.89, chroma: 0.065 },
+  { light: 0.79, chroma: 0.085 },
+  { light: 0.85, chroma: 0.045 },
 ];
-const HUES = 10;
+const HUES = 36;
 
 /** The colour of a name. */
 export function colourOf(name: string, pale: boolean, dark: boolean): string {
-  if (name === "") return tone(0, 0, dark);
-  const number = hash(name);
+  if (name === "") return pale ? tone(250, 0.012, dark, 0.9) : tone(0, 0, dark, 0.82);
+  const number = mixed(hash(name));
   const { light, chroma } = TONES[Math.floor(number / HUES) % TONES.length];
   return tone((number % HUES) * (360 / HUES), pale ? chroma / 4 : chroma, dark, light);
 }
@@ -50,11 +56,11 @@ function tone(hue: number, chroma: number, dark: boolean, light = 0.86): string 
 
 /** By object file, or by folder; machinery is paler. */
 export function byModule(tree: Tree): Colouring {
-  return byGroup(tree, groupOf);
+  return byGroup(tree, groupOf, "paler: allocation machinery");
 }
 
-/** By what a line belongs to. */
-export function byGroup(tree: Tree, groupOf: (line: Line) => string): Colouring {
+/** By what a line belongs to; `pale` says what lines with the mark of machinery are. */
+export function byGroup(tree: Tree, groupOf: (line: Line) => string, pale: string): Colouring {
   const groups = new Map<string, number>();
   const names: string[] = [];
   const group = (name: string) => {
@@ -66,15 +72,28 @@ export function byGroup(tree: Tree, groupOf: (line: Line) => string): Colouring 
   };
   const style = Uint32Array.from(tree.lines, (line) => 2 * group(groupOf(line)) + Number(line.machinery));
   const styles = (dark: boolean) => names.flatMap((name) => [false, true].map((pale) => colourOf(name, pale, dark)));
-  return { of: (node) => style[tree.line[node]], styles, legend: largestGroups(tree, style, names) };
+  return { of: (node) => style[tree.line[node]], styles, legend: legendOf(tree, style, names, pale) };
 }
 
-/** Those that fill most of the graph. */
-function largestGroups(tree: Tree, style: Uint32Array, names: string[]): { label: string; style: number }[] {
-  const area = new Float64Array(names.length);
-  for (let node = 1; node < tree.total.length; node += 1) area[style[tree.line[node]] >> 1] += tree.total[node];
-  const order = names.map((_, at) => at).sort((a, b) => area[b] - area[a]);
-  return order.filter((at) => area[at] > 0).slice(0, LEGEND_GROUPS).map((at) => ({ label: names[at] || "not known", style: 2 * at }));
+/** Those that fill most of the graph, each with the colour that fills most of it; and what pale ones are. */
+function legendOf(tree: Tree, style: Uint32Array, names: string[], pale: string): { label: string; style: number }[] {
+  const area = new Float64Array(2 * names.length);
+  for (let node = 1; node < tree.total.length; node += 1) area[style[tree.line[node]]] += tree.total[node];
+  const groups = names.map((label, at) => {
+    const [own, faint] = [area[2 * at], area[2 * at + 1]];
+    return { label, area: label === "" ? own : own + faint, style: 2 * at + Number(label !== "" && faint > own) };
+  });
+  groups.sort((a, b) => b.area - a.area);
+  const shown = groups.filter((group) => group.area > 0).slice(0, LEGEND_GROUPS);
+  const legend = shown.map(({ label, style }) => ({ label: label || "no module known", style }));
+  return [...legend, ...palest(area, pale)];
+}
+
+/** Of the pale colours, the one that fills most. */
+function palest(area: Float64Array, label: string): { label: string; style: number }[] {
+  let most = -1;
+  for (let style = 1; style < area.length; style += 2) if (area[style] > (area[most] ?? 0)) most = style;
+  return most < 0 ? [] : [{ label, style: most }];
 }
 
 const LIFETIME_STEPS = 9;

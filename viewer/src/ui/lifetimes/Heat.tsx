@@ -148,7 +148,7 @@ function draw(
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1) {
       const value = values[row * columns + column];
-      context.fillStyle = value > 0 ? shade(value / most, theme.dark) : theme.dark ? "oklch(0.24 0 0)" : "oklch(0.975 0 0)";
+      context.fillStyle = value > 0 ? shade(value / most, theme.dark) : theme.dark ? "oklch(0.24 0 0)" : "oklch(0.945 0 0)";
       context.fillRect(x(column), y(row), grid.cell - 1, grid.row - 1);
     }
   bars(context, sums, grid, theme, x, y, rows);

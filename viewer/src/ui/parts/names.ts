@@ -47,11 +47,15 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** What a function belongs to, for colours: its object file, or the folder of its file. */
+/** Ruby's methods that are written in C have no file: their class. */
+const RUBY_METHOD = /^([A-Z]\w*(?:::\w+)*)[#.]\w/;
+
+/** What a function belongs to, for colours: its object file, or the folder of its file, or its class. */
 export function groupOf(line: Line | null): string {
   if (line === null) return "";
   if (line.module !== null && line.module !== "") return baseName(line.module);
   const file = line.file ?? "";
+  if (file === "") return RUBY_METHOD.exec(line.function ?? "")?.[1] ?? "";
   const slash = file.lastIndexOf("/");
   return slash > 0 ? file.slice(0, slash) : file;
 }

@@ -1,5 +1,6 @@
 // All views, in the order of the tabs. Those that are looked at most have digits as keys.
 
+import { ifTold } from "../told";
 import type { View } from "../view";
 import { view as callsites } from "./callsites";
 import { view as classes } from "./classes";
@@ -40,4 +41,4 @@ export const views: View[] = [
   heap,
   processes,
   diff,
-].map((view) => ({ ...view, key: view.key || LETTERS[view.id] || "" }));
+].map((view) => ifTold({ ...view, key: view.key || LETTERS[view.id] || "" }));

@@ -22,7 +22,8 @@ function Leaks({ trace, answer, narrow, go, state, setState }: ViewProps) {
           <p key={text}>{text}</p>
         ))}
         {isYoung && <p>{isYoung}</p>}
-        {lost && <Lead isBad={lost.isAny}>{lost.text}</Lead>}
+        {lost?.isAny && <Lead isBad>{lost.text}</Lead>}
+        {lost && !lost.isAny && <p>{lost.text}</p>}
         <p class="muted">
           The limit that growth is measured by is {bytes(document.limit_bytes)}; <code>lifetrace report --view leaks --limit</code> takes another.
         </p>

@@ -9,6 +9,7 @@ import { callsiteTerm, functionOf } from "../parts/names";
 import { Amount, amountText, Estimate } from "../parts/Number";
 import { duration } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
+import { tells } from "../told";
 import type { View, ViewProps } from "../view";
 import * as leaks from "../words/leaks";
 import * as program from "../words/program";
@@ -53,9 +54,11 @@ function Words({ trace, answer, go }: ViewProps) {
             What grows, and why
           </button>
         )}{" "}
-        <button type="button" class="quiet" onClick={() => go("timeline")}>
-          Over time
-        </button>
+        {tells(trace.facts, "times") && (
+          <button type="button" class="quiet" onClick={() => go("timeline")}>
+            Over time
+          </button>
+        )}
       </p>
     </section>
   );
@@ -65,20 +68,22 @@ function Words({ trace, answer, go }: ViewProps) {
 function most(trace: Trace, answer: Answer): string {
   const { allocated, peak, peakTime } = answer.totals;
   if (allocated.samples === 0) return "";
+  const { facts } = trace;
   const chosen = answer.canonical === null ? "" : " of what the filter chose";
   const first = answer.callsites()[0];
   const who = first ? ` The most ${measure(answer.question.metric)} are of ${functionOf(first.line)}: ${percent(first.share)}.` : "";
-  const when = peakTime !== null && peak.samples > 0 ? ` Most lived ${duration(peakTime)} after the start: ${amountText(peak, "bytes", trace.facts)}.` : "";
-  return `${amountText(allocated, "bytes", trace.facts)}${chosen} were allocated.${who}${when}`;
+  const tellsWhen = peakTime !== null && peak.samples > 0 && tells(facts, "times", "peak");
+  const when = tellsWhen ? ` Most lived ${duration(peakTime)} after the start: ${amountText(peak, "bytes", trace.facts)}.` : "";
+  const all = tells(facts, "allocated") ? `${amountText(allocated, "bytes", facts)}${chosen} were allocated.` : "";
+  return `${all}${who}${when}`.trim();
 }
 
 /** What makes the numbers less than the truth. */
 function Notices({ trace }: { trace: Trace }) {
-  const { notices = [], damage = [], thinned, in_import } = trace.facts;
+  const { notices = [], damage = [], thinned } = trace.facts;
   const all = [
     ...damage.map((text) => `Damaged: ${text}`),
     ...notices,
-    ...(in_import?.lacks.length ? [`The imported file does not tell: ${in_import.lacks.join(", ")}.`] : []),
     ...(thinned ? [thinning(thinned)] : []),
   ];
   if (all.length === 0) return null;
@@ -97,6 +102,8 @@ function thinning({ kept, of }: { kept: number; of: number }): string {
   return `This page has ${count(kept)} of the trace's ${count(of)} samples: its estimates are right, and their intervals wider than those of lifetrace report.`;
 }
 
+const objects: Column<TotalRow> = { id: "objects", title: "objects", numeric: true, cell: (row) => <Objects of={row.of} /> };
+
 interface TotalRow {
   name: string;
   of: Quantity;
@@ -105,11 +112,11 @@ interface TotalRow {
 
 /** Of the blocks that the filter chose. */
 function Totals({ trace, answer }: { trace: Trace; answer: Answer }) {
-  const rows = useMemo(() => totals(answer), [answer]);
+  const rows = useMemo(() => totals(answer, trace), [answer]);
   const columns: Column<TotalRow>[] = [
     { id: "name", title: "", label: "Amount", head: true, cell: (row) => row.name },
     { id: "bytes", title: "bytes", numeric: true, cell: (row) => <Amount of={row.of} facts={trace.facts} /> },
-    { id: "objects", title: "objects", numeric: true, cell: (row) => <Objects of={row.of} /> },
+    ...(tells(trace.facts, "objects") ? [objects] : []),
     { id: "samples", title: "samples", numeric: true, cell: (row) => count(row.of.samples) },
     { id: "note", title: "", label: "When", wide: true, cell: (row) => <span class="muted">{row.note}</span> },
   ];
@@ -121,15 +128,15 @@ function Totals({ trace, answer }: { trace: Trace; answer: Answer }) {
   );
 }
 
-function totals({ totals }: Answer): TotalRow[] {
-  const at = totals.peakTime === null ? "" : `${duration(totals.peakTime)} after the start`;
+function totals({ totals }: Answer, { facts }: Trace): TotalRow[] {
+  const at = totals.peakTime === null || !tells(facts, "times") ? "" : `${duration(totals.peakTime)} after the start`;
   const rows = [
-    { name: "allocated", of: totals.allocated, note: "" },
-    { name: "promoted", of: totals.promoted, note: "" },
-    { name: "peak", of: totals.peak, note: at },
-    { name: "live at end", of: totals.live, note: "" },
+    { name: "allocated", of: totals.allocated, note: "", isTold: tells(facts, "allocated") },
+    { name: "promoted", of: totals.promoted, note: "", isTold: totals.promoted.samples > 0 },
+    { name: "peak", of: totals.peak, note: at, isTold: tells(facts, "peak") },
+    { name: "live at end", of: totals.live, note: "", isTold: tells(facts, "live") },
   ];
-  return rows.filter(({ name, of }) => name !== "promoted" || of.samples > 0);
+  return rows.filter(({ isTold }) => isTold);
 }
 
 function Objects({ of }: { of: Quantity }) {

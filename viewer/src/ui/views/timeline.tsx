@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { TimeChart, type Range } from "../chart/TimeChart";
 import { stacked, type Stack } from "../chart/stack";
 import { secondsLabel } from "../chart/axes";
+import { amountText } from "../parts/Number";
 import type { View, ViewProps } from "../view";
 import { Legend } from "./timeline/Legend";
 import { RangeQuestions } from "./timeline/RangeQuestions";
@@ -52,7 +53,7 @@ function TimelineView(props: ViewProps) {
         stack={stack}
         span={span}
         range={range}
-        peak={trace.facts.peak}
+        peak={trace.facts.peak === null ? null : { time: trace.facts.peak, label: peakLabel(props) }}
         behind={behind}
         highlighted={highlighted}
         theme={theme}
@@ -66,10 +67,15 @@ function TimelineView(props: ViewProps) {
   );
 }
 
+/** The moment is that of the whole program, so the amount is told only where all blocks are looked at. */
+function peakLabel({ trace, answer }: ViewProps): string {
+  return answer.canonical === null ? `peak ${amountText(answer.totals.peak, "bytes", trace.facts)}` : "peak of all";
+}
+
 /** Whether the process's memory can be drawn beside what lives. */
 function isInReach({ resident, heap, total }: Stack): boolean {
   const most = (values: (number | null)[]) => values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
-  return most([...(resident ?? []), ...(heap ?? [])]) <= MUCH_MORE * most(total);
+  return most([...(resident ?? []), ...(heap ?? [])]) <= MUCH_MORE * most(total.map(({ value }) => value));
 }
 
 /** `1000..2000`, in microseconds. */
@@ -88,6 +94,6 @@ export const view: View = {
   id: "timeline",
   title: "Over time",
   key: "2",
-  isFor: ({ facts, sampleCount }) => sampleCount > 0 && facts.end > 0 && !facts.in_import?.lacks.includes("times"),
+  isFor: ({ facts, sampleCount }) => sampleCount > 0 && facts.end > 0,
   component: (props) => <TimelineView {...props} />,
 };

@@ -63,7 +63,7 @@ function growing(trace: Trace, leaks: any): string[] {
   const part = share(first?.growth?.bytes_per_hour, together?.bytes_per_hour);
   const answer =
     count === 1
-      ? `Live memory grows by ${rate}, all of it from ${who}.`
+      ? `Live memory grows by ${rate}: ${who} grows like a leak.`
       : `Live memory of ${count} callsites grows by ${rate}${part ? `; ${part} of it from ${who}` : ""}.`;
   const live = amountText(quantity(leaks.totals.live_at_end), "bytes", trace.facts);
   const full = leaks.limit_reached;

@@ -5,6 +5,7 @@ import { bytes, count, percent } from "../parts/format";
 import { printable } from "../parts/names";
 import { amountText } from "../parts/Number";
 import { duration } from "../parts/spans";
+import { tells } from "../told";
 import { quantity } from "./documents";
 
 /** Less than this share of what lives is not worth a word. */
@@ -20,14 +21,20 @@ export function facts(trace: Trace): [string, string][] {
     ["Called itself", about?.title],
     ["Process", process(facts.pid, about?.host, about?.facts?.parent_pid)],
     ["From", started(trace)],
-    ["For", duration(facts.duration)],
+    ["For", tells(facts, "times") && duration(facts.duration)],
     ["Ended", ended(about?.facts?.exit)],
     ["Runtime", runtime(about)],
     ["Sampling", sampling(trace)],
-    ["Labels", Object.entries(facts.labels).map(([key, value]) => `${key}=${value}`).join(", ")],
+    ["Labels", labels(facts.labels)],
     ["Trace", facts.file],
   ];
   return told.flatMap(([name, text]): [string, string][] => (text ? [[name, printable(text)]] : []));
+}
+
+/** Those of an import are told in words, as notes. */
+function labels(all: Record<string, string>): string {
+  const own = Object.entries(all).filter(([key]) => !/^import(\.|ed-)/.test(key));
+  return own.map(([key, value]) => `${key}=${value}`).join(", ");
 }
 
 function process(pid: number | null, host: string | undefined, parent: number | null | undefined): string {
@@ -63,14 +70,18 @@ function runtime(about: any): string {
 
 /** How it was sampled. */
 export function sampling({ facts, documents, sampleCount }: Trace): string {
-  if (facts.in_import) return "imported: amounts are those of the file";
+  if (!tells(facts, "sampling")) return "how it was sampled is not told: amounts are those of the file";
+  if (facts.in_import?.caveat) return "sums, not single allocations: amounts are those of the file";
+  if (facts.exact && !tells(facts, "sizes")) return "sums of all allocations: they are exact";
   if (facts.exact) return "every allocation recorded: all numbers are exact";
   const about = documents.summary?.trace;
   const interval = about?.sample_interval_bytes || facts.interval_bytes;
   const promoted = about?.promotions ? `, ${count(about.promotions)} promoted` : "";
   const freed = about ? `, ${count(about.collections)} freed` : "";
   const every = interval > 0 ? `one sample every ${bytes(interval)} on average: ` : "";
-  return `${every}${count(facts.thinned?.of ?? sampleCount)} allocations sampled${promoted}${freed}`;
+  const many = count(facts.thinned?.of ?? sampleCount);
+  if (!tells(facts, "times") || !tells(facts, "sizes")) return `${every}${many} blocks were made from what the file tells`;
+  return `${every}${many} allocations sampled${promoted}${freed}`;
 }
 
 /** What a managed runtime counted itself, exactly. */

@@ -2,10 +2,11 @@
 
 import type { Trace } from "../../../engine/api";
 import { contributor, ofOthers, type Theme } from "../../chart/colours";
-import type { Stack } from "../../chart/stack";
-import { bytes } from "../../parts/format";
+import { measuredAt, type Stack } from "../../chart/stack";
+import { bytes, estimate } from "../../parts/format";
 import { Location } from "../../parts/Location";
 import { callsiteTerm } from "../../parts/names";
+import { Estimate } from "../../parts/Number";
 import { duration } from "../../parts/spans";
 
 interface LegendProps {
@@ -21,19 +22,24 @@ interface LegendProps {
 export function Legend({ stack, cursor, behind, theme, trace, highlight, narrow }: LegendProps) {
   const at = cursor ?? stack.seconds.length - 1;
   const when = cursor === null ? "at the end" : `at ${duration(stack.seconds[at] * 1e6)}`;
-  const lines = behind ? ([["resident memory", stack.resident, "dashed"], ["heap from the system", stack.heap, "dotted"]] as const) : [];
+  const lines = [
+    ["the most between two steps", stack.most, "thin"],
+    ["resident memory", behind ? stack.resident : null, "dashed"],
+    ["heap from the system", behind ? stack.heap : null, "dotted"],
+  ] as const;
   return (
     <section class="contributors" aria-label="Contributors">
       <p class="when">
-        <strong>{bytes(stack.total[at] ?? 0)}</strong> live {when}
+        <strong>{stack.total[at] && estimate(stack.total[at], "bytes")}</strong> live {when}
       </p>
       <ul onMouseLeave={() => highlight(null)}>
-        {stack.layers.map(({ line, callsite, values }, layer) => {
+        {stack.layers.map((of, layer) => {
+          const { line, callsite } = of;
           const term = callsite === null ? null : callsiteTerm(line);
           return (
             <li key={callsite ?? "others"} onMouseEnter={() => highlight(layer)} onFocusCapture={() => highlight(layer)} onBlurCapture={() => highlight(null)}>
               <span class="ink" style={{ background: callsite === null ? ofOthers(theme) : contributor(layer, theme) }} />
-              <span class="number">{bytes(values[at] ?? 0)}</span>
+              <Estimate of={measuredAt(of, at)} unit="bytes" />
               {callsite === null ? <span class="muted">all others</span> : <Location line={line} onPick={term === null ? undefined : () => narrow(term)} />}
             </li>
           );

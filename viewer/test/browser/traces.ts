@@ -1,30 +1,72 @@
 // The made-up traces of the browser's tests: one that leaks beside a cache, a second process, one of hostile names.
 
-import { bundle } from "./bundles.mjs";
+import { bundleOf, packed, type MadeLine, type MadeTrace } from "../support/bundle";
 
 const SECOND = 1e6;
 const MIB = 2 ** 20;
 
+interface Block {
+  birth: number;
+  death?: number;
+  bytes: number;
+  weight: number;
+  /** Outermost first; a name alone is in a file of that name. */
+  stack: (string | MadeLine)[];
+  thread?: string;
+}
+
+/** A trace as the text of a page's script. */
+function made(program: string, blocks: Block[], more: Omit<MadeTrace, "samples">): string {
+  const threads = [...new Set(blocks.map(({ thread = "main" }) => thread))];
+  const samples = blocks.map(({ birth, death, bytes, weight, stack, thread = "main" }) => ({
+    frames: stack.map((line) => [typeof line === "string" ? { function: line, file: `src/${line}.c`, line: 7, module: "/usr/bin/app" } : line]),
+    born: birth,
+    died: death,
+    bytes,
+    weight,
+    thread: threads.indexOf(thread),
+  }));
+  const facts = {
+    file: `${program}.lt`, program, pid: 4242, command: `${program} --fast`, end: 60 * SECOND, duration: 60 * SECOND - 1, peak: peak(blocks), interval_bytes: 65536,
+    sources: [{ name: "malloc", source: "native" as const, ocaml: false, ruby: false, unit: "byte" as const, rate: 1 / 65536 }],
+    threads: threads.map((name, number) => ({ number, name, kernel: 100 + number })),
+    has_threads: true,
+    ...more.facts,
+  };
+  return packed(bundleOf({ samples, ...more, facts }));
+}
+
+/** When most bytes live. */
+function peak(blocks: Block[]): number | null {
+  const steps = blocks.flatMap(({ birth, death, bytes, weight }) => [[birth, bytes * weight], ...(death === undefined ? [] : [[death, -bytes * weight]])]);
+  let [live, most, at]: [number, number, number | null] = [0, 0, null];
+  for (const [time, change] of steps.sort((a, b) => a[0] - b[0])) {
+    live += change;
+    if (live > most) [most, at] = [live, time];
+  }
+  return at;
+}
+
 /** `createClient` leaks, `cache` holds level, `parse` is gone at once. */
-function blocksOf(scale) {
-  const blocks = [];
+function blocksOf(scale: number): Block[] {
+  const blocks: Block[] = [];
   for (let at = 0; at < 600; at++) {
     const birth = at * 0.1 * SECOND;
     if (at % 3 === 0) blocks.push({ birth, bytes: 4096 * scale, weight: 16, stack: ["main", "serve", "createClient"] });
-    if (at % 2 === 0) blocks.push({ birth: birth + 10, death: birth + 4 * SECOND, bytes: 2048, weight: 32, stack: ["main", "serve", "cache"], thread: "worker" });
+    if (at % 2 === 0) blocks.push({ birth: birth + 10, death: Math.min(birth + 4 * SECOND, 60 * SECOND - 1), bytes: 2048, weight: 32, stack: ["main", "serve", "cache"], thread: "worker" });
     blocks.push({ birth: birth + 20, death: birth + 2000, bytes: 65536, weight: 1.6, stack: ["main", "parse"] });
   }
   return blocks;
 }
 
-const quantity = (bytes, samples) => ({
+const quantity = (bytes: number, samples: number) => ({
   samples, bytes, bytes_interval95: bytes / 10, bytes_low95: bytes * 0.9, bytes_high95: bytes * 1.1,
   objects: samples * 16, objects_interval95: samples, objects_low95: samples * 15, objects_high95: samples * 17,
 });
-const rate = (bytes) => ({ bytes_per_hour: bytes, bytes_per_hour_low95: bytes * 0.8, bytes_per_hour_high95: bytes * 1.2 });
-const backtrace = (...names) => ({ share: 0.9, frames: names.map((name) => ({ function: name, file: `src/${name}.c`, line: 7, inlined: false })) });
+const rate = (bytes: number) => ({ bytes_per_hour: bytes, bytes_per_hour_low95: bytes * 0.8, bytes_per_hour_high95: bytes * 1.2 });
+const backtrace = (...names: string[]) => ({ share: 0.9, frames: names.map((name) => ({ function: name, file: `src/${name}.c`, line: 7, inlined: false })) });
 
-function documentsOf(pid, parent, name = "createClient") {
+function documentsOf(pid: number, parent: number | null, name = "createClient") {
   const totals = { allocated: quantity(200 * MIB, 1100), promoted: quantity(0, 0), peak: { ...quantity(20 * MIB, 300), time_us: 59.8 * SECOND }, live_at_end: quantity(14 * MIB, 220) };
   const trace = { pid, start_time_us: 1786965711174340 + pid, duration_us: 60 * SECOND, host: "machine", samples: 1100, promotions: 0, collections: 900, sample_interval_bytes: 65536, facts: { parent_pid: parent, exit: { how: "status", code: 0 }, runtime: "native" } };
   const leak = {
@@ -53,12 +95,18 @@ function documentsOf(pid, parent, name = "createClient") {
   return { summary: { view: "summary", totals, trace, resident, lost, callsites: [], callsites_total: 0 }, leaks, gc };
 }
 
-const memory = Array.from({ length: 61 }, (_, at) => [at * SECOND, (26 + at / 4) * MIB]);
-const cycles = Array.from({ length: 40 }, (_, at) => [at * 1.5 * SECOND, at * 1.5 * SECOND + 800, at % 8 ? 0 : 1]);
+const seconds = Array.from({ length: 61 }, (_, at) => at * SECOND);
+const unknown = seconds.map(() => NaN);
+const memory = { time: seconds, resident: seconds.map((_, at) => (26 + at / 4) * MIB), heap: unknown, live: unknown };
+const begins = Array.from({ length: 40 }, (_, at) => at * 1.5 * SECOND);
+const cycles = { begin: begins, end: begins.map((begin) => begin + 800), generation: begins.map((_, at) => (at % 8 ? 0 : 1)) };
 
-export const app = bundle({ blocks: blocksOf(1), end: 60 * SECOND, documents: documentsOf(4242, null), memory, cycles });
-export const child = bundle({ program: "child", blocks: blocksOf(2), end: 60 * SECOND, documents: documentsOf(4243, 4242), memory, facts: { pid: 4243 } });
-export const damaged = bundle({ blocks: blocksOf(1), end: 60 * SECOND, documents: documentsOf(4242, null), facts: { damage: ["from byte 1,234 on, nothing can be read: it ends within a packet"], notices: ["the program has very deep stacks: 7 backtraces lack their outermost frames"] } });
+export const app = made("app", blocksOf(1), { documents: documentsOf(4242, null), memory, cycles });
+export const child = made("child", blocksOf(2), { documents: documentsOf(4243, 4242), memory, facts: { pid: 4243 } });
+export const damaged = made("app", blocksOf(1), {
+  documents: documentsOf(4242, null),
+  facts: { thinned: { kept: 1100, of: 9000 }, damage: ["from byte 1,234 on, nothing can be read: it ends within a packet"], notices: ["the program has very deep stacks: 7 backtraces lack their outermost frames"] },
+});
 
 export const HOSTILE = [
   "<script>window.hacked = 1</script>",
@@ -73,9 +121,16 @@ export const HOSTILE = [
 ];
 
 const hostileBlocks = HOSTILE.flatMap((name, at) =>
-  Array.from({ length: 20 }, (_, round) => ({ birth: (at * 20 + round) * 1000, bytes: 4096, weight: 16, thread: name, stack: [{ function: name, file: name, line: 1, module: name }, { function: `${name}!`, file: name, line: 2, module: name }] })),
+  Array.from({ length: 20 }, (_, round): Block => ({
+    birth: (at * 20 + round) * 1000,
+    bytes: 4096,
+    weight: 16,
+    thread: name,
+    stack: [{ function: name, file: name, line: 1, module: name }, { function: `${name}!`, file: name, line: 2, module: name }],
+  })),
 );
-export const hostile = bundle({
-  program: HOSTILE[0], blocks: hostileBlocks, end: 60 * SECOND, documents: documentsOf(4242, null, HOSTILE[1]), memory,
+export const hostile = made(HOSTILE[0], hostileBlocks, {
+  documents: documentsOf(4242, null, HOSTILE[1]),
+  memory,
   facts: { command: HOSTILE.slice(0, 6).join(" "), file: HOSTILE[1], labels: { [HOSTILE[0]]: HOSTILE[4] }, notices: [`the recorder noticed: ${HOSTILE[1]}`], damage: [HOSTILE[0]] },
 });
