@@ -34,7 +34,7 @@ export function totals(d, json, answer) {
   d.quantity("totals.promoted", promoted, answer.totals.promoted);
   d.quantity("totals.peak", peak, answer.totals.peak);
   d.quantity("totals.live", live, answer.totals.live);
-  d.equal("totals.peak.time", peak.time_us, answer.totals.peakTime ?? 0);
+  if (peak !== null) d.equal("totals.peak.time", peak.time_us, answer.totals.peakTime ?? 0);
 }
 
 function hot(d, json, answer) {
