@@ -195,3 +195,51 @@ impl Observer for Timeline<'_, '_> {
         self.reach(bin);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use lifetrace_trace::event::Source;
+    use lifetrace_trace::fact::Counters;
+    use lifetrace_trace::ids::{DomainId, SamplerId, ThreadId};
+
+    use super::*;
+    use crate::call_tree::{CallTree, NodeId};
+    use crate::estimate::Weight;
+    use crate::filter::View;
+    use crate::names::testing::Book;
+    use crate::shape::Shaped;
+
+    fn born(time: u64) -> Block {
+        Block {
+            born: Timestamp(time),
+            promoted: None,
+            bytes: 32,
+            last_bytes: 32,
+            weight: Weight::ONE,
+            index: 0,
+            backtrace: NodeId::ROOT,
+            thread: ThreadId(0),
+            domain: DomainId(0),
+            sampler: SamplerId(0),
+            source: Source::External,
+            is_growth: false,
+        }
+    }
+
+    #[test]
+    fn a_fact_that_is_told_early_does_not_move_the_time_on() {
+        let (book, tree) = (Book(HashMap::new()), CallTree::default());
+        let sites = Sites::new(Shaped::new(&tree, &book, &View::default()));
+        let mut timeline = Timeline::new(&sites, Timestamp(0), Timestamp(100), 10);
+        let counters = Counters { resident: Some(Bytes(7)), ..Counters::default() };
+        timeline.fact(Timestamp(55), &Fact::Counters(counters));
+        timeline.born(&born(20));
+        timeline.ended(Timestamp(100));
+        let at_end: Vec<_> = timeline.bins().iter().map(|bin| bin.at_end.value).collect();
+        assert_eq!(at_end, [0.0, 0.0, 32.0, 32.0, 32.0, 32.0, 32.0, 32.0, 32.0, 32.0]);
+        assert!(timeline.bins()[2..].iter().all(|bin| bin.most.value == 32.0));
+        assert_eq!(timeline.bins()[5].resident, Some(Bytes(7)));
+    }
+}

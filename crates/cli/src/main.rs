@@ -49,8 +49,8 @@ enum Verb {
     Report(cmd::report::Args),
     /// Show traces in a browser, with every question at the mouse
     ///
-    /// Makes one page that needs nothing from anywhere, in a private folder, and opens it. All of the traces is in it,
-    /// whatever it shows first: docs/viewer.md. `lifetrace export -F html` writes the same page to a file.
+    /// Makes one page that needs nothing from anywhere, in a private folder, and opens it. Whatever it shows first, it has
+    /// all of the traces: docs/viewer.md. `lifetrace export -F html` writes the same page to a file.
     View(Box<cmd::view::Args>),
     /// Show what changed between traces, and whether that is more than noise
     Diff(Box<cmd::diff::Args>),

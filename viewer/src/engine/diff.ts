@@ -134,9 +134,11 @@ function compareTrees(before: Answer[], after: Answer[], metric: api.Metric): ap
     side.map(({ answer, nodes }) => ({ totals: through(answer, metric, nodes, tree), grain: grain(answer, metric) })),
   );
   const at = (side: number, node: number): Run[] =>
-    sides[side]!.map(({ totals, grain }) => ({ estimate: totals === null ? NOTHING : estimateAt(totals, node), grain }));
+    sides[side]!.map(({ totals, grain }) => ({ estimate: estimateAt(totals, node), grain }));
   const nodes = Uint32Array.from({ length: tree.size }, (_, node) => node);
-  const differences = Array.from(nodes, (node) => difference(at(0, node), at(1, node)));
+  const nowhere = difference([{ estimate: NOTHING, grain: 0 }], [{ estimate: NOTHING, grain: 0 }]);
+  const isThere = (node: number) => sides.some((side) => side.some(({ totals }) => totals.samples[node]! > 0));
+  const differences = Array.from(nodes, (node) => (isThere(node) ? difference(at(0, node), at(1, node)) : nowhere));
   const changed = Array.from(nodes).filter((node) => node > 0 && differences[node]!.change !== 0);
   const corrected = benjaminiHochberg(changed.map((node) => differences[node]!.pValue));
   const [pValues, significant] = [new Float64Array(tree.size).fill(1), new Uint8Array(tree.size)];

@@ -14,6 +14,7 @@ import { type Backtraces, readBacktraces } from "./names";
 import { callsiteLines } from "./reason";
 import { type Lives, replay } from "./replay";
 import { shape } from "./shape";
+import { untold } from "./told";
 import { findSites, type Sites } from "./sites";
 
 /** So many answers, choices and shapes of backtraces are kept. */
@@ -52,6 +53,8 @@ export class Trace implements api.Trace {
   ask(question: api.Question): Answer | api.Mistake {
     const terms = parseFilter(question.filter);
     if (isMistake(terms)) return terms;
+    const refusal = untold(question.filter, terms, this.facts);
+    if (refusal !== null) return refusal;
     const view = parseView(question.hide, question.focus, question.collapseRecursion);
     if (isMistake(view)) return view;
     const key = [writtenTerms(terms), question.metric, writtenView(view)].join("\n");

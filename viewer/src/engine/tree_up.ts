@@ -6,7 +6,7 @@ import { LEFT_OUT, type Shaped } from "./shape";
 import type { Branches } from "./tree";
 
 /** So many nodes are shown at most. */
-const MOST_NODES = 100_000;
+const MOST_NODES = 50_000;
 
 /** Backtraces that go on from a node: where each is, and of which beginning. */
 interface Item {

@@ -39,7 +39,7 @@ export function App({ engine, page }: { engine: Engine; page: Page }) {
       </a>
       <Header page={page} traces={traces} navigation={navigation} theme={theme} toggleTheme={toggleTheme} help={() => setHelps(true)} />
       {trace && <Question engine={engine} trace={trace} navigation={navigation} mistake={mistake} />}
-      {trace && <Status trace={trace} answer={answer} mistake={mistake} />}
+      {trace && <Status engine={engine} trace={trace} answer={answer} mistake={mistake} />}
       {trace && <Tabs views={shown} current={view?.id ?? ""} go={navigation.go} />}
       <Panel problem={loaded ? loaded.problem : "There is no trace in this page."} view={view} props={props} asked={address.view} mistake={mistake} ask={navigation.ask} />
       {helps && <Help views={views} close={() => setHelps(false)} />}

@@ -32,12 +32,17 @@ const TERMS: [string, string][] = [
 
 export function Help({ views, close }: { views: View[]; close(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+    // Its button, at the end, would take the focus, and a low window would show that end.
+    title.current?.focus();
+  }, []);
   const outside = (event: MouseEvent) => event.target === dialog.current && close();
   return (
     <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={close} onClick={outside}>
       <div>
-        <h2 id="help-title">Keys and filters</h2>
+        <h2 id="help-title" ref={title} tabIndex={-1}>Keys and filters</h2>
         <div class="columns">
           <Listed title="Keys" rows={KEYS} />
           <Listed title="Views" rows={views.map(({ key, title }) => [key, title])} />

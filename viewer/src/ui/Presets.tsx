@@ -1,7 +1,7 @@
 // Filters that have a name, to be put on and taken off.
 
-import type { Trace } from "../engine/api";
-import { hasWord, toggleWord } from "./filterText";
+import type { Engine, Trace } from "../engine/api";
+import { hasPreset, termsOf, togglePreset } from "./filterText";
 
 interface Preset {
   word: string;
@@ -22,7 +22,8 @@ const PRESETS: Preset[] = [
   { word: "deserialised", help: "fn=[deserialised]: what was built from bytes that were read", isFor: isOcaml },
 ];
 
-export function Presets({ trace, filter, ask }: { trace: Trace; filter: string; ask(filter: string): void }) {
+export function Presets({ engine, trace, filter, ask }: { engine: Engine; trace: Trace; filter: string; ask(filter: string): void }) {
+  const terms = termsOf(engine, filter);
   return (
     <div class="pills" role="group" aria-label="Presets">
       {PRESETS.filter(({ isFor }) => !isFor || isFor(trace)).map(({ word, help }) => (
@@ -31,8 +32,8 @@ export function Presets({ trace, filter, ask }: { trace: Trace; filter: string; 
           key={word}
           class="pill"
           title={help}
-          aria-pressed={hasWord(filter, word)}
-          onClick={() => ask(toggleWord(filter, word))}
+          aria-pressed={hasPreset(terms, word)}
+          onClick={() => ask(togglePreset(terms, word))}
         >
           {word}
         </button>

@@ -39,7 +39,7 @@ export function Question({ engine, trace, navigation, mistake }: QuestionProps) 
           ))}
         </select>
       </label>
-      <Presets trace={trace} filter={question.filter} ask={(filter) => navigation.ask({ filter })} />
+      <Presets engine={engine} trace={trace} filter={question.filter} ask={(filter) => navigation.ask({ filter })} />
       <Frames engine={engine} question={question} mistake={ofFrames} ask={(change) => navigation.ask(change)} />
     </section>
   );

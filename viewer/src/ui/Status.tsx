@@ -1,23 +1,24 @@
 // One line beneath the question: how much was chosen, and of what time. Screen readers hear it when it changes.
 
-import type { Answer, Mistake, Trace } from "../engine/api";
+import type { Answer, Engine, Mistake, Trace } from "../engine/api";
 import { bytes, count } from "./parts/format";
 import { amountText } from "./parts/Number";
 import { duration } from "./parts/spans";
-import { timeOf } from "./filterText";
+import { isOfTime, termsOf } from "./filterText";
 import { tells } from "./told";
 
 interface StatusProps {
+  engine: Engine;
   trace: Trace;
   answer: Answer | null;
   mistake: Mistake | null;
 }
 
-export function Status({ trace, answer, mistake }: StatusProps) {
+export function Status({ engine, trace, answer, mistake }: StatusProps) {
   const { facts } = trace;
   return (
     <div class="status" role="status" aria-live="polite">
-      {!answer || mistake ? <span class="stale">The filter cannot be read{answer ? ": what is shown is of the one before" : ""}.</span> : <Chosen trace={trace} answer={answer} />}
+      {!answer || mistake ? <span class="stale">The filter cannot be read{answer ? ": what is shown is of the one before" : ""}.</span> : <Chosen engine={engine} trace={trace} answer={answer} />}
       {facts.thinned && (
         <span class="warn" title="The page has some of the samples only: its estimates are right, and their intervals wider than those of lifetrace report.">
           thinned: {count(facts.thinned.kept)} of {count(facts.thinned.of)} samples
@@ -28,10 +29,10 @@ export function Status({ trace, answer, mistake }: StatusProps) {
   );
 }
 
-function Chosen({ trace, answer }: { trace: Trace; answer: Answer }) {
+function Chosen({ engine, trace, answer }: { engine: Engine; trace: Trace; answer: Answer }) {
   const { totals } = answer;
   const { facts } = trace;
-  const times = timeOf(answer.canonical);
+  const times = termsOf(engine, answer.question.filter).filter(isOfTime);
   const chosen = answer.canonical === null ? count(answer.samples) : `${count(answer.samples)} of ${count(trace.sampleCount)}`;
   return (
     <>

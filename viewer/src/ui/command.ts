@@ -3,6 +3,7 @@
 import type { Address } from "./address";
 import type { Trace } from "../engine/api";
 import { sideOf } from "./diff/sides";
+import { tells } from "./told";
 
 /** Views of the page by what `lifetrace report --view` calls them; whether they take `--metric`. */
 const REPORTS: Record<string, { view: string; takesMetric: boolean }> = {
@@ -51,7 +52,7 @@ function report({ view }: Address): string[] {
 
 /** A side that has a filter of its own is a trace of its own first. */
 function diff({ question, state, trace }: Address, traces: Trace[]): string {
-  const sides = (["a", "b"] as const).map((name) => sideOf(name, state, traces.length, trace));
+  const sides = (["a", "b"] as const).map((name) => sideOf(name, state, traces.length, trace, tells(traces[trace].facts, "times")));
   const steps = sides.map(({ trace, filter }, at) => {
     const whole = file(traces[trace].facts.file);
     const part = at === 0 ? "before.lt" : "after.lt";

@@ -34,17 +34,35 @@ export function totals(d, json, answer) {
   d.quantity("totals.promoted", promoted, answer.totals.promoted);
   d.quantity("totals.peak", peak, answer.totals.peak);
   d.quantity("totals.live", live, answer.totals.live);
-  d.equal("totals.peak.time", peak.time_us, answer.totals.peakTime ?? 0);
+  if (peak !== null) d.equal("totals.peak.time", peak.time_us, answer.totals.peakTime ?? 0);
 }
 
 function hot(d, json, answer) {
-  d.rows("callsites", json.callsites, answer.callsites().map(placed), placeName, (at, one, other) => {
+  callsites(d, json, answer.callsites(), (at, one, other) => hottest(d, at, one, other, answer));
+}
+
+function callsites(d, json, found, more) {
+  d.rows("callsites", json.callsites, found.map(placed), placeName, (at, one, other) => {
     d.share(`${at}.share`, one.share, other.share);
     d.quantity(`${at}.allocated`, one.allocated, other.allocated);
     d.quantity(`${at}.peak`, one.peak, other.peak);
     d.quantity(`${at}.live`, one.live_at_end, other.live);
     d.number(`${at}.byte_seconds`, one.byte_seconds, other.byteSeconds.value);
-    hottest(d, at, one, other, answer);
+    more(at, one, other);
+  });
+}
+
+/** Of `lifetrace report TRACE TRACE...`; `inverted` is null for callsites. */
+export function sum(d, json, found, inverted) {
+  const { allocated, promoted, peak, live_at_end: live } = json.totals;
+  d.quantity("totals.allocated", allocated, found.totals.allocated);
+  d.quantity("totals.promoted", promoted, found.totals.promoted);
+  d.quantity("totals.peak", peak, found.totals.peak);
+  d.quantity("totals.live", live, found.totals.live);
+  if (inverted !== null) return tree(d, json, found.tree(inverted));
+  callsites(d, json, found.callsites, (at, one, other) => {
+    d.equal(`${at}.backtraces`, one.backtraces, other.backtraces);
+    d.share(`${at}.hottest.share`, one.hottest_backtrace.share, other.hottestShare);
   });
 }
 
@@ -56,26 +74,43 @@ function hottest(d, at, one, other, answer) {
 }
 
 function tree(d, json, found) {
-  // By the way from the root.
-  const ways = [];
+  const ways = new Ways();
+  const names = found.lines.map(branchName);
   const nodes = new Map();
-  for (let node = 0; node < found.parent.length; node++) {
-    ways[node] = node === 0 ? "" : `${ways[found.parent[node]]}\n${branchName(found.lines[found.line[node]])}`;
-    if (node > 0) nodes.set(ways[node], [...(nodes.get(ways[node]) ?? []), node]);
+  const wayOf = new Uint32Array(found.parent.length);
+  for (let node = 1; node < found.parent.length; node++) {
+    const way = ways.on(wayOf[found.parent[node]], names[found.line[node]]);
+    wayOf[node] = way;
+    if (nodes.has(way)) nodes.get(way).push(node);
+    else nodes.set(way, [node]);
   }
   const least = 0.005 * found.total[0] * (1 - 1e-12);
   const large = found.parent.reduce((sum, _, node) => sum + (node > 0 && found.total[node] >= least ? 1 : 0), 0);
   d.equal("tree.rows", json.tree.length, large);
-  const way = [];
+  const open = [0];
   json.tree.forEach((row, at) => {
-    way.length = row.depth;
-    way.push(branchName(row));
-    const same = nearest(nodes.get(["", ...way].join("\n")), row, found);
-    if (same === undefined) return d.say(`tree[${at}]`, way.at(-1), "no such node");
+    open.length = row.depth + 1;
+    open.push(ways.on(open.at(-1), branchName(row)));
+    const same = nearest(nodes.get(open.at(-1)), row, found);
+    if (same === undefined) return d.say(`tree[${at}]`, branchName(row), "no such node");
     d.measured(`tree[${at}].total`, row.total, { value: found.total[same], ...ends(found.interval(same)) });
     d.number(`tree[${at}].own`, row.own.value, found.own[same]);
     d.share(`tree[${at}].share`, row.share, found.total[0] > 0 ? found.total[same] / found.total[0] : 0);
   });
+}
+
+/** Ways from the root, by number: what is equal by names has one. */
+class Ways {
+  constructor() {
+    this.known = new Map();
+  }
+
+  on(way, name) {
+    const key = `${way}\n${name}`;
+    const known = this.known.get(key) ?? this.known.size + 1;
+    this.known.set(key, known);
+    return known;
+  }
 }
 
 /** Frames without names look alike, and so may ways: of several nodes the one that has as much, which is taken. */
@@ -233,17 +268,18 @@ function change(d, at, one, other) {
 }
 
 function diffTree(d, json, found) {
-  const ways = [];
+  const ways = new Ways();
   const nodes = new Map();
-  for (let node = 0; node < found.parent.length; node++) {
-    ways[node] = node === 0 ? "" : `${ways[found.parent[node]]}\n${found.lines[found.line[node]].function}`;
-    nodes.set(ways[node], node);
+  const wayOf = new Uint32Array(found.parent.length);
+  for (let node = 1; node < found.parent.length; node++) {
+    wayOf[node] = ways.on(wayOf[found.parent[node]], found.lines[found.line[node]].function);
+    nodes.set(wayOf[node], node);
   }
-  const way = [];
+  const open = [0];
   json.changes.forEach((row, at) => {
-    way.length = row.depth;
-    way.push(row.function);
-    const node = nodes.get(["", ...way].join("\n"));
+    open.length = row.depth + 1;
+    open.push(ways.on(open.at(-1), row.function));
+    const node = nodes.get(open.at(-1));
     if (node === undefined) return d.say(`tree[${at}]`, row.function, "no such node");
     change(d, `tree[${at}]`, row, {
       before: found.before[node],

@@ -163,6 +163,7 @@ spec("damage and notices are told", async () => {
   const notes = page.getByRole("region", { name: "Notes" });
   await notes.getByText(/Damaged: from byte 1,234 on/).waitFor();
   await notes.getByText(/lack their outermost frames/).waitFor();
+  await notes.getByText(/This page has 1,100 of the trace's 9,000 samples/).waitFor();
   quiet();
 });
 

@@ -31,3 +31,20 @@ for (const names of [["server-1e-5-v2.1.lt"], ["ocamlopt-1e-5.ctf"], ["managed-v
     quiet();
   });
 }
+
+/** A text report without its breaks of lines. */
+const report = (name) => execFileSync(command, ["report", "--view", "leaks", join(traces, name)], { encoding: "utf8" }).split("\n\n").slice(1).join("\n").replace(/\s+/g, " ");
+
+for (const name of ["server-1e-5-v2.1.lt", "native-python.lt", "lost.lt", "leaking.lt", "managed-v2.1.lt"]) {
+  test(`of ${name} the page says what the text report says`, { timeout: PATIENCE, skip }, async () => {
+    const text = report(name);
+    const said = [/^.*?\.(?= [A-Z])/, /Most of the .*? was freed by the end\./, /Of what lives at the end, .*? dead\./, /\S+ \S+ are lost, .*?\)\./].flatMap((pattern) => pattern.exec(text)?.[0] ?? []);
+    assert.ok(said.length > 0, text);
+    const out = join(chrome.folder, `words-${name}.html`);
+    execFileSync(command, ["export", "-F", "html", join(traces, name), "-o", out]);
+    const { page, quiet } = await chrome.visit(out, { fragment: "view=leaks" });
+    const shown = (await page.getByRole("region", { name: "Verdict" }).innerText()).replace(/\s+/g, " ");
+    for (const sentence of said) assert.ok(shown.includes(sentence), `${sentence}\n${shown}`);
+    quiet();
+  });
+}

@@ -105,7 +105,7 @@ export const app = made("app", blocksOf(1), { documents: documentsOf(4242, null)
 export const child = made("child", blocksOf(2), { documents: documentsOf(4243, 4242), memory, facts: { pid: 4243 } });
 export const damaged = made("app", blocksOf(1), {
   documents: documentsOf(4242, null),
-  facts: { damage: ["from byte 1,234 on, nothing can be read: it ends within a packet"], notices: ["the program has very deep stacks: 7 backtraces lack their outermost frames"] },
+  facts: { thinned: { kept: 1100, of: 9000 }, damage: ["from byte 1,234 on, nothing can be read: it ends within a packet"], notices: ["the program has very deep stacks: 7 backtraces lack their outermost frames"] },
 });
 
 export const HOSTILE = [

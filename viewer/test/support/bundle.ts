@@ -212,7 +212,6 @@ export function factsOf({ samples, facts = {} }: MadeTrace): Facts {
     samples_in_trace: samples.length,
     thinned: null,
     sources: [{ name: "malloc", source: "native", ocaml: false, ruby: false, unit: "byte", rate: 1 / 4096 }],
-    has_threads: true,
     threads: [{ number: 0, name: "main", kernel: 100 }],
     labels: {},
     young_heap_bytes: null,

@@ -6,7 +6,7 @@ import { isMistake, parseFilter } from "../../src/engine/filter/parse";
 import { factsOf } from "../support/bundle";
 import { random, server, small } from "../support/made-up";
 import { holds } from "../support/naive";
-import { chosen, opened } from "../support/opened";
+import { chosen, opened, PLAIN } from "../support/opened";
 import { filter } from "../support/questions";
 
 test("filters choose what their terms say, sample by sample", () => {
@@ -58,4 +58,20 @@ test("dates go by the wall clock as the trace knows it", () => {
   // Set forward by an hour in the middle: what it never showed is the moment at which it was set.
   const jump: [number, number][] = [[0, start], [250_000, start + 3_600_000_000]];
   assert.equal(at(jump, "allocated before 2026-01-12T14:00:00Z"), 25);
+});
+
+test("what an import does not tell is refused in the command's words, with its place", () => {
+  const made = server(50);
+  const origin = { from: "massif (Valgrind)", lacks: ["times", "sizes", "objects", "live"], clock: null, caveat: null };
+  const trace = opened({ ...made, facts: { ...made.facts, in_import: origin } });
+  const refused = (filter: string) => trace.ask({ ...PLAIN, filter });
+  assert.deepEqual(refused("fn=main size>64"), {
+    message:
+      "the filter 'fn=main size>64B' cannot be answered: it rests on the sizes of single blocks, numbers of objects, " +
+      "which this import from massif (Valgrind) does not tell",
+    start: 8,
+    end: 15,
+  });
+  for (const filter of ["leaks", "alive at end", "allocated after 1s", "not promoted"]) assert.ok("message" in refused(filter), filter);
+  for (const filter of ["", "fn=main", "peak", "lifetime<1s", "thread=0"]) assert.ok(!("message" in refused(filter)), filter);
 });

@@ -62,12 +62,18 @@ function criticalOf(freedom: number): number {
 
 function sideOf(runs: Run[]): Side {
   const count = runs.length;
+  if (count === 1) return sideOfOne(runs[0]!);
   const average = (of: (run: Run) => number) => runs.reduce((sum, run) => sum + of(run), 0) / count;
   const mean = average(({ estimate }) => estimate.value);
   const sampling = average(({ estimate }) => estimate.variance);
   const squares = average(({ estimate }) => (estimate.value - mean) ** 2);
   const dispersion = mean > 0 ? sampling / mean : average(({ grain }) => grain);
   return { runs: count, mean, sampling, dispersion, spread: count > 1 ? (squares * count) / (count - 1) : null };
+}
+
+function sideOfOne({ estimate, grain }: Run): Side {
+  const { value: mean, variance: sampling } = estimate;
+  return { runs: 1, mean, sampling, dispersion: mean > 0 ? sampling / mean : grain, spread: null };
 }
 
 /** The likeliest mean if the sides are equal: for counts of equal blocks all blocks over all places to look at. */
@@ -112,12 +118,24 @@ function borrowed(spread: number, known: Pair<number>, runs: Pair<number>): { va
 /** Of those that are then called significant at a level, at most that share is noise, on average. */
 export function benjaminiHochberg(pValues: ArrayLike<number>): Float64Array {
   const sound = Float64Array.from(pValues, (p) => (Number.isNaN(p) ? 1 : Math.min(1, Math.max(0, p))));
-  const ascending = Array.from(sound, (_, at) => at).sort((a, b) => sound[a]! - sound[b]! || a - b);
-  const corrected = new Float64Array(sound.length).fill(1);
+  const ascending = sound.slice().sort();
+  const corrected = new Float64Array(sound.length);
   let least = 1;
   for (let rank = ascending.length - 1; rank >= 0; rank--) {
-    least = Math.min(least, (sound[ascending[rank]!]! * sound.length) / (rank + 1));
-    corrected[ascending[rank]!] = least;
+    least = Math.min(least, (ascending[rank]! * sound.length) / (rank + 1));
+    corrected[rank] = least;
   }
-  return corrected;
+  // Equal ones have the least of their ranks, which is that of the first.
+  return sound.map((p) => corrected[firstOf(ascending, p)]!);
+}
+
+/** Where a number is for the first time in numbers that ascend. */
+function firstOf(ascending: Float64Array, number: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ascending[middle]! < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

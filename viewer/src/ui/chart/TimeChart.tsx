@@ -64,7 +64,8 @@ export function TimeChart(props: TimeChartProps) {
     <div
       ref={host}
       class="time-chart"
-      role="img"
+      role="application"
+      aria-roledescription="chart"
       aria-label={`Live bytes over time, from ${secondsLabel(span.begin * 1e-6)} to ${secondsLabel(span.end * 1e-6)}; the same as a table is below. Arrows move the chosen range, with Shift they widen it.`}
       tabIndex={0}
       onKeyDown={(event) => keyed(event, latest.current)}

@@ -16,8 +16,9 @@ export function judgement(of: Change): string {
 
 type Total = Change & { metric: Metric };
 
-export function Totals(props: { totals: Record<string, Change> }) {
-  const rows = Object.entries(props.totals).map(([metric, change]) => ({ ...change, metric: metric as Metric }));
+export function Totals(props: { totals: Record<string, Change>; isTold(metric: Metric): boolean }) {
+  const all = Object.entries(props.totals).map(([metric, change]) => ({ ...change, metric: metric as Metric }));
+  const rows = all.filter(({ metric }) => props.isTold(metric));
   const name: Column<Total> = { id: "metric", title: "", label: "metric", head: true, text: (row) => metricName(row.metric), cell: (row) => metricName(row.metric) };
   return <Table fit caption="Totals" columns={[name, ...columnsOf<Total>((row) => row.metric)]} rows={rows} rowKey={(row) => row.metric} />;
 }

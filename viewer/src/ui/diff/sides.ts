@@ -10,13 +10,13 @@ export interface Side {
 
 export type SideName = "a" | "b";
 
-/** Two traces, or the two halves of the only one. */
-export function sideOf(name: SideName, state: Record<string, string>, traces: number, current: number): Side {
+/** Two traces, or the two halves of the only one, if it tells times. */
+export function sideOf(name: SideName, state: Record<string, string>, traces: number, current: number, hasTimes = true): Side {
   const trace = Number(state[`${name}t`]);
   const known = state[`${name}t`] !== undefined && Number.isInteger(trace) && trace >= 0 && trace < traces;
   const usual = traces > 1 ? (name === "a" ? 0 : 1) : current;
   const half = name === "a" ? "allocated before 50%" : "allocated after 50%";
-  const filter = state[name] ?? (traces > 1 ? "" : half);
+  const filter = state[name] ?? (traces > 1 || !hasTimes ? "" : half);
   return { trace: known ? trace : usual, filter: filter === EVERYTHING ? "" : filter };
 }
 

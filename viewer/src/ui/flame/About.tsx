@@ -5,13 +5,13 @@ import { count, counted, estimate, isNoise, percent, plain, type Unit } from "..
 import { functionOf, sourceOf, brief } from "../parts/names";
 import { about } from "../parts/spans";
 
-export function About(props: { tree: Tree; node: number; zoomed: number; unit: Unit; root: string }) {
+export function About(props: { tree: Tree; node: number; zoomed: number; unit: Unit; root: string; lifetimes?: boolean }) {
   const { tree, node, zoomed, unit } = props;
   const line = node === 0 ? null : tree.lines[tree.line[node]];
   const samples = tree.samples[node];
   const interval = tree.interval(node);
   const noise = isNoise(interval, samples);
-  const lifetime = tree.meanLifetime(node);
+  const lifetime = props.lifetimes === false ? null : tree.meanLifetime(node);
   return (
     <div class="about">
       <div class="about-name">{line ? functionOf(line) : props.root}</div>

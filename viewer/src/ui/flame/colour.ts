@@ -56,11 +56,11 @@ function tone(hue: number, chroma: number, dark: boolean, light = 0.86): string 
 
 /** By object file, or by folder; machinery is paler. */
 export function byModule(tree: Tree): Colouring {
-  return byGroup(tree, groupOf);
+  return byGroup(tree, groupOf, "paler: allocation machinery");
 }
 
-/** By what a line belongs to. */
-export function byGroup(tree: Tree, groupOf: (line: Line) => string): Colouring {
+/** By what a line belongs to; `pale` says what lines with the mark of machinery are. */
+export function byGroup(tree: Tree, groupOf: (line: Line) => string, pale: string): Colouring {
   const groups = new Map<string, number>();
   const names: string[] = [];
   const group = (name: string) => {
@@ -72,28 +72,28 @@ export function byGroup(tree: Tree, groupOf: (line: Line) => string): Colouring 
   };
   const style = Uint32Array.from(tree.lines, (line) => 2 * group(groupOf(line)) + Number(line.machinery));
   const styles = (dark: boolean) => names.flatMap((name) => [false, true].map((pale) => colourOf(name, pale, dark)));
-  return { of: (node) => style[tree.line[node]], styles, legend: legendOf(tree, style, names) };
+  return { of: (node) => style[tree.line[node]], styles, legend: legendOf(tree, style, names, pale) };
 }
 
 /** Those that fill most of the graph, each with the colour that fills most of it; and what pale ones are. */
-function legendOf(tree: Tree, style: Uint32Array, names: string[]): { label: string; style: number }[] {
+function legendOf(tree: Tree, style: Uint32Array, names: string[], pale: string): { label: string; style: number }[] {
   const area = new Float64Array(2 * names.length);
   for (let node = 1; node < tree.total.length; node += 1) area[style[tree.line[node]]] += tree.total[node];
   const groups = names.map((label, at) => {
-    const [vivid, pale] = [area[2 * at], area[2 * at + 1]];
-    return { label, area: label === "" ? vivid : vivid + pale, style: 2 * at + Number(label !== "" && pale > vivid) };
+    const [own, faint] = [area[2 * at], area[2 * at + 1]];
+    return { label, area: label === "" ? own : own + faint, style: 2 * at + Number(label !== "" && faint > own) };
   });
   groups.sort((a, b) => b.area - a.area);
   const shown = groups.filter((group) => group.area > 0).slice(0, LEGEND_GROUPS);
   const legend = shown.map(({ label, style }) => ({ label: label || "no module known", style }));
-  return [...legend, ...machineryOf(area)];
+  return [...legend, ...palest(area, pale)];
 }
 
 /** Of the pale colours, the one that fills most. */
-function machineryOf(area: Float64Array): { label: string; style: number }[] {
+function palest(area: Float64Array, label: string): { label: string; style: number }[] {
   let most = -1;
   for (let style = 1; style < area.length; style += 2) if (area[style] > (area[most] ?? 0)) most = style;
-  return most < 0 ? [] : [{ label: "paler: allocation machinery", style: most }];
+  return most < 0 ? [] : [{ label, style: most }];
 }
 
 const LIFETIME_STEPS = 9;

@@ -1,7 +1,7 @@
 // Where memory is allocated: the table of callsites, each with its backtraces and its growth.
 
 import { useMemo } from "preact/hooks";
-import type { Answer, Callsite } from "../../engine/api";
+import type { Answer, Callsite, Metric } from "../../engine/api";
 import type { Facts } from "../../engine/facts";
 import { matcher } from "../flame/search";
 import { amountColumn, estimateColumn, placeColumn, shareColumn } from "../parts/columns";
@@ -12,6 +12,7 @@ import { Estimate, Percent } from "../parts/Number";
 import { Spark } from "../parts/Spark";
 import { Table, type Column } from "../parts/Table";
 import { Search, Toolbar } from "../parts/Toolbar";
+import { tells, tellsMetric } from "../told";
 import type { View, ViewProps } from "../view";
 
 const GROWTH_STEPS = 120;
@@ -68,7 +69,7 @@ function columnsOf(answer: Answer, facts: Facts): Column<Callsite>[] {
     estimateColumn("byte-seconds", metricName("byte-seconds"), (row) => row.byteSeconds, "byte-seconds"),
   ];
   const asked = amounts.find((column) => column.id === metric)!;
-  const others = amounts.filter((column) => column !== asked);
+  const others = amounts.filter((column) => column !== asked && tellsMetric(facts, column.id as Metric));
   const place = placeColumn<Callsite>("callsite", (row) => row.line);
   return [shareColumn((row) => row.share, noise), asked, place, ...others, backtracesColumn];
 }
@@ -88,7 +89,7 @@ function samplesOf(row: Callsite, answer: Answer): number {
 
 /** What a callsite's row opens. */
 function Detail({ row, props }: { row: Callsite; props: ViewProps }) {
-  const { answer, go, narrow, ask } = props;
+  const { answer, go, narrow, ask, trace } = props;
   const unit = unitOf(answer.question.metric);
   const backtraces = useMemo(() => answer.backtraces(row.id, BACKTRACES), [answer, row.id]);
   const growth = useMemo(() => answer.growth(row.id, GROWTH_STEPS), [answer, row.id]);
@@ -103,15 +104,21 @@ function Detail({ row, props }: { row: Callsite; props: ViewProps }) {
         <button type="button" class="quiet" disabled={frame === null} onClick={() => go("sandwich", { fn: row.line!.function! })}>
           Callers and callees
         </button>
-        <button type="button" class="quiet" onClick={() => go("lifetimes", { site: String(row.id) })}>
-          Lifetimes
-        </button>
+        {tells(trace.facts, "lifetimes") && (
+          <button type="button" class="quiet" onClick={() => go("lifetimes", { site: String(row.id) })}>
+            Lifetimes
+          </button>
+        )}
         <button type="button" class="quiet" disabled={frame === null} onClick={() => ask({ hide: [...answer.question.hide, frame!] })}>
           Hide this function
         </button>
       </div>
-      <h3>Live bytes from the start to the end</h3>
-      <Spark values={growth} label="Live bytes" wide />
+      {tells(trace.facts, "times", "live") && (
+        <>
+          <h3>Live bytes from the start to the end</h3>
+          <Spark values={growth} label="Live bytes" wide />
+        </>
+      )}
       {backtraces.map((it, at) => (
         <div key={at}>
           <h3>

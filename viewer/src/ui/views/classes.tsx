@@ -8,6 +8,7 @@ import { counted, isNoise, measure, percent, unitOf } from "../parts/format";
 import { Location, placeText } from "../parts/Location";
 import { brief, quoted } from "../parts/names";
 import { Table, type Column } from "../parts/Table";
+import { tells } from "../told";
 import type { View, ViewProps } from "../view";
 
 function ClassesView(props: ViewProps) {
@@ -19,9 +20,9 @@ function ClassesView(props: ViewProps) {
     shareColumn((row) => row.share, (row) => isNoise(row.value)),
     estimateColumn("value", measure(metric), (row) => row.value, unit),
     nameColumn((name) => narrow(`class=${quoted(name)}`)),
-    ...(metric === "allocated" ? [] : [amountColumn<ClassRow>("allocated", "allocated", (row) => row.allocated, "bytes", trace.facts)]),
+    ...(metric === "allocated" || !tells(trace.facts, "allocated") ? [] : [amountColumn<ClassRow>("allocated", "allocated", (row) => row.allocated, "bytes", trace.facts)]),
     amountColumn("objects", "objects", (row) => row.allocated, "objects", trace.facts),
-    ...(metric === "live" ? [] : [amountColumn<ClassRow>("live", "live at end", (row) => row.live, "bytes", trace.facts)]),
+    ...(metric === "live" || !tells(trace.facts, "live") ? [] : [amountColumn<ClassRow>("live", "live at end", (row) => row.live, "bytes", trace.facts)]),
     callsiteColumn,
   ];
   return (

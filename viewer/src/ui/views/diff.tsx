@@ -7,13 +7,15 @@ import { Places, Totals } from "../diff/Changes";
 import { ask, keep, sideOf, type Side, type SideName } from "../diff/sides";
 import { counted, measure } from "../parts/format";
 import { brief } from "../parts/names";
+import { tells, tellsMetric } from "../told";
 import type { View, ViewProps } from "../view";
 
 function DiffView(props: ViewProps) {
   const { engine, traces, current, answer, state, setState } = props;
   const { question } = answer;
-  const a = sideOf("a", state, traces.length, current);
-  const b = sideOf("b", state, traces.length, current);
+  const hasTimes = tells(props.trace.facts, "times");
+  const a = sideOf("a", state, traces.length, current, hasTimes);
+  const b = sideOf("b", state, traces.length, current, hasTimes);
   const before = useMemo(() => ask(traces, question, a), [traces, question, a.trace, a.filter]);
   const after = useMemo(() => ask(traces, question, b), [traces, question, b.trace, b.filter]);
   const difference = useMemo(
@@ -39,7 +41,7 @@ function DiffView(props: ViewProps) {
       )}
       {difference && (
         <>
-          <Totals totals={difference.totals} />
+          <Totals totals={difference.totals} isTold={(metric) => [a, b].every(({ trace }) => tellsMetric(traces[trace].facts, metric))} />
           <h2>Changes of {measure(difference.metric)}</h2>
           <Places
             difference={difference}

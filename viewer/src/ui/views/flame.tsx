@@ -13,6 +13,7 @@ import { Disclosure } from "../parts/Disclosure";
 import { counted, estimate, measure, percent, unitOf } from "../parts/format";
 import { useKeys } from "../parts/keys";
 import { Choices, Search, Toolbar } from "../parts/Toolbar";
+import { tells } from "../told";
 import type { View, ViewProps } from "../view";
 
 function FlameView(props: ViewProps) {
@@ -20,7 +21,8 @@ function FlameView(props: ViewProps) {
   const { metric, collapseRecursion } = answer.question;
   const inverted = state.inverted === "1";
   const tree = useMemo(() => answer.tree(inverted), [answer, inverted]);
-  const colour: ColourBy = state.colour === "lifetime" ? "lifetime" : "module";
+  const lifetimes = tells(props.trace.facts, "lifetimes");
+  const colour: ColourBy = lifetimes && state.colour === "lifetime" ? "lifetime" : "module";
   const end = props.trace.facts.end;
   const colouring = useMemo(() => (colour === "lifetime" ? byLifetime(tree, end) : byModule(tree)), [tree, colour, end]);
   const found = useFound(tree, state.find ?? "");
@@ -34,7 +36,7 @@ function FlameView(props: ViewProps) {
     <section class="views">
       <Toolbar label="Flame graph">
         <Direction inverted={inverted} onInvert={invert} />
-        <ColourChoice colour={colour} onChoose={(colour) => setState({ colour: colour === "module" ? "" : colour })} />
+        {lifetimes && <ColourChoice colour={colour} onChoose={(colour) => setState({ colour: colour === "module" ? "" : colour })} />}
         <label class="check">
           <input type="checkbox" checked={collapseRecursion} onChange={() => ask({ collapseRecursion: !collapseRecursion })} />
           Collapse recursion
@@ -58,7 +60,7 @@ function FlameView(props: ViewProps) {
         found={found}
         zoom={state.zoom ?? ""}
         onZoom={(zoom) => setState({ zoom })}
-        tooltip={(node, zoomed) => <About tree={tree} node={node} zoomed={zoomed} unit={unit} root={root} />}
+        tooltip={(node, zoomed) => <About tree={tree} node={node} zoomed={zoomed} unit={unit} root={root} lifetimes={lifetimes} />}
         sentence={(node) => sentenceOf(tree, node, unit)}
         menu={(node) => actionsOn(lineOf(node), props)}
         onKey={(key, node) => actOn(key, lineOf(node), props)}

@@ -23,7 +23,7 @@ function HeapView(props: ViewProps) {
   const heap = useMemo(() => heapTree(document), [document]);
   const { tree, held } = heap;
   const text = state.find ?? "";
-  const colouring = useMemo(() => byGroup(tree, (line) => held[line.id].class), [tree, held]);
+  const colouring = useMemo(() => byGroup(tree, (line) => held[line.id].class, "paler: several, summed up"), [tree, held]);
   const ways = useMemo(() => waysTo(heap, text, WAYS), [heap, text]);
   const found = useMemo(() => {
     const wanted = text.trim().toLowerCase();
@@ -79,7 +79,7 @@ function Origin({ snapshot }: { snapshot: Snapshot }) {
   const date = time ? `${new Date(time / 1e6).toISOString().slice(0, 19).replace("T", " ")} UTC` : "";
   return (
     <>
-      <p class="note">{[file, runtime, date, cause].map((it) => brief(String(it ?? ""), 120)).filter(Boolean).join(", ")}</p>
+      <p class="note origin">{[file, runtime, date, cause].map((it) => brief(String(it ?? ""), 120)).filter(Boolean).join(", ")}</p>
       {complaints.map((complaint) => (
         <p key={complaint} class="note warn">
           {brief(complaint)}

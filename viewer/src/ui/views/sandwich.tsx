@@ -13,6 +13,7 @@ import { estimate, measure, percent, unitOf } from "../parts/format";
 import { brief, quoted } from "../parts/names";
 import { Estimate } from "../parts/Number";
 import { Search, Toolbar } from "../parts/Toolbar";
+import { tells } from "../told";
 import type { View, ViewProps } from "../view";
 import { said, useFound } from "./flame";
 
@@ -87,7 +88,7 @@ function Half(props: ViewProps & { tree: Tree; fn: string; title: string; zoomKe
             found={found}
             zoom={state[zoomKey] ?? ""}
             onZoom={(path) => setState({ [zoomKey]: path })}
-            tooltip={(node, zoomed) => <About tree={tree} node={node} zoomed={zoomed} unit={unit} root={root} />}
+            tooltip={(node, zoomed) => <About tree={tree} node={node} zoomed={zoomed} unit={unit} root={root} lifetimes={tells(props.trace.facts, "lifetimes")} />}
             sentence={(node) => sentenceOf(tree, node, unit)}
             menu={(node) => actionsOn(lineOf(node), props)}
             onKey={(key, node) => actOn(key, lineOf(node), props)}

@@ -7,6 +7,7 @@ import { amountColumn } from "../parts/columns";
 import { bytes, count } from "../parts/format";
 import { filterSize, range } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
+import { tells } from "../told";
 import type { View, ViewProps } from "../view";
 
 function SizesView(props: ViewProps) {
@@ -24,8 +25,12 @@ function SizesView(props: ViewProps) {
     bar("allocated-bar", (row) => row.allocated.bytes.value),
     amountColumn("objects", "objects", (row) => row.allocated, "objects", facts),
     bar("objects-bar", (row) => row.allocated.objects.value, "second"),
-    amountColumn("live", "live at end", (row) => row.live, "bytes", facts),
-    amountColumn("live-objects", "live objects", (row) => row.live, "objects", facts),
+    ...(tells(facts, "live")
+      ? [
+          amountColumn<SizeRow>("live", "live at end", (row) => row.live, "bytes", facts),
+          amountColumn<SizeRow>("live-objects", "live objects", (row) => row.live, "objects", facts),
+        ]
+      : []),
   ];
   return (
     <section class="views">

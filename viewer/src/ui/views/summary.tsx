@@ -42,7 +42,7 @@ function Words({ trace, answer, go }: ViewProps) {
     <section aria-labelledby="in-words" class="words">
       <h2 id="in-words">In words</h2>
       {verdict && <Lead isBad={verdict.isBad}>{verdict.first}</Lead>}
-      {lost?.isAny && <Lead isBad>{lost.text}</Lead>}
+      {lost?.isAny && <Lead isBad>{lost.summary}</Lead>}
       {rest.filter(Boolean).map((text) => (
         <p key={text}>{text}</p>
       ))}

@@ -6,6 +6,7 @@ import { amountColumn, shareColumn } from "../parts/columns";
 import { counted, isNoise, measure } from "../parts/format";
 import { brief } from "../parts/names";
 import { Table, type Column } from "../parts/Table";
+import { tellsMetric } from "../told";
 import type { View, ViewProps } from "../view";
 
 function ThreadsView(props: ViewProps) {
@@ -18,8 +19,8 @@ function ThreadsView(props: ViewProps) {
     shareColumn((row) => row.share, (row) => isNoise(row.allocated.bytes, row.allocated.samples)),
     amountColumn("allocated", "allocated", (row) => row.allocated, "bytes", facts),
     nameColumn((number) => narrow(`thread=${number}`)),
-    amountColumn("objects", "objects", (row) => row.allocated, "objects", facts),
-    amountColumn("live", "live at end", (row) => row.live, "bytes", facts),
+    ...(tellsMetric(facts, "objects") ? [amountColumn<ThreadRow>("objects", "objects", (row) => row.allocated, "objects", facts)] : []),
+    ...(tellsMetric(facts, "live") ? [amountColumn<ThreadRow>("live", "live at end", (row) => row.live, "bytes", facts)] : []),
     ...(knowsWhoFreed
       ? [
           amountColumn<ThreadRow>("by-others", "of it freed by others", (row) => row.freedByOthers, "bytes", facts),

@@ -1,6 +1,6 @@
 // Whether the program leaks, in words: those of `lifetrace report --view leaks`.
 
-import type { Trace } from "../../engine/api";
+import type { Quantity, Trace } from "../../engine/api";
 import { bytes, perHour, percent } from "../parts/format";
 import { briefSource, functionOf } from "../parts/names";
 import { amountText } from "../parts/Number";
@@ -43,12 +43,23 @@ function sentences(trace: Trace, leaks: any): string[] {
     case "not-heard":
       return ["Whether the program leaks cannot be told: it has memory that was not heard.", ...beforeTheExit(leaks)];
     case "nothing-lives":
-      return ["No leak can be seen: nothing is alive at the end.", ...beforeTheExit(leaks)];
+      return [`No leak can be seen: nothing is alive at the end (${nothing(trace)}).`, ...beforeTheExit(leaks)];
     case "too-short":
       return [tooShort(trace), ...beforeTheExit(leaks)];
     default:
       return [`No callsite grows like a leak.${steps(leaks)}`, ...beforeTheExit(leaks)];
   }
+}
+
+/** Of so many distances from hit to hit there may be without one, with 95 % confidence. */
+const MISSED = 3;
+
+/** What it means that no sample lives. */
+function nothing({ facts, documents }: Trace): string {
+  if (!facts.hears_all) return "nothing heard";
+  if (facts.exact) return "0 B";
+  const interval = documents.leaks.trace?.sample_interval_bytes || facts.interval_bytes;
+  return interval > 0 ? `none sampled, < ${bytes(MISSED * interval)}` : "none sampled";
 }
 
 function tooShort({ facts }: Trace): string {
@@ -103,8 +114,8 @@ export function resident(of: any): string | null {
   if (!of) return null;
   const lives = bytes(of.live_bytes);
   const at = `Resident at the end: ${bytes(of.bytes)}`;
-  if (of.live_share > 1.05) return `${at}; ${lives} lives, and is not resident in part: never written to, or swapped out.`;
-  if (of.live_share > 1) return `${at}; ${lives} lives, which is about all of it.`;
+  if (of.live_share > 1.05) return `${at}, ${lives} lives, and is not resident in part: never written to, or swapped out.`;
+  if (of.live_share > 1) return `${at}, ${lives} lives, which is about all of it.`;
   return `${at}, of which ${lives} (${percent(of.live_share)}) lives.`;
 }
 
@@ -165,16 +176,21 @@ function alone(full: any, limit: number): string | null {
   return when && `Alone it would fill ${bytes(limit)} ${when}.`;
 }
 
-/** What a look through the process's memory found, in a sentence. */
-export function lost(trace: Trace): { isAny: boolean; text: string } | null {
-  const found = trace.documents.summary?.lost ?? trace.documents.leaks?.lost;
+/** What a look through the process's memory found; as the summary says it only where something is lost. */
+export function lost(trace: Trace): { isAny: boolean; text: string; summary: string } | null {
+  const found = trace.documents.leaks?.lost ?? trace.documents.summary?.lost;
   if (!found) return null;
   const look = `${bytes(found.bytes_read)} of memory were looked through, for ${duration(found.stopped_us)}`;
   const all = quantity(found.lost);
-  if (all.samples === 0) return { isAny: false, text: `Nothing is lost: something points to each block (${look}).` };
-  const first = found.callsites[0];
-  const part = percent(quantity(first.lost).bytes.value / all.bytes.value);
+  if (all.samples === 0) return { isAny: false, text: `Nothing is lost: something points to each block (${look}).`, summary: "" };
+  const amount = amountText(all, "bytes", trace.facts);
+  const share = proportion(found.share, found.share_low95, found.share_high95);
+  const text = `${amount} are lost, ${share} of what lives: nothing points to it any more (${look}).`;
+  return { isAny: true, text, summary: `Lost: ${amount}, ${loser(found.callsites[0], all)}: nothing points to it any more.` };
+}
+
+function loser(first: any, all: Quantity): string {
   const source = briefSource(line(first));
-  const who = functionOf(line(first)) + (source ? ` (${source})` : "");
-  return { isAny: true, text: `Lost: ${amountText(all, "bytes", trace.facts)}, ${part} of it from ${who}: nothing points to it any more (${look}).` };
+  const part = percent(quantity(first.lost).bytes.value / all.bytes.value);
+  return `${part} of it from ${functionOf(line(first))}${source ? ` (${source})` : ""}`;
 }

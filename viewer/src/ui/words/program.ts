@@ -126,11 +126,14 @@ export function young(trace: Trace): string | null {
   if (!(share >= LEAST_YOUNG)) return null;
   const room = trace.facts.young_heap_bytes;
   const upTo = room ? ` A young heap has room for up to ${bytes(room)}.` : "";
-  return `Of what lives at the end, ${amountText(young, "bytes", trace.facts)} (${percent(share)}) is young: ${fate(summary.trace.facts?.runtime)}.${upTo}`;
+  return `Of what lives at the end, ${amountText(young, "bytes", trace.facts)} (${percent(share)}) is young: ${fate(summary.trace.facts)}.${upTo}`;
 }
 
-function fate(runtime: string | null | undefined): string {
+/** Of a runtime without a name nothing is known; a trace that tells of no process at all is Memtrace's. */
+function fate(facts: any): string {
+  const isOfProcess = facts?.arguments?.length > 0 || facts?.agent_version != null || facts?.process_start_time_us != null;
+  const runtime = facts?.runtime ?? (isOfProcess ? "" : "ocaml");
   if (runtime === "ruby") return "it has not survived three collections yet, so some of it may be dead";
-  if (!runtime || runtime === "native" || runtime === "ocaml") return "no collection has met it, so much of it may be dead";
+  if (runtime === "native" || runtime === "ocaml") return "no collection has met it, so much of it may be dead";
   return "no collection has promoted it, so some of it may be dead";
 }

@@ -33,13 +33,15 @@ const AMOUNTS: [string, string, string][] = [
 export function Blocks({ gc, trace, narrow }: BlocksProps) {
   const rows = useMemo(() => [{ of: gc, line: null }, ...gc.callsites.map((of: any): Row => ({ of, line: line(of) }))], [gc]);
   const tellsSurvival = gc.survived_minor_mean !== null || gc.survived_major_mean !== null;
+  const [allocated, ...others] = AMOUNTS.map(
+    ([id, title, help]): Column<Row> => ({ id, title, help, numeric: true, key: ({ of }) => of[id].bytes, cell: ({ of }) => <Amount of={quantity(of[id])} facts={trace.facts} /> }),
+  );
   const columns: Column<Row>[] = [
     { id: "share", title: "share", numeric: true, cell: ({ of }) => (of.share === undefined ? "all" : percent(of.share)) },
-    ...AMOUNTS.map(
-      ([id, title, help]): Column<Row> => ({ id, title, help, numeric: true, key: ({ of }) => of[id].bytes, cell: ({ of }) => <Amount of={quantity(of[id])} facts={trace.facts} /> }),
-    ),
-    ...(tellsSurvival ? [survived("minor"), survived("major")] : []),
+    allocated,
     { id: "place", title: "callsite", head: true, wide: true, cell: ({ line }) => <Place line={line} narrow={narrow} total={gc.callsites_total} /> },
+    ...others,
+    ...(tellsSurvival ? [survived("minor"), survived("major")] : []),
   ];
   return (
     <section>

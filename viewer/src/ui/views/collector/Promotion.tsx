@@ -89,9 +89,9 @@ function Callsites({ promotion, trace, narrow }: PromotionProps) {
   const columns: Column<Site>[] = [
     { id: "share", title: "share", numeric: true, key: ({ of }) => of.share, cell: ({ of }) => percent(of.share) },
     { id: "promoted", title: "promoted", numeric: true, key: ({ of }) => of.promoted.bytes, cell: ({ of }) => <Amount of={quantity(of.promoted)} facts={facts} /> },
+    { id: "place", title: "callsite", head: true, wide: true, key: ({ line }) => functionOf(line), cell: ({ line }) => <Location line={line} onPick={pick(line)} /> },
     { id: "young", title: "of what was born young", numeric: true, key: ({ of }) => of.promoted_share, cell: ({ of }) => proportion(of.promoted_share, of.promoted_share_low95, of.promoted_share_high95) },
     { id: "premature", title: "premature", help: "found dead by one of the first two major collections after", numeric: true, key: ({ of }) => of.premature?.bytes ?? null, cell: ({ of }) => (of.premature ? <Amount of={quantity(of.premature)} facts={facts} /> : "") },
-    { id: "place", title: "callsite", head: true, wide: true, key: ({ line }) => functionOf(line), cell: ({ line }) => <Location line={line} onPick={pick(line)} /> },
   ];
   const left = promotion.callsites_total - rows.length;
   return (

@@ -96,10 +96,10 @@ function columns({ verdict }: any, trace: Trace, narrow: (term: string) => void)
   return [
     { id: "live", title: "live at end", numeric: true, key: ({ of }) => of.live_at_end.bytes, cell: ({ of }) => <Amount of={quantity(of.live_at_end)} facts={trace.facts} /> },
     { id: "growth", title: "growth", numeric: true, key: ({ of }) => of.growth?.bytes_per_hour ?? null, cell: ({ of }) => <Pace of={of} verdict={verdict} /> },
+    { id: "place", title: "callsite", head: true, wide: true, key: ({ line }) => functionOf(line), cell: (row) => <Location line={row.line} onPick={pick(row)} /> },
     { id: "curve", title: "live over time", cell: (row) => <Sparkline values={row.of.live_over_time_bytes} label={`Live bytes of ${functionOf(row.line)} over time`} /> },
     { id: "oldest", title: "the oldest", numeric: true, key: ({ of }) => of.oldest_us, cell: ({ of }) => about(of.oldest_us) },
     { id: "never", title: "never freed", numeric: true, key: ({ of }) => of.never_freed.share, cell: ({ of }) => percent(of.never_freed.share) },
-    { id: "place", title: "callsite", head: true, wide: true, key: ({ line }) => functionOf(line), cell: (row) => <Location line={row.line} onPick={pick(row)} /> },
   ];
 }
 

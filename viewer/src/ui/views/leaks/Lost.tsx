@@ -77,8 +77,8 @@ export function Held({ lost, trace, narrow }: LostProps) {
   if (rows.length === 0) return null;
   const columns: Column<Holding>[] = [
     { id: "held", title: "held", numeric: true, key: ({ held }) => held.bytes, cell: ({ held }) => <Amount of={quantity(held)} facts={trace.facts} /> },
-    { id: "by", title: "by", key: ({ by }) => by, cell: ({ by, more }) => (more ? `${by}, and ${more} more` : by) },
     { id: "place", title: "callsite", head: true, wide: true, key: ({ line }) => functionOf(line), cell: place(narrow) },
+    { id: "by", title: "by", key: ({ by }) => by, cell: ({ by, more }) => (more ? `${by}, and ${more} more` : by) },
   ];
   return (
     <section>

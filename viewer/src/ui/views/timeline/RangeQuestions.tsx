@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Answer } from "../../../engine/api";
 import { asked, isMistake } from "../../answers";
 import type { Range } from "../../chart/TimeChart";
-import { withTime } from "../../filterText";
+import { termsOf, withTime } from "../../filterText";
 import { amountText } from "../../parts/Number";
 import { duration, filterSpan } from "../../parts/spans";
 import type { ViewProps } from "../../view";
@@ -21,9 +21,9 @@ interface Choice {
 }
 
 export function RangeQuestions(props: RangeProps) {
-  const { range, answer, ask, choose, span } = props;
+  const { engine, range, answer, ask, choose, span } = props;
   const choices = range ? questions(range) : [];
-  const { filter } = answer.question;
+  const terms = termsOf(engine, answer.question.filter);
   const amounts = useAmounts(props, choices);
   return (
     <section class="range" aria-label="Range of time">
@@ -31,7 +31,7 @@ export function RangeQuestions(props: RangeProps) {
       {range ? (
         <div class="range-choices" role="group" aria-label="Questions about the range">
           {choices.map(({ title, term }, at) => (
-            <button type="button" key={title} title={term} onClick={() => ask({ filter: withTime(filter, term) })}>
+            <button type="button" key={title} title={term} onClick={() => ask({ filter: withTime(terms, term) })}>
               <span class="title">{title}</span>
               <span class="amount">{amounts[at] ?? "…"}</span>
             </button>
@@ -58,15 +58,16 @@ function questions({ begin, end }: Range): Choice[] {
 }
 
 /** The answers come one after another, so that the page stays alive with a great trace. */
-function useAmounts({ trace, answer }: RangeProps, choices: Choice[]): (string | undefined)[] {
+function useAmounts({ engine, trace, answer }: RangeProps, choices: Choice[]): (string | undefined)[] {
   const [amounts, setAmounts] = useState<(string | undefined)[]>([]);
   const key = choices.map(({ term }) => term).join("\n");
   useEffect(() => {
     setAmounts([]);
+    const terms = termsOf(engine, answer.question.filter);
     let timer = 0;
     const next = (at: number) => {
       if (at >= choices.length) return;
-      const text = amount(asked(trace, { ...answer.question, filter: withTime(answer.question.filter, choices[at].term) }), trace);
+      const text = amount(asked(trace, { ...answer.question, filter: withTime(terms, choices[at].term) }), trace);
       setAmounts((before) => Object.assign([...before], { [at]: text }));
       timer = window.setTimeout(() => next(at + 1));
     };
