@@ -125,12 +125,13 @@ unsafe fn take(unasked: Option<Taken>) {
     if HAS_RACTORS.load(Ordering::Relaxed) {
         return snapshot::refuse(Answer::Parallel);
     }
-    // SAFETY: by contract; the reference to the state is used by nobody else until the end.
-    let Some(state) = (unsafe { state::get() }) else { return };
+    // SAFETY: by contract; the reference ends at once.
+    let Some(vm) = (unsafe { state::get() }).map(|state| state.vm) else { return };
     // SAFETY: by contract.
-    let found =
-        Space::find(state.vm).and_then(|space| Some((unsafe { Pages::of(&space) }?, space)));
+    let found = Space::find(vm).and_then(|space| Some((unsafe { Pages::of(&space) }?, space)));
     let Some((pages, space)) = found else { return snapshot::refuse(Answer::UnknownRuntime) };
+    // SAFETY: by contract; from here on the machine does nothing in this process.
+    let Some(state) = (unsafe { state::get() }) else { return pages.give_back() };
     let samples = &state.samples;
     let tell = |walk: &mut Walk<'_>| {
         // What the machine's functions may allocate in the child is none of the program's.
