@@ -1,12 +1,12 @@
 //! Snapshots of OCaml programs that know what lives in them.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::support::ocaml;
-use crate::support::run::{Outcome, Recording, Target, files, lifetrace, lifetrace_verb};
+use crate::support::run::{Recording, Target, lifetrace_verb};
+use crate::support::running::Running;
 use crate::support::snapshot::Snapshot;
 
 /// The snapshots that a run has left, in the order in which they were taken.
@@ -92,50 +92,6 @@ fn what_is_held_is_there_and_nothing_else() {
 #[test]
 fn a_stripped_program_is_known_as_well() {
     check_held(&ocaml::stripped("held"));
-}
-
-/// A program while it is recorded.
-struct Running {
-    recorder: Child,
-    pid: u32,
-    folder: tempfile::TempDir,
-}
-
-impl Running {
-    /// Starts it, and waits until it has said something.
-    fn start(program: &Path, arguments: &[&str], options: &[&str]) -> Running {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(lifetrace());
-        command.args(["record", "-q", "-o"]).arg(folder.path().join("t.%p.lt")).args(options);
-        command.arg("--").arg(program).args(arguments);
-        let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(recorder.stdout.as_mut().unwrap());
-        said.read_line(&mut String::new()).unwrap();
-        let pid = only_child(recorder.id());
-        Running { recorder, pid, folder }
-    }
-
-    fn snapshot(&self, options: &[&str]) -> Outcome {
-        lifetrace_verb(&[&["snapshot", &self.pid.to_string()], options].concat())
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        let files = files(self.folder.path());
-        files.into_iter().filter(|path| path.extension().is_some_and(|it| it == "lth")).collect()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.recorder.kill();
-        let _ = Command::new("kill").args(["-9", &self.pid.to_string()]).status();
-        let _ = self.recorder.wait();
-    }
-}
-
-fn only_child(pid: u32) -> u32 {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-    children.trim().parse().unwrap()
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) fn follow(runtime: &Runtime) {
     {
         put(&hooks);
     }
-    errand::offer(take_if_outside);
+    errand::offer(take_if_outside, || runtime.slice_words());
 }
 
 fn are_ours(hooks: &BlockingHooks) -> bool {
@@ -60,7 +60,9 @@ fn put(hooks: &BlockingHooks) {
 unsafe extern "C" fn left() {
     call(ENTER);
     tls::set_outside(true);
-    errand::offer(take_if_outside);
+    if let Some(runtime) = runtime::get() {
+        errand::offer(take_if_outside, || runtime.slice_words());
+    }
 }
 
 /// It is about to be taken again.

@@ -1,14 +1,14 @@
-//! A process that is asked for a snapshot and waits in the kernel: one of its threads is sent to take it
-//! ([`stop::send`](crate::stop)).
+//! A process that is asked for a snapshot and does not see that. If it waits in the kernel one of its threads is sent to
+//! take it ([`stop::send`](crate::stop)); if it computes, it is nudged.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use lifetrace_transport::errand::{Errand, Outcome};
+use lifetrace_transport::errand::{Errand, Outcome, Word};
 use rustix::process::Pid;
 
 use crate::shm::Mapping;
-use crate::stop::{StopError, send, waiting_threads};
+use crate::stop::{StopError, Stopped, send, waiting_threads};
 
 /// A process that runs is given so long to see the wish by itself; then it is tried again and again, more and more rarely.
 const FIRST: Duration = Duration::from_millis(60);
@@ -55,7 +55,10 @@ impl fmt::Display for Hindrance {
             Hindrance::NotOffered => {
                 "it waits, or does not allocate; a thread that waits can be asked on x86-64 alone"
             }
-            Hindrance::Runs => "it runs all the time, and neither allocates nor waits",
+            Hindrance::Runs => {
+                "it runs all the time, and neither allocates nor waits, nor has it come to a place where OCaml 4.13 and \
+                 4.14 look up (versions before and after do not)"
+            }
             Hindrance::Within => {
                 "its threads wait, but in code that has not left OCaml's runtime to others, so the heap may not be whole"
             }
@@ -105,6 +108,10 @@ impl<'a> Waking<'a> {
     pub(super) fn go_on(&mut self) {
         if Instant::now() >= self.next {
             self.hindrance = self.send_one_after_the_other();
+            if matches!(self.hindrance, Hindrance::Runs | Hindrance::Within) {
+                // If that is not possible it is as it was.
+                let _ = self.nudge();
+            }
             self.interval = (self.interval * 2).min(RAREST);
             self.next = Instant::now() + self.interval;
         }
@@ -131,6 +138,19 @@ impl<'a> Waking<'a> {
             }
         }
         worst
+    }
+
+    /// Has a program that runs come to where it looks for wishes.
+    fn nudge(&self) -> Result<(), StopError> {
+        let words: Vec<Word> = self.errand().nudge().collect();
+        if !words.is_empty() {
+            let stopped = Stopped::stop(self.process)?;
+            for Word { address, value, bytes } in words {
+                let value = value.to_le_bytes();
+                stopped.write(address, &value[..value.len().min(bytes as usize)])?;
+            }
+        }
+        Ok(())
     }
 
     /// What has come of it; `None` if the thread does not wait.

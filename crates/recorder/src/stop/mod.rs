@@ -17,8 +17,10 @@ mod errand;
 mod registers;
 mod threads;
 
+use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -95,6 +97,15 @@ impl Stopped {
         }
         let are_any = stopped.threads().next().is_some();
         are_any.then_some(stopped).ok_or(StopError::Gone)
+    }
+
+    /// Writes to the process's memory.
+    ///
+    /// # Errors
+    /// If there is none, or the kernel does not let us.
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        let path = format!("/proc/{}/mem", self.pid.as_raw_nonzero());
+        File::options().write(true).open(path)?.write_all_at(bytes, address)
     }
 
     /// Stops one thread of a process; the others go on.

@@ -14,4 +14,5 @@ pub mod reader;
 pub mod root;
 pub mod ruby;
 pub mod run;
+pub mod running;
 pub mod snapshot;
