@@ -95,7 +95,7 @@ pub enum Outcome {
     Done = 1,
     /// The thread is in the runtime, or has nothing to do with it: there is nothing that it may do.
     Within = 2,
-    /// The program has its own in the runtime's places since a moment ago, so it is not known which threads are where.
+    /// The thread has not said where it is: it has waited since before it could.
     Unknown = 3,
     /// The process is in a sandbox.
     Sandbox = 4,

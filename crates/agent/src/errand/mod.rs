@@ -7,6 +7,8 @@
 //! A signal that comes meanwhile waits until the end. If the program handles it, the call fails as it would have failed
 //! without us; what comes within the last few instructions finds the thread about to call, as it may without us as well.
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 

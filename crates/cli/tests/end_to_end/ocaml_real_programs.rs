@@ -257,8 +257,15 @@ fn a_hundred_snapshots_of_each() {
     for (name, work) in works {
         let (mut taken, mut runs, mut blocks) = (0, 0, 0);
         while taken < wanted {
-            let options = ["--rate", "1e-4", "--snapshot-every", "5ms", "--snapshot-at-exit"];
-            let (_, recording) = work.check(&options);
+            let (_, recording) = work.check(&[
+                "--rate",
+                "1e-4",
+                "--snapshot-every",
+                "100ms",
+                "--snapshot-after-gc",
+                "1",
+                "--snapshot-at-exit",
+            ]);
             let snapshots = snapshots(&recording);
             assert!(!snapshots.is_empty(), "{name}: {:?}", recording.outcome);
             for path in &snapshots {

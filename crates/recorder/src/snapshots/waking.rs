@@ -31,7 +31,7 @@ pub enum Hindrance {
     Runs,
     /// Threads wait, but not as C code of OCaml's does.
     Within,
-    /// The threads' library has just started.
+    /// Threads wait, and have not said where they are.
     Unknown,
     /// It has announced a sandbox.
     Sandbox,
@@ -63,8 +63,8 @@ impl fmt::Display for Hindrance {
                 "its threads wait, but in code that has not left OCaml's runtime to others, so the heap may not be whole"
             }
             Hindrance::Unknown => {
-                "it has started OCaml's threads, and has waited ever since, so it is not known which of them are outside \
-                 the runtime; once one has waited for something else it can be asked"
+                "its threads wait, and have done so since before it was noted which of them have left OCaml's runtime to \
+                 others; once one has waited for something else it can be asked"
             }
             Hindrance::Sandbox => {
                 "it waits, and is in a sandbox, where what a snapshot needs may be forbidden"
@@ -108,7 +108,7 @@ impl<'a> Waking<'a> {
     pub(super) fn go_on(&mut self) {
         if Instant::now() >= self.next {
             self.hindrance = self.send_one_after_the_other();
-            if matches!(self.hindrance, Hindrance::Runs | Hindrance::Within) {
+            if matches!(self.hindrance, Hindrance::Runs | Hindrance::Within | Hindrance::Unknown) {
                 // If that is not possible it is as it was.
                 let _ = self.nudge();
             }
@@ -129,7 +129,11 @@ impl<'a> Waking<'a> {
         for thread in waiting_threads(self.process).into_iter().take(MOST_THREADS) {
             match self.send(thread) {
                 Ok(None) => {}
-                Ok(Some(Hindrance::Within)) => worst = Hindrance::Within,
+                Ok(Some(Hindrance::Within)) if worst == Hindrance::Runs => {
+                    worst = Hindrance::Within
+                }
+                Ok(Some(Hindrance::Within)) => {}
+                Ok(Some(Hindrance::Unknown)) => worst = Hindrance::Unknown,
                 Ok(Some(end)) => return end,
                 Err(error) => return of_stop(&error),
             }

@@ -112,6 +112,7 @@ impl Stopped {
     ///
     /// # Errors
     /// [`StopError`]; then it goes on.
+    #[cfg(target_arch = "x86_64")]
     fn stop_one(pid: Pid, thread: Pid) -> Result<Stopped, StopError> {
         let mut stopped = Stopped { pid, threads: Vec::new(), stays: PhantomData };
         stopped.seize(thread)?;
@@ -121,6 +122,7 @@ impl Stopped {
     }
 
     /// Whether no signal is on its way to a thread, all of which have stopped.
+    #[cfg(target_arch = "x86_64")]
     fn are_undisturbed(&self) -> bool {
         self.threads.iter().all(|thread| thread.stop == Stop::Stands(0))
     }
