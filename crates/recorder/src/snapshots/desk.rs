@@ -296,3 +296,29 @@ fn await_child(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who has asked is still to be told: a recorder that left would take the answer with it.
+    #[test]
+    fn a_recorder_does_not_leave_while_somebody_is_at_work() {
+        let looks = Arc::new(Requests::default());
+        let desk = Arc::new(Desk::new(looks, Arc::new(Wakeup::new().unwrap())));
+        let (sender, left) = channel();
+        let at_work = desk.begin_work();
+        let leaving = Arc::clone(&desk);
+        let leaver = std::thread::spawn(move || sender.send(leaving.finish().len()).unwrap());
+        let early = left.recv_timeout(Duration::from_millis(100));
+        assert_eq!(early, Err(RecvTimeoutError::Timeout));
+        drop(at_work);
+        assert_eq!(left.recv(), Ok(0));
+        leaver.join().unwrap();
+        // Asking is work, too: of a process that is not there it is over at once.
+        let pid = Pid::from_raw(i32::MAX).unwrap();
+        let wish = SnapshotPlan::default().wish("asked for");
+        assert!(matches!(desk.take(pid, &wish), Err(SnapshotError::NotRecorded(_))));
+        assert_eq!(desk.finish().len(), 0);
+    }
+}
