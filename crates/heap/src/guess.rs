@@ -53,6 +53,22 @@ impl Guess {
         name.to_owned()
     }
 
+    /// What people call one of them.
+    pub(crate) fn one(self) -> String {
+        let name = match self {
+            Guess::List => "list",
+            Guess::Map => "map",
+            Guess::Set => "set",
+            Guess::HashTable => "hash table",
+            Guess::Buckets => "buckets",
+            Guess::Bucket => "bucket",
+            Guess::Single => "1 field",
+            Guess::Fields(0) => "array",
+            Guess::Fields(count) => return format!("{count} fields"),
+        };
+        name.to_owned()
+    }
+
     /// Whether that may well be wrong.
     pub(crate) fn is_one(self) -> bool {
         !matches!(self, Guess::Fields(_))

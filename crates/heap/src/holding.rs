@@ -8,6 +8,7 @@ use lifetrace_report::Page;
 use lifetrace_report::style::PLAIN;
 use lifetrace_report::views::Render;
 use lifetrace_snapshot::graph::BlockId;
+use lifetrace_snapshot::heap::Heap;
 use lifetrace_snapshot::paths::Shortest;
 use serde::Serialize;
 
@@ -104,7 +105,7 @@ impl Holding {
         Ok(Holding {
             object: object(&id),
             of_class: graph.blocks().filter(|&other| of.heap.kind(other) == kind).count() as u64,
-            shortest_path: way(of, &Shortest::of(graph, says_little(of)).path(id)),
+            shortest_path: way(of, &Shortest::of(graph, says_little(&of.heap)).path(id)),
             dominators: dominators.iter().filter(|_| is_held).map(object).collect(),
             referrers: first(&mut referrers),
             referrers_total: referrers.len(),
@@ -148,8 +149,8 @@ impl Render for Holding {
 }
 
 /// What lies on a stack may be nothing but a number that looks so, and is gone in a moment.
-fn says_little(of: &Opened) -> impl Fn(BlockId) -> bool + '_ {
-    |root| matches!(of.heap.name(root), "machine_context" | "stack")
+pub(crate) fn says_little(heap: &Heap) -> impl Fn(BlockId) -> bool + '_ {
+    |root| matches!(heap.name(root), "machine_context" | "stack")
 }
 
 fn same(one: &[Object], other: &[Object]) -> bool {

@@ -11,6 +11,7 @@
 //! two of them ──────────────────────▶ Diff       what has become more          ─┘
 //! three ─────────────────────────────▶ Survivors  what came and stayed
 //! a dump ─▶ import ─▶ a snapshot
+//! a snapshot beside a trace ─▶ ways ─▶ the report of that trace
 //! ```
 //!
 //! All numbers are exact but those of sites, which are estimates with intervals. What a block retains, and what one that it dominates retains, overlap: they are never added.
@@ -35,6 +36,7 @@ mod steps;
 mod summary;
 mod survivors;
 mod types;
+mod ways;
 
 pub use block::Block;
 pub use diff::Diff;
@@ -47,3 +49,4 @@ pub use sites::Sites;
 pub use summary::Summary;
 pub use survivors::Survivors;
 pub use types::Types;
+pub use ways::{newest_beside, ways};

@@ -108,8 +108,11 @@ impl Limits {
         let retainer = |&id: &BlockId| {
             let (retainers, others) = self.within(of, id, level + 1);
             let share = self.share(of.retained.bytes(id));
-            let slot =
-                if of.heap.graph.is_root(parent) { slot(of, parent, id) } else { String::new() };
+            let slot = if of.heap.graph.is_root(parent) {
+                slot(&of.heap, parent, id)
+            } else {
+                String::new()
+            };
             Retainer { object: Object::new(of, id), slot, share, retainers, others }
         };
         (shown.iter().map(retainer).collect(), self.others(of, others))

@@ -1,6 +1,7 @@
 //! Ways from a root to an object, step by step.
 
 use lifetrace_snapshot::graph::BlockId;
+use lifetrace_snapshot::heap::Heap;
 
 use crate::object::Object;
 use crate::opened::Opened;
@@ -15,7 +16,7 @@ pub(crate) fn way(of: &Opened, ids: &[BlockId]) -> Vec<Object> {
     for (at, step) in ids.windows(2).enumerate() {
         let [from, to] = [step[0], step[1]];
         if of.heap.graph.is_root(from) {
-            objects[at].description = slot(of, from, to);
+            objects[at].description = slot(&of.heap, from, to);
         }
         objects[at + 1].field = field(of, from, to);
     }
@@ -23,8 +24,8 @@ pub(crate) fn way(of: &Opened, ids: &[BlockId]) -> Vec<Object> {
 }
 
 /// What the root is called by itself that refers to an object, among those that are called alike.
-pub(crate) fn slot(of: &Opened, root: BlockId, to: BlockId) -> String {
-    let Some(slot) = of.heap.slot(root, to) else { return String::new() };
+pub(crate) fn slot(heap: &Heap, root: BlockId, to: BlockId) -> String {
+    let Some(slot) = heap.slot(root, to) else { return String::new() };
     match (&slot.name, slot.address) {
         (Some(name), _) => name.to_string(),
         (None, 0) => String::new(),

@@ -22,6 +22,7 @@ macro_rules! for_runtime_names {
             "caml_leave_blocking_section"
             "caml_leave_blocking_section_hook"
             "caml_major_cycles_completed"
+            "caml_major_slice_begin_hook"
             "caml_memprof_enter_thread"
             "caml_memprof_start"
             "caml_memprof_stop"
@@ -34,6 +35,7 @@ macro_rules! for_runtime_names {
             "caml_record_backtraces"
             "caml_register_generational_global_root"
             "caml_remove_generational_global_root"
+            "caml_something_to_do"
             "caml_terminate_signals"
         }
     };

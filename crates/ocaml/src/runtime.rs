@@ -8,6 +8,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::sys;
+use lifetrace_transport::errand::{NUDGE, Word};
 
 use crate::blocks::{NONE, Value};
 use crate::debug_info;
@@ -42,6 +43,9 @@ pub(crate) struct Runtime {
     minor_words: Option<unsafe extern "C" fn() -> f64>,
     minor_end_hook: Option<&'static AtomicPtr<c_void>>,
     pub(crate) blocking_hooks: Option<BlockingHooks>,
+    slice_hook: Option<&'static AtomicPtr<c_void>>,
+    /// What has OCaml 4 look for signals and the like.
+    something_to_do: *const i32,
     /// The number of this thread's domain, in OCaml 5.
     domain: Option<unsafe extern "C" fn(Value) -> Value>,
     /// The collector's counters, in OCaml 5.
@@ -117,6 +121,8 @@ pub(crate) fn found_by(symbol: &Symbols<'_>) -> Result<Runtime, Absent> {
             domain: typed(symbol, c"caml_ml_domain_id").ok(),
             minor_end_hook: typed(symbol, c"caml_minor_gc_end_hook").ok(),
             blocking_hooks: BlockingHooks::of(symbol),
+            slice_hook: typed(symbol, c"caml_major_slice_begin_hook").ok(),
+            something_to_do: typed(symbol, c"caml_something_to_do").unwrap_or(null).cast(),
             sums: Sums::of(symbol).ok(),
             add_root: typed(symbol, c"caml_register_generational_global_root")?,
             remove_root: typed(symbol, c"caml_remove_generational_global_root")?,
@@ -181,6 +187,29 @@ impl Runtime {
         let cleans_up = unsafe { self.cleanup_on_exit.as_ref() }.is_some_and(|&it| it != 0);
         !cleans_up
             && self.domain_state().is_some_and(|state| sys::is_readable(state.as_ptr() as u64))
+    }
+
+    /// Has the runtime call `hook` where a slice of a collection of the old heap begins; the one that was there is to be
+    /// called by it. False if the runtime has no such place.
+    pub(crate) fn hook_major_slices(&self, hook: Hook, previous: &AtomicPtr<c_void>) -> bool {
+        let Some(place) = self.slice_hook else { return false };
+        previous.store(place.load(Ordering::Acquire), Ordering::Relaxed);
+        place.store(hook as *mut c_void, Ordering::Release);
+        true
+    }
+
+    /// What the runtime itself writes when it wants a slice soon, in OCaml 4.13 and 4.14: that one is wanted, that there is
+    /// something to do, and, as the limit of the young heap, what no pointer into that is above of.
+    pub(crate) fn slice_words(&self) -> Option<[Word; NUDGE]> {
+        let (wanted, limit) = self.version.slice_state()?;
+        let state = self.domain_state()?.as_ptr() as u64;
+        let at = |index: usize| state + 8 * index as u64;
+        let to_do = self.something_to_do as u64;
+        (to_do != 0).then_some([
+            Word { address: at(wanted), value: 1, bytes: 8 },
+            Word { address: to_do, value: 1, bytes: 4 },
+            Word { address: at(limit), value: u64::MAX, bytes: 8 },
+        ])
     }
 
     /// Runs something that may make the collector move these values; returns them as they are then. To be called

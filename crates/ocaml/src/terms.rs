@@ -18,6 +18,16 @@ pub(crate) const OWN_MEMPROF: &[u8] = b"ocaml-own-memprof";
 /// `Gc.Memprof.start` could not be watched: a program that calls it gets the exception "already started".
 pub(crate) const MEMPROF_UNGUARDED: &[u8] = b"ocaml-memprof-unguarded";
 
+/// A snapshot of the heap that was wanted without being asked for could not be taken: the runtime does not export what is
+/// needed to find all roots.
+pub(crate) const NO_SNAPSHOT_ROOTS: &[u8] = b"ocaml-snapshot-without-roots";
+
+/// A snapshot of the heap that was wanted without being asked for could not be taken: the system has refused to fork.
+pub(crate) const NO_SNAPSHOT_CHILD: &[u8] = b"ocaml-snapshot-without-child";
+
+/// A snapshot of the heap that was wanted without being asked for could not be taken: the domains could not be stopped.
+pub(crate) const NO_SNAPSHOT_STOP: &[u8] = b"ocaml-snapshot-without-stop";
+
 /// Several domains of an OCaml 5.3, which reports blocks as dead that other domains have promoted
 /// (ocaml/ocaml#14057): lifetimes are too short.
 pub(crate) const DOMAINS_MISREPORTED: &[u8] = b"ocaml-domains-misreported";

@@ -40,6 +40,8 @@ struct Pace {
 /// What was in the hook's place.
 static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
+static PREVIOUS_OF_SLICES: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
 static FOLLOWED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the runtime's own sampler works for us, and allocates.
@@ -55,6 +57,9 @@ pub(crate) fn follow(runtime: &Runtime) {
     if !FOLLOWED.swap(true, Ordering::Relaxed) {
         phase::listen_to_forks(counters::note_fork);
         runtime.hook_minor_collections(hook, &PREVIOUS);
+        if runtime.version.slice_state().is_some() {
+            runtime.hook_major_slices(slice_begins, &PREVIOUS_OF_SLICES);
+        }
     }
 }
 
@@ -64,7 +69,7 @@ pub(crate) fn sampler_allocates() {
 }
 
 unsafe extern "C" fn minor_collection_ended() {
-    call_previous();
+    call(&PREVIOUS);
     keep(true);
     send_if_due();
     if let Some(runtime) = runtime::get() {
@@ -75,8 +80,9 @@ unsafe extern "C" fn minor_collection_ended() {
 
 /// OCaml 5's hook after a minor collection: called by each domain that takes part, it counts in the first.
 unsafe extern "C" fn minor_collection_of_domain_ended() {
-    call_previous();
+    call(&PREVIOUS);
     let Some(runtime) = runtime::get() else { return };
+    snapshot::follow(runtime);
     if let (Some(sums), 0) = (runtime.sums, runtime.domain()) {
         // SAFETY: called by the runtime at that time, for the first domain, of which there is one.
         unsafe { sums.keep() };
@@ -85,8 +91,17 @@ unsafe extern "C" fn minor_collection_of_domain_ended() {
     }
 }
 
-fn call_previous() {
-    let previous = PREVIOUS.load(Ordering::Relaxed);
+/// OCaml 4's hook before a slice of a collection of the old heap: a program that does not allocate has been nudged to
+/// come here.
+unsafe extern "C" fn slice_begins() {
+    call(&PREVIOUS_OF_SLICES);
+    if let Some(runtime) = runtime::get() {
+        snapshot::if_asked(runtime);
+    }
+}
+
+fn call(previous: &AtomicPtr<c_void>) {
+    let previous = previous.load(Ordering::Relaxed);
     if !previous.is_null() {
         // SAFETY: a hook of this type, which the runtime would have called.
         unsafe { core::mem::transmute::<*mut c_void, Hook>(previous)() };

@@ -91,6 +91,15 @@ impl Version {
         self.counters().map(|counters| counters.first - BEFORE_COUNTERS)
     }
 
+    /// Where the domain's state has the wish for a slice of a collection of the old heap, and where the limit of the young
+    /// one, as indices of words; where loops look at that limit even if they do not allocate.
+    pub(crate) fn slice_state(self) -> Option<(usize, usize)> {
+        const BEFORE_COUNTERS: usize = 3;
+        const LIMIT: usize = 0;
+        let counters = self.counters().filter(|_| self >= Version::V4_13)?;
+        Some((counters.first - BEFORE_COUNTERS, LIMIT))
+    }
+
     /// Where the domain's state has the pointer to the block of the minor heap that was placed last, as an
     /// index of words. `None` where each domain has a heap of its own.
     pub(crate) fn young_pointer(self) -> Option<usize> {

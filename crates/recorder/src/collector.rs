@@ -186,7 +186,7 @@ impl Collector {
         let (receiver, handle) =
             Receiver::new(told_stop, told_switch, Arc::clone(&looks), observer)?;
         let wakeup = handle.wakeup();
-        let desk = Arc::new(Desk::default());
+        let desk = Arc::new(Desk::new(Arc::clone(&looks), Arc::clone(&wakeup)));
         let mut admission = Admission {
             sources: options.sources,
             rates: options.rates.clone(),

@@ -134,8 +134,8 @@ pub use recording::{CommandEnd, Config, Control, Recording, StartError};
 pub use runtimes::{SourceChoice, plain_notices};
 pub use schedule::Schedule;
 pub use snapshots::{
-    AskError, Hindrance, SNAPSHOT_MEMORY, SavedSnapshot, SnapshotError, SnapshotPlan, SnapshotWish,
-    UnaskedSnapshot, ask,
+    AskError, Done, Hindrance, SNAPSHOT_MEMORY, SavedSnapshot, SnapshotError, SnapshotPlan,
+    SnapshotWish, UnaskedSnapshot, ask,
 };
 pub use socket::Socket;
 pub use symbolizer::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};

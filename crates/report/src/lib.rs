@@ -34,6 +34,7 @@ mod table;
 mod text;
 mod trace_facts;
 pub mod views;
+mod ways;
 mod young;
 
 use crate::style::Width;
@@ -54,6 +55,7 @@ pub use subject::{Known, Subject};
 pub use table::{Cell, Column, Table, Tail};
 pub use trace_facts::unit_name;
 pub use views::measure;
+pub use ways::{FindWays, Way, Ways};
 
 use lifetrace_study::Study;
 use views::View;
@@ -72,6 +74,19 @@ impl<'a> Report<'a> {
     /// # Errors
     /// If the trace cannot be read any more.
     pub fn new(study: &'a Study, options: &'a Options, width: Width) -> anyhow::Result<Self> {
-        Ok(Self { study, options, width, view: views::make(study, options, width)? })
+        Self::with_ways(study, options, width, &|| None)
+    }
+
+    /// For lines of so many columns; what holds leaks is found by a snapshot of the heap, if there is one.
+    ///
+    /// # Errors
+    /// If the trace cannot be read any more.
+    pub fn with_ways(
+        study: &'a Study,
+        options: &'a Options,
+        width: Width,
+        ways: &FindWays<'_>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self { study, options, width, view: views::make(study, options, width, ways)? })
     }
 }

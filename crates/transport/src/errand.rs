@@ -4,6 +4,9 @@
 //! writes a [`Frame`] where the agent wants it, and has the thread run the agent's code. That does what is to be done, and
 //! goes back by itself to where the thread was, with all registers as they were; so the recorder may let go of the thread at
 //! once, or die. The thread makes its system call again, as it does after a Ctrl-Z and `fg`.
+//!
+//! A program that runs all the time, without coming to such a place, is given a *nudge* instead: while it stands still, the
+//! recorder writes a few words that its runtime looks at often.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -16,6 +19,30 @@ pub struct Errand {
     frame: AtomicU64,
     is_under_way: AtomicU32,
     outcome: AtomicU32,
+    nudge: [Place; NUDGE],
+}
+
+/// A nudge is no more than so many words.
+pub const NUDGE: usize = 3;
+
+/// Where a word of a nudge goes; all zero if there is none.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Place {
+    address: AtomicU64,
+    value: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A word of a nudge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// Where it is to be written.
+    pub address: u64,
+    /// What is to be written.
+    pub value: u64,
+    /// Its length: 4 or 8.
+    pub bytes: u64,
 }
 
 /// Where to send a thread.
@@ -68,7 +95,7 @@ pub enum Outcome {
     Done = 1,
     /// The thread is in the runtime, or has nothing to do with it: there is nothing that it may do.
     Within = 2,
-    /// The program has its own in the runtime's places since a moment ago, so it is not known which threads are where.
+    /// The thread has not said where it is: it has waited since before it could.
     Unknown = 3,
     /// The process is in a sandbox.
     Sandbox = 4,
@@ -84,6 +111,25 @@ impl Errand {
     pub fn offer(&self, way: Way) {
         self.frame.store(way.frame, Ordering::Relaxed);
         self.code.store(way.code, Ordering::Release);
+    }
+
+    /// The agent's: what has the runtime come to a place where wishes are looked for.
+    pub fn offer_nudge(&self, words: [Word; NUDGE]) {
+        for (place, word) in self.nudge.iter().zip(words) {
+            place.value.store(word.value, Ordering::Relaxed);
+            place.bytes.store(word.bytes, Ordering::Relaxed);
+            place.address.store(word.address, Ordering::Release);
+        }
+    }
+
+    /// What is to be written while the process stands still; nothing if it takes no nudges.
+    pub fn nudge(&self) -> impl Iterator<Item = Word> {
+        let word = |place: &Place| Word {
+            address: place.address.load(Ordering::Acquire),
+            value: place.value.load(Ordering::Relaxed),
+            bytes: place.bytes.load(Ordering::Relaxed),
+        };
+        self.nudge.iter().map(word).filter(|word| word.address != 0 && matches!(word.bytes, 4 | 8))
     }
 
     /// Whether the agent has said where.
@@ -142,6 +188,17 @@ mod tests {
         }
         errand.abandon();
         assert_eq!((errand.begin(), errand.outcome()), (Some(way), Outcome::Pending));
+    }
+
+    #[test]
+    fn a_nudge_is_what_was_offered() {
+        let errand = Errand::default();
+        assert_eq!(errand.nudge().count(), 0);
+        let word = |address| Word { address, value: address + 1, bytes: 8 };
+        errand.offer_nudge([word(8), word(16), word(24)]);
+        assert!(errand.nudge().eq([word(8), word(16), word(24)]));
+        errand.offer_nudge([word(8), word(0), Word { bytes: 9, ..word(24) }]);
+        assert!(errand.nudge().eq([word(8)]));
     }
 
     #[test]

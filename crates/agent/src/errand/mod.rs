@@ -7,10 +7,12 @@
 //! A signal that comes meanwhile waits until the end. If the program handles it, the call fails as it would have failed
 //! without us; what comes within the last few instructions finds the thread about to call, as it may without us as well.
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use lifetrace_transport::errand::{Frame, Outcome, Way};
+use lifetrace_transport::errand::{Frame, NUDGE, Outcome, Way, Word};
 
 use crate::{session, sys};
 
@@ -28,18 +30,21 @@ static WORK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 /// Where a thread leaves word that it has gone if its session has.
 static NOBODY: AtomicU32 = AtomicU32::new(0);
 
-/// Tells the recorder of this session where threads can be sent, to do this `work`: to be called often, as a forked child
-/// has another session. Nothing happens where the processor or the system does not allow it.
+/// Tells the recorder of this session where threads can be sent, to do this `work`, and what nudges a program that runs: to
+/// be called often, as a forked child has another session. Nothing happens where the processor or the system does not allow it.
 #[inline]
-pub fn offer(work: fn() -> Outcome) {
+pub fn offer(work: fn() -> Outcome, nudge: impl FnOnce() -> Option<[Word; NUDGE]>) {
     if session::current().is_some_and(|session| !session.header.errand().is_offered()) {
-        offer_first(work);
+        offer_first(work, nudge());
     }
 }
 
 #[cold]
-fn offer_first(work: fn() -> Outcome) {
+fn offer_first(work: fn() -> Outcome, nudge: Option<[Word; NUDGE]>) {
     let (Some(session), Some(code)) = (session::current(), arch::code()) else { return };
+    if let Some(words) = nudge {
+        session.header.errand().offer_nudge(words);
+    }
     let Some(frame) = frame() else { return };
     WORK.store(work as *mut c_void, Ordering::Release);
     session.header.errand().offer(Way { code, frame });

@@ -47,16 +47,18 @@ pub unsafe fn take(walk: impl FnOnce(&mut Walk<'_>)) {
     session.header.wish().answer(answer.0, answer.1);
 }
 
-/// Takes a snapshot that the recorder wants without asking.
+/// Takes a snapshot that the recorder wants without asking; false if the system does not let us, and somebody listens.
 ///
 /// # Safety
 /// As [`take`].
-pub unsafe fn take_unasked(taken: Taken, walk: impl FnOnce(&mut Walk<'_>)) {
-    let Some(session) = phase::recording() else { return };
+pub unsafe fn take_unasked(taken: Taken, walk: impl FnOnce(&mut Walk<'_>)) -> bool {
+    let Some(session) = phase::recording() else { return true };
     // SAFETY: by contract.
-    if let Some(pause) = unsafe { fork(taken, walk) } {
+    let pause = unsafe { fork(taken, walk) };
+    if let Some(pause) = pause {
         session.header.wish().note_pause(pause);
     }
+    pause.is_some()
 }
 
 /// What is wanted without being asked for.

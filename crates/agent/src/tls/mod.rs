@@ -104,18 +104,34 @@ pub fn set_state(state: usize) {
     unsafe { (*arch::block()).state = state }
 }
 
-/// Whether the thread has said that it leaves a managed runtime to itself, and has not come back.
-#[inline]
-pub fn is_outside() -> bool {
-    // SAFETY: as above.
-    unsafe { (*arch::block()).is_outside != 0 }
+/// Where a thread is, as far as it has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Whereabouts {
+    /// It has said nothing yet.
+    Unknown = 0,
+    /// Outside a managed runtime, which others may use meanwhile.
+    Outside = 1,
+    /// Inside again.
+    Inside = 2,
 }
 
-/// Says whether the thread is outside a managed runtime, which others may use meanwhile.
+/// Where this thread is.
 #[inline]
-pub fn set_outside(is_outside: bool) {
+pub fn whereabouts() -> Whereabouts {
     // SAFETY: as above.
-    unsafe { (*arch::block()).is_outside = is_outside.into() }
+    match unsafe { (*arch::block()).whereabouts } {
+        1 => Whereabouts::Outside,
+        2 => Whereabouts::Inside,
+        _ => Whereabouts::Unknown,
+    }
+}
+
+/// Says where this thread is.
+#[inline]
+pub fn set_whereabouts(whereabouts: Whereabouts) {
+    // SAFETY: as above.
+    unsafe { (*arch::block()).whereabouts = whereabouts as usize }
 }
 
 #[repr(C)]
@@ -123,7 +139,7 @@ struct Block {
     countdown: i64,
     state: usize,
     epoch: usize,
-    is_outside: usize,
+    whereabouts: usize,
 }
 
 #[cfg(test)]
@@ -153,6 +169,9 @@ mod tests {
         std::thread::spawn(|| {
             assert_eq!((countdown(), state()), (0, 0));
             set_state(7);
+            assert_eq!(whereabouts(), Whereabouts::Unknown);
+            set_whereabouts(Whereabouts::Outside);
+            assert_eq!(whereabouts(), Whereabouts::Outside);
             assert!(take(8));
             assert_eq!(countdown(), -8);
         })

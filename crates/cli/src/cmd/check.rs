@@ -1,13 +1,14 @@
 //! `lifetrace check`: reads all of each trace, backtraces and facts included, and says whether that is
-//! possible: checksums, the sequence of packets, and the index against what is there.
+//! possible: checksums, the sequence of packets, and the index against what is there. Of heap snapshots as well.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
 use lifetrace_human::json_text;
 use serde::Serialize;
 
+use super::lth;
 use crate::terminal;
 
 mod counted;
@@ -18,7 +19,7 @@ use verdict::Verdict;
 /// What may be typed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The traces; - is standard input
+    /// The traces, or heap snapshots (.lth); - is standard input, of traces only
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
     /// Write what can be read of a trace to a new one, given by -o
@@ -37,7 +38,39 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Document {
-    traces: Vec<Verdict>,
+    traces: Vec<Checked>,
+}
+
+/// A file that was read.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Checked {
+    Trace(Verdict),
+    Snapshot(lth::Verdict),
+}
+
+impl Checked {
+    fn of(path: &Path) -> Checked {
+        // What cannot be opened is told where traces are.
+        match lth::open(path) {
+            Ok(Some(file)) => Checked::Snapshot(lth::Verdict::of(path, file)),
+            _ => Checked::Trace(Verdict::of(path)),
+        }
+    }
+
+    fn is_ok(&self) -> bool {
+        match self {
+            Checked::Trace(verdict) => verdict.is_ok(),
+            Checked::Snapshot(verdict) => verdict.is_ok(),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Checked::Trace(verdict) => verdict.text(),
+            Checked::Snapshot(verdict) => verdict.text(),
+        }
+    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -45,11 +78,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let [trace] = &args.traces[..] else {
             bail!("--repair takes one trace\n  repair each one for itself");
         };
+        if lth::open(trace)?.is_some() {
+            bail!("--repair is about traces\n  lifetrace heap reads of a snapshot what is whole")
+        }
         return super::repair::run(trace, output, args.force);
     }
     let mut document = Document { traces: Vec::new() };
     for path in &args.traces {
-        let verdict = Verdict::of(path);
+        let verdict = Checked::of(path);
         if verdict.is_ok() && !args.json {
             terminal::print(&verdict.text())?;
         }
@@ -58,6 +94,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         terminal::print(&json_text::pretty(&document)?)?;
     }
-    let all_ok = document.traces.iter().all(Verdict::is_ok);
+    let all_ok = document.traces.iter().all(Checked::is_ok);
     Ok(if all_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

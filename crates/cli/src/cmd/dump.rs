@@ -1,10 +1,12 @@
 //! `lifetrace dump`: all events as text, the same for the same events whatever the format, made to be
 //! compared by `diff`.
 
+use std::fs::File;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
 use lifetrace_analysis::filter::Filter;
 use lifetrace_human as human;
 use lifetrace_import::lacks;
@@ -16,6 +18,7 @@ use lifetrace_trace::fact::{Fact, Label};
 use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, Size, ThreadId, Timestamp, Words};
 use lifetrace_trace::record::{Birth, RecordKind};
 
+use super::lth;
 use crate::{bar, choosing, terminal};
 
 mod backtrace;
@@ -29,7 +32,7 @@ use backtrace::BacktraceText;
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The trace; - is standard input
+    /// The trace, or a heap snapshot (.lth); - is standard input, of traces only
     trace: PathBuf,
     /// Leave out backtraces
     #[arg(long)]
@@ -70,6 +73,9 @@ const MORE_COLUMNS: &str = "thread size sampler marks";
 const BACKTRACE_COLUMNS: &str = "depth backtrace (outermost frame first)";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(file) = lth::open(&args.trace)? {
+        return of_snapshot(&args, file);
+    }
     if args.packets {
         return packets::run(&args.trace);
     }
@@ -89,6 +95,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     while dump.next(&mut trace)? {}
     dump.output.flush()?;
     Ok(super::conclude(&trace.damages()))
+}
+
+/// Of all that may be typed, only some is about snapshots.
+fn of_snapshot(args: &Args, file: File) -> anyhow::Result<ExitCode> {
+    if args.no_facts || args.all_columns || !args.blocks.filter()?.is_empty() {
+        bail!("--filter, --no-facts and --all-columns are about traces\n  this is a heap snapshot")
+    }
+    if args.packets {
+        return lth::packets(&args.trace, file, stdout());
+    }
+    lth::dump(&args.trace, file, !args.no_backtraces, stdout())
 }
 
 /// A filter may have to read the trace before.

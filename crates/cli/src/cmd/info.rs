@@ -1,4 +1,4 @@
-//! `lifetrace info`
+//! `lifetrace info`: what a trace, or a snapshot, says about itself.
 //!
 //! A finished `.lt` trace has an index, which says numbers and facts in an instant, whatever its
 //! length; all others are read from the first event to the last.
@@ -13,12 +13,13 @@ use lifetrace_study::glance::{Glance, Look};
 use lifetrace_study::open::Backtraces;
 use serde::Serialize;
 
+use super::lth;
 use crate::{bar, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The trace; - is standard input
+    /// The trace, or a heap snapshot (.lth); - is standard input, of traces only
     trace: PathBuf,
     /// Read all of the trace, to count what its index does not, and to find damage
     #[arg(long)]
@@ -36,6 +37,9 @@ struct Document<'a> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(file) = lth::open(&args.trace)? {
+        return lth::info(&args.trace, file, args.json);
+    }
     let look = if args.all { Look::NotWorthwhile } else { Glance::at(&args.trace)? };
     if let Look::Glance(glance) = look {
         return tell(Known::at_a_glance(&glance), &Damages::default(), args.json);

@@ -16,6 +16,7 @@ pub mod export;
 pub mod heap;
 pub mod import;
 pub mod info;
+mod lth;
 pub mod rate;
 pub mod record;
 pub mod repair;

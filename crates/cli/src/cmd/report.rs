@@ -8,9 +8,10 @@ use lifetrace_analysis::filter::{ByteSize, Micros};
 use lifetrace_analysis::gate::{Gate, Measure, WholeProgram};
 use lifetrace_analysis::statistics::Growth;
 use lifetrace_analysis::{Metric, Summary};
+use lifetrace_heap::{newest_beside, ways};
 use lifetrace_human::named::Named;
 use lifetrace_report::style::Width;
-use lifetrace_report::{Beside, Judged, OF_SEVERAL, Options, Report, Resident, Several, Sum};
+use lifetrace_report::{Beside, Judged, OF_SEVERAL, Options, Report, Resident, Several, Sum, Ways};
 use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
 use lifetrace_study::choice::Choice;
@@ -19,7 +20,7 @@ use lifetrace_study::damages::Damages;
 use lifetrace_study::origin::Origin;
 use lifetrace_study::question::ViewName;
 use lifetrace_study::sought::Sought;
-use lifetrace_trace::ids::Bytes;
+use lifetrace_trace::ids::{Bytes, Timestamp};
 
 use super::record::quantity;
 use crate::bar;
@@ -212,11 +213,25 @@ fn write(
     sought.look(&study.reading);
     let judged = gates.judge(&study)?;
     let width = if options.json { Width::ENDLESS } else { terminal::width() };
-    let report = Report::new(&study, options, width)?;
+    let ways = || held_by_snapshot(&study);
+    let report = Report::with_ways(&study, options, width, &ways)?;
     let text = if options.json { report.json(&judged)? } else { report.text() };
     terminal::print(&text)?;
     drop(report);
     Ok((study.reading.damages, judged))
+}
+
+/// What holds the blocks of a trace, by the newest snapshot of its process that lies beside it.
+fn held_by_snapshot(study: &Study) -> Option<Ways> {
+    /// Clocks of a trace and of a snapshot are read one after the other.
+    const SLACK: u64 = 1_000_000_000;
+    let (trace, replay) = (&study.reading.trace, study.reading.profile.replay());
+    let nanos = |time: Timestamp| time.0.saturating_mul(1000);
+    let (from, to) = (nanos(replay.start()), nanos(replay.end()).saturating_add(SLACK));
+    // Of a damaged trace births have other numbers.
+    let is_whole = study.reading.damages.is_empty();
+    let path = is_whole.then(|| newest_beside(&trace.path, trace.info().pid, from, to))??;
+    ways(&path).inspect_err(|error| terminal::complain(format_args!("{error:#}"))).ok()
 }
 
 /// Writes the report of several traces to stdout.

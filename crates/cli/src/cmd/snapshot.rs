@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lifetrace_human::{bytes, count};
-use lifetrace_recorder::{SavedSnapshot, SnapshotWish, ask};
+use lifetrace_recorder::{Done, SavedSnapshot, SnapshotWish, ask};
 
 use super::record::quantity;
 use crate::terminal;
@@ -47,9 +47,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         memory: args.snapshot_memory,
         patience: args.wait,
     };
-    let saved = ask(args.pid, &wish)?;
-    if !args.quiet {
-        tell(&saved);
+    match ask(args.pid, &wish)? {
+        _ if args.quiet => {}
+        Done::Saved(saved) => tell(&saved),
+        Done::Looked(trace) => terminal::complain(format_args!(
+            "process {} has no heap of objects that is sampled, so it is looked through for lost blocks now; what is found \
+             will be in {} (report --view leaks)",
+            args.pid,
+            trace.display()
+        )),
     }
     Ok(ExitCode::SUCCESS)
 }

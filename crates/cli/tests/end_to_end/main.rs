@@ -47,6 +47,7 @@ mod ruby;
 mod sanitizers;
 mod snapshots_of_ocaml;
 mod snapshots_of_ruby;
+mod snapshots_of_waiting;
 mod stacks;
 mod strangers;
 mod support;

@@ -2,13 +2,15 @@
 //! their collectors count.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lifetrace_trace::event::Source;
 
+use crate::snapshots_of_ocaml::snapshots;
 use crate::support::births;
 use crate::support::profile::assert_complete;
-use crate::support::run::{Outcome, Recording, Target, file_name, files};
+use crate::support::run::{Outcome, Recording, Target, file_name, files, lifetrace_verb};
+use crate::support::snapshot::Snapshot;
 
 /// One in two million estimates is further off.
 const SIGMAS: f64 = 5.0;
@@ -59,7 +61,8 @@ impl Work {
         self.begin(&place);
         let recording = target.record(options);
         assert_eq!(self.seen(&place, &recording.outcome), expected, "{:?}", recording.outcome);
-        recording.traces().iter().for_each(|trace| assert_complete(trace));
+        let is_trace = |path: &&PathBuf| path.extension().is_some_and(|it| it == "lt");
+        recording.traces().iter().filter(is_trace).for_each(|trace| assert_complete(trace));
         (bare, recording)
     }
 
@@ -143,9 +146,8 @@ fn grammar() -> String {
     )
 }
 
-#[test]
-fn the_compiler_does_what_it_always_does() {
-    let work = Work {
+fn compiler() -> Work {
+    Work {
         prepare: |place| {
             for name in MODULES {
                 std::fs::copy(Path::new("/usr/lib/ocaml").join(name), place.join(name)).unwrap();
@@ -161,30 +163,40 @@ fn the_compiler_does_what_it_always_does() {
             "format.ml",
         ],
         results: &["camlinternalFormat.o", "scanf.o", "format.o", "format.cmx"],
-    };
-    let (bare, recording) = work.check(&["--rate", "1e-4"]);
+    }
+}
+
+#[test]
+fn the_compiler_does_what_it_always_does() {
+    let (bare, recording) = compiler().check(&["--rate", "1e-4"]);
     compare(&bare, &recording, "ocamlopt.opt");
+}
+
+fn coq() -> Work {
+    Work {
+        prepare: |place| write(place, &[("proof.v", PROOF)]),
+        words: &["coqc", "-q", "proof.v"],
+        results: &["proof.vo", "proof.glob"],
+    }
 }
 
 #[test]
 fn coq_does_what_it_always_does() {
-    let work = Work {
-        prepare: |place| write(place, &[("proof.v", PROOF)]),
-        words: &["coqc", "-q", "proof.v"],
-        results: &["proof.vo", "proof.glob"],
-    };
-    let (bare, recording) = work.check(&["--rate", "1e-5"]);
+    let (bare, recording) = coq().check(&["--rate", "1e-5"]);
     compare(&bare, &recording, "coqc");
+}
+
+fn menhir() -> Work {
+    Work {
+        prepare: |place| write(place, &[("grammar.mly", &grammar())]),
+        words: &["menhir", "grammar.mly"],
+        results: &["grammar.ml", "grammar.mli"],
+    }
 }
 
 #[test]
 fn menhir_does_what_it_always_does() {
-    let work = Work {
-        prepare: |place| write(place, &[("grammar.mly", &grammar())]),
-        words: &["menhir", "grammar.mly"],
-        results: &["grammar.ml", "grammar.mli"],
-    };
-    let (bare, recording) = work.check(&["--rate", "1e-4"]);
+    let (bare, recording) = menhir().check(&["--rate", "1e-4"]);
     compare(&bare, &recording, "menhir");
 }
 
@@ -216,9 +228,8 @@ fn dune_does_what_it_always_does() {
     }
 }
 
-#[test]
-fn unison_does_what_it_always_does() {
-    let work = Work {
+fn unison() -> Work {
+    Work {
         prepare: |place| {
             for number in 0..300 {
                 let (root, text) = (["a", "b"][number % 2], "text\n".repeat(number));
@@ -227,6 +238,43 @@ fn unison_does_what_it_always_does() {
         },
         words: &["unison", "a", "b", "-batch", "-ui", "text", "-silent"],
         results: &["a", "b"],
-    };
-    work.check(&["--rate", "1e-4"]);
+    }
+}
+
+#[test]
+fn unison_does_what_it_always_does() {
+    unison().check(&["--rate", "1e-4"]);
+}
+
+/// Snapshots that a program knows nothing of: it does what it always does, and each of them is whole. How many there are
+/// to be of each program `LIFETRACE_SNAPSHOTS` says.
+#[test]
+#[ignore = "takes minutes"]
+fn a_hundred_snapshots_of_each() {
+    let wanted = std::env::var("LIFETRACE_SNAPSHOTS").map_or(100, |it| it.parse().unwrap());
+    let works =
+        [("ocamlopt.opt", compiler()), ("coqc", coq()), ("menhir", menhir()), ("unison", unison())];
+    for (name, work) in works {
+        let (mut taken, mut runs, mut blocks) = (0, 0, 0);
+        while taken < wanted {
+            let (_, recording) = work.check(&[
+                "--rate",
+                "1e-4",
+                "--snapshot-every",
+                "100ms",
+                "--snapshot-after-gc",
+                "1",
+                "--snapshot-at-exit",
+            ]);
+            let snapshots = snapshots(&recording);
+            assert!(!snapshots.is_empty(), "{name}: {:?}", recording.outcome);
+            for path in &snapshots {
+                let checked = lifetrace_verb(&["check".as_ref(), path.as_os_str()]);
+                assert_eq!(checked.code, 0, "{name}: {checked:?}");
+                blocks += Snapshot::read(path).blocks.len();
+            }
+            (taken, runs) = (taken + snapshots.len(), runs + 1);
+        }
+        eprintln!("{name}: {taken} snapshots of {runs} runs, {} blocks each", blocks / taken);
+    }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::ocaml_facts::{check_counters, last_counters};
 use crate::ocaml_unheard::check_own_memprof;
 use crate::snapshots_of_ocaml::check_held;
+use crate::snapshots_of_waiting::check_waiting;
 use crate::support::hazard::{EXACT, check, check_totals};
 use crate::support::profile::facts_of;
 use crate::support::run::{Target, lifetrace_verb};
@@ -125,6 +126,14 @@ fn snapshots() {
     // Its runtime lacks a name that is asked for: there are none.
     if version() != "4.11" {
         check_held(&native("held"));
+    }
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn snapshots_of_programs_that_wait() {
+    if version() != "4.11" {
+        check_waiting(&native("waiting"), version().starts_with('4'));
     }
 }
 

@@ -1,12 +1,12 @@
 //! Snapshots of OCaml programs that know what lives in them.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::support::ocaml;
-use crate::support::run::{Outcome, Recording, Target, files, lifetrace, lifetrace_verb};
+use crate::support::run::{Recording, Target, lifetrace_verb};
+use crate::support::running::Running;
 use crate::support::snapshot::Snapshot;
 
 /// The snapshots that a run has left, in the order in which they were taken.
@@ -94,53 +94,9 @@ fn a_stripped_program_is_known_as_well() {
     check_held(&ocaml::stripped("held"));
 }
 
-/// A program while it is recorded.
-struct Running {
-    recorder: Child,
-    pid: u32,
-    folder: tempfile::TempDir,
-}
-
-impl Running {
-    /// Starts it, and waits until it has said something.
-    fn start(program: &Path, arguments: &[&str], options: &[&str]) -> Running {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(lifetrace());
-        command.args(["record", "-q", "-o"]).arg(folder.path().join("t.%p.lt")).args(options);
-        command.arg("--").arg(program).args(arguments);
-        let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(recorder.stdout.as_mut().unwrap());
-        said.read_line(&mut String::new()).unwrap();
-        let pid = only_child(recorder.id());
-        Running { recorder, pid, folder }
-    }
-
-    fn snapshot(&self, options: &[&str]) -> Outcome {
-        lifetrace_verb(&[&["snapshot", &self.pid.to_string()], options].concat())
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        let files = files(self.folder.path());
-        files.into_iter().filter(|path| path.extension().is_some_and(|it| it == "lth")).collect()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.recorder.kill();
-        let _ = Command::new("kill").args(["-9", &self.pid.to_string()]).status();
-        let _ = self.recorder.wait();
-    }
-}
-
-fn only_child(pid: u32) -> u32 {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-    children.trim().parse().unwrap()
-}
-
 #[test]
 fn a_program_that_runs_is_asked() {
-    let running = Running::start(&ocaml::native("churning"), &["60"], &["--rate", "1e-3"]);
+    let running = Running::of(&ocaml::native("churning"), &["60"], &["--rate", "1e-3"]);
     let asked = running.snapshot(&[]);
     assert_eq!(asked.code, 0, "{asked:?}");
     assert!(asked.stderr_text().contains("t.") && asked.stderr_text().contains(" blocks, "));
@@ -183,7 +139,7 @@ fn check_samples(snapshot: &Snapshot) {
 
 #[test]
 fn a_snapshot_that_would_take_too_much_memory_is_given_up() {
-    let running = Running::start(&ocaml::native("churning"), &["60"], &[]);
+    let running = Running::of(&ocaml::native("churning"), &["60"], &[]);
     let asked = running.snapshot(&["--snapshot-memory", "256KiB"]);
     assert_eq!(asked.code, 1, "{asked:?}");
     assert!(asked.stderr_text().contains("more than 256 KiB"), "{asked:?}");
@@ -193,7 +149,7 @@ fn a_snapshot_that_would_take_too_much_memory_is_given_up() {
 
 #[test]
 fn nothing_is_overwritten_and_who_is_not_recorded_is_told() {
-    let running = Running::start(&ocaml::native("churning"), &["60"], &[]);
+    let running = Running::of(&ocaml::native("churning"), &["60"], &[]);
     let taken = running.folder.path().join("taken");
     std::fs::write(&taken, "precious").unwrap();
     let asked = running.snapshot(&["-o", taken.to_str().unwrap()]);
@@ -223,7 +179,7 @@ fn snapshots_that_nobody_asks_for() {
 
 #[test]
 fn a_signal_asks_for_one() {
-    let running = Running::start(&ocaml::native("churning"), &["60"], &["--snapshot-on", "HUP"]);
+    let running = Running::of(&ocaml::native("churning"), &["60"], &["--snapshot-on", "HUP"]);
     let recorder = running.recorder.id().to_string();
     assert!(Command::new("kill").args(["-HUP", &recorder]).status().unwrap().success());
     while running.files().is_empty() {

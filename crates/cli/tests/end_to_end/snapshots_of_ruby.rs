@@ -135,7 +135,7 @@ fn a_program_that_waits_is_woken_and_goes_on_waiting() {
         assert!(took[15] < Duration::from_secs(1), "{place}: {took:?}");
         assert_eq!(running.files().len(), 20);
         assert_eq!(running.say("a line"), "a line\n", "{place}");
-        assert_eq!(running.end(), (String::new(), 0), "{place}");
+        assert_eq!(running.finish(), (Some(0), String::new()), "{place}");
     }
 }
 
@@ -146,7 +146,7 @@ fn a_program_that_sleeps_is_woken_or_told_of() {
     let is_asked = running.snapshot(&["--wait", "1500ms"]);
     let is_late = is_asked.code == 1 && is_asked.stderr_text().contains("it waits for something");
     assert!(is_asked.code == 0 || is_late, "{is_asked:?}");
-    assert_eq!(running.end(), ("slept\n".to_owned(), 0));
+    assert_eq!(running.finish(), (Some(0), "slept\n".to_owned()));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_server_answers_as_ever_while_a_hundred_snapshots_are_taken() {
     assert_eq!(running.files().len(), 100);
     let answers = running.say("stop").trim().parse::<usize>().unwrap();
     assert!(answers > answered, "{answers}");
-    assert_eq!(running.end(), (String::new(), 0));
+    assert_eq!(running.finish(), (Some(0), String::new()));
 }
 
 /// Whether there is more to be asked, after an answer that must be right.

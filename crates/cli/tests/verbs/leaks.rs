@@ -10,6 +10,7 @@ use lifetrace_trace::ids::{
     AllocationId, Bytes, DomainId, LocationCode, SamplerId, Size, ThreadId, Timestamp,
 };
 use lifetrace_trace::lt::{NewBirth, Writer};
+use lifetrace_trace::lth::{self, Header};
 use serde_json::Value;
 
 use crate::*;
@@ -207,4 +208,85 @@ fn a_few_seconds_are_too_short_to_tell() {
     assert_eq!(found(&trace, &[])["verdict"], "too-short");
     let page = report(&trace, &[]);
     assert!(page.contains("Too short to tell") && page.contains("load_tables"), "{page}");
+}
+
+/// The births of a function, in the order in which a trace tells them.
+fn births(trace: &Path, function: &str) -> Vec<u64> {
+    let dump = stdout(&["dump", "--no-facts", argument(trace)]);
+    let of_it = dump.lines().filter(|line| line.contains(&format!("{function} (")));
+    of_it.map(|line| line.split('\t').nth(2).unwrap().parse().unwrap()).collect()
+}
+
+/// A snapshot of the server in which a variable has an array with these samples; the last one is on a stack alone.
+fn snapshot(samples: &[u64], trace: &str, pid: u64, seconds: u64) -> Vec<u8> {
+    let header = Header {
+        program: "/bin/server".into(),
+        pid,
+        time: (START + seconds * SECOND) * 1000,
+        runtime: "OCaml".into(),
+        cause: "asked for".into(),
+        trace: Some(trace.into()),
+        ..Header::default()
+    };
+    let mut writer = lth::Writer::new(Vec::new(), &header).unwrap();
+    let mut kind = |name: &str, form| writer.kind(&lth::Kind { name: name.into(), form }).unwrap();
+    let [array, string] = [kind("tag 0", lth::Form::Fields), kind("string", lth::Form::String)];
+    let mut root = |category: &str, name: Option<&str>, to| {
+        let (category, name, slot) = (category.into(), name.map(Arc::from), lth::Address(8));
+        writer.root(&lth::Root { category, name, slot, to }).unwrap();
+    };
+    root("globals", Some("Server, field 3"), lth::Field::Next);
+    root("stack", None, lth::Field::Next);
+    let held = samples.len() - 1;
+    let address = |at: usize| lth::Address(0x10_0000 + 1024 * at as u64);
+    let mut block = |at, kind, bytes, fields: &[lth::Field]| {
+        let (address, outside, detail) = (address(at), 0, None);
+        writer.block(&lth::Block { address, bytes, outside, kind, fields, detail }).unwrap();
+    };
+    block(samples.len(), array, 8 + 8 * held as u64, &vec![lth::Field::Next; held]);
+    block(held, string, 512, &[]);
+    (0..held).for_each(|at| block(at, string, 512, &[]));
+    let site = writer.site(&lth::Site::default()).unwrap();
+    for (at, &id) in samples.iter().enumerate() {
+        let (address, weight, born) = (address(at), 128.0, 0);
+        writer.sample(&lth::Sample { id, address, site, weight, born }).unwrap();
+    }
+    writer.finish(&lth::Outcome::default()).unwrap()
+}
+
+/// What holds a leak is told by the newest snapshot of the process that lies beside its trace.
+#[test]
+fn what_holds_a_leak_is_told_by_a_snapshot_beside_the_trace() {
+    let scratch = Scratch::new(&Server { seconds: 120, leaks: true }.record());
+    let leaked = births(&scratch.path(), "log_context");
+    assert!(leaked.len() > 60, "{leaked:?}");
+    let beside = |number: u32| scratch.path().with_extension(format!("{number}.lth"));
+    let words = ["report", "--view", "leaks", argument(&scratch.path())].map(str::to_owned);
+    let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+    let page = || stdout(&words).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (trace, before) = (Scratch::NAME, page());
+    assert!(!before.contains("held by"), "{before}");
+    // Of another process, another trace, another time.
+    let all = &leaked[..leaked.len() - 20];
+    fs::write(beside(1), snapshot(all, trace, 4243, 100)).unwrap();
+    fs::write(beside(2), snapshot(all, "other.lt", 4242, 100)).unwrap();
+    fs::write(beside(3), snapshot(all, trace, 4242, 200)).unwrap();
+    fs::write(beside(4), "nothing").unwrap();
+    assert_eq!(page(), before);
+    // Not the newest; the newest.
+    fs::write(beside(5), snapshot(&all[..10], trace, 4242, 50)).unwrap();
+    fs::write(beside(6), snapshot(all, trace, 4242, 100)).unwrap();
+    let held = format!(
+        "held by Server, field 3 > array ({} of {} samples in scratch.6.lth)",
+        all.len() - 1,
+        all.len()
+    );
+    assert!(page().contains(&held), "{held} is not in {}", page());
+    let document = json(&[&words[..], &["--json"]].concat());
+    let callsite = document["callsites"].as_array().unwrap();
+    let callsite = callsite.iter().find(|it| it["function"] == "log_context").unwrap();
+    let held_by = &callsite["held_by"];
+    assert_eq!(held_by["path"], serde_json::json!(["Server, field 3", "array"]));
+    assert_eq!(held_by["samples_in_snapshot"], all.len());
+    assert_eq!(held_by["snapshot"], "scratch.6.lth");
 }

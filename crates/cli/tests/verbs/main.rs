@@ -27,6 +27,7 @@ mod peers;
 mod repair;
 mod several;
 mod slicing;
+mod snapshots;
 mod streams;
 mod stretches;
 mod stripping;

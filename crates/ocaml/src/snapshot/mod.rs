@@ -9,7 +9,8 @@
 //! OCaml 4 calls a hook at the end of each collection of its young heap: that is empty then, the program's stack is known,
 //! and nobody else holds the lock. In OCaml 5 the hook comes when other domains may run again; so all are stopped as the
 //! runtime stops them for its own purposes, from within a callback of the sampler's, where C code may do that.
-//! A program that waits comes to neither: one of its threads is sent ([`waiting`]).
+//! A program that waits comes to neither: one of its threads is sent ([`waiting`]). One that computes without allocating
+//! is nudged to begin a slice of a collection of the old heap, where OCaml 4.13 and 4.14 look for wishes as well.
 
 mod custom;
 mod ephemerons;
@@ -18,20 +19,23 @@ mod roots;
 mod stopped;
 mod waiting;
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lifetrace_agent::snapshot::marks::{Marks, NoMemory};
 use lifetrace_agent::snapshot::walk::{Block, Walk};
 use lifetrace_agent::snapshot::{self, is_wanted};
 use lifetrace_agent::sys;
+use lifetrace_transport::message::Body;
 use lifetrace_transport::snapshot::{Answer, Standing, Taken};
 use lifetrace_transport::stream::Form;
 
 use crate::counters;
+use crate::entry;
 use crate::memprof;
 use crate::runtime::Runtime;
 use crate::symbols;
 use crate::symbols::typed;
+use crate::terms;
 use crate::version::Version;
 use custom::Bigarray;
 use ephemerons::Ephemerons;
@@ -51,6 +55,9 @@ struct Source {
 /// Major collections when the last snapshot was taken for their sake.
 static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
 
+/// Whether somebody knows that one could not be taken.
+static IS_TOLD: AtomicBool = AtomicBool::new(false);
+
 /// Why a snapshot is taken.
 #[derive(Clone, Copy, Debug)]
 enum Why {
@@ -65,6 +72,15 @@ pub(crate) fn after_minor_collection(runtime: &Runtime) {
     if let Some(why) = wanted(runtime) {
         // SAFETY: called then.
         unsafe { take(why, runtime.version, &[]) }
+    }
+}
+
+/// Takes the snapshot that somebody asks for, if anybody does: to be called under OCaml 4 before a slice of a collection
+/// of the old heap, when the heap is whole, and young blocks are as old ones.
+pub(crate) fn if_asked(runtime: &Runtime) {
+    if is_wanted() {
+        // SAFETY: called then.
+        unsafe { take(Why::Asked, runtime.version, &[]) }
     }
 }
 
@@ -84,10 +100,17 @@ pub(crate) fn at_exit(runtime: &Runtime) {
         return;
     };
     match runtime.version.has_fibers() {
-        true => take_of_all_domains(why, runtime.version),
+        true if !take_at_last(why, runtime.version) => tell_unasked(why, terms::NO_SNAPSHOT_STOP),
+        true => {}
         // SAFETY: `exit` is called by OCaml code, whose stack and heap are as they are in any call of C.
         false => unsafe { take(why, runtime.version, &[]) },
     }
+}
+
+/// There is no other time.
+fn take_at_last(why: Why, version: Version) -> bool {
+    const TRIES: usize = 100;
+    (0..TRIES).any(|_| take_of_all_domains(why, version))
 }
 
 fn wanted(runtime: &Runtime) -> Option<Why> {
@@ -103,15 +126,27 @@ fn wanted(runtime: &Runtime) -> Option<Why> {
     })
 }
 
-fn take_of_all_domains(why: Why, version: Version) {
+/// Whether all domains could be stopped for it.
+fn take_of_all_domains(why: Why, version: Version) -> bool {
     // SAFETY: all domains are stopped.
-    stopped::with_all_domains(move |domains| unsafe { take(why, version, domains) });
+    stopped::with_all_domains(move |domains| unsafe { take(why, version, domains) })
+}
+
+/// Tells, once, that what was wanted without being asked for could not be taken.
+fn tell_unasked(why: Why, code: &'static [u8]) {
+    if matches!(why, Why::Unasked(_))
+        && !IS_TOLD.swap(true, Ordering::Relaxed)
+        && let Some(mut entered) = entry::enter()
+    {
+        entered.send(Body::Notice { code });
+    }
 }
 
 /// # Safety
 /// The heap is whole, and nobody changes it meanwhile; `domains` are the states of all, in OCaml 5.
 unsafe fn take(why: Why, version: Version, domains: &[*const u64]) {
     let Some(source) = Source::find(version) else {
+        tell_unasked(why, terms::NO_SNAPSHOT_ROOTS);
         return snapshot::refuse(Answer::UnknownRuntime);
     };
     // SAFETY: what the child does takes no lock and allocates nothing.
@@ -119,7 +154,9 @@ unsafe fn take(why: Why, version: Version, domains: &[*const u64]) {
         match why {
             Why::Asked => snapshot::take(|walk| source.tell(domains, walk)),
             Why::Unasked(taken) => {
-                snapshot::take_unasked(taken, |walk| source.tell(domains, walk));
+                if !snapshot::take_unasked(taken, |walk| source.tell(domains, walk)) {
+                    tell_unasked(why, terms::NO_SNAPSHOT_CHILD);
+                }
             }
         }
     }

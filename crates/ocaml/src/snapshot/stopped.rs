@@ -21,12 +21,13 @@ struct Stop<'a> {
     left: AtomicU32,
 }
 
-/// Runs something with the states of all domains while all are stopped; not if somebody else is about to stop them.
-pub(super) fn with_all_domains(work: impl Fn(&[*const u64]) + Sync) {
+/// Runs something with the states of all domains while all are stopped; not, and false, if somebody else is about to stop
+/// them.
+pub(super) fn with_all_domains(work: impl Fn(&[*const u64]) + Sync) -> bool {
     // SAFETY: a function of that type.
     let Ok(run) = (unsafe { typed::<RunOnAll>(&symbols::symbol, c"caml_try_run_on_all_domains") })
     else {
-        return;
+        return false;
     };
     let stop = Stop {
         work: &work,
@@ -36,7 +37,7 @@ pub(super) fn with_all_domains(work: impl Fn(&[*const u64]) + Sync) {
     };
     // SAFETY: the caller holds its domain's lock, in C code that OCaml code has called; the domains leave the handler
     // before the call returns.
-    unsafe { run(handler, (&raw const stop).cast_mut().cast(), core::ptr::null()) };
+    unsafe { run(handler, (&raw const stop).cast_mut().cast(), core::ptr::null()) != 0 }
 }
 
 /// # Safety

@@ -12,7 +12,8 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use lifetrace_agent::{errand, tls};
+use lifetrace_agent::errand;
+use lifetrace_agent::tls::{self, Whereabouts};
 use lifetrace_transport::errand::Outcome;
 
 use super::{Why, is_wanted, take, take_of_all_domains};
@@ -36,7 +37,7 @@ pub(crate) fn follow(runtime: &Runtime) {
     {
         put(&hooks);
     }
-    errand::offer(take_if_outside);
+    errand::offer(take_if_outside, || runtime.slice_words());
 }
 
 fn are_ours(hooks: &BlockingHooks) -> bool {
@@ -59,13 +60,15 @@ fn put(hooks: &BlockingHooks) {
 /// The runtime is about to be left to others.
 unsafe extern "C" fn left() {
     call(ENTER);
-    tls::set_outside(true);
-    errand::offer(take_if_outside);
+    tls::set_whereabouts(Whereabouts::Outside);
+    if let Some(runtime) = runtime::get() {
+        errand::offer(take_if_outside, || runtime.slice_words());
+    }
 }
 
 /// It is about to be taken again.
 unsafe extern "C" fn coming_back() {
-    tls::set_outside(false);
+    tls::set_whereabouts(Whereabouts::Inside);
     call(LEAVE);
 }
 
@@ -85,13 +88,16 @@ fn take_if_outside() -> Outcome {
         put(&hooks);
         return Outcome::Unknown;
     }
-    if !tls::is_outside() {
-        return Outcome::Within;
+    match tls::whereabouts() {
+        Whereabouts::Outside => {
+            call(LEAVE);
+            take_here(runtime);
+            call(ENTER);
+            Outcome::Done
+        }
+        Whereabouts::Inside => Outcome::Within,
+        Whereabouts::Unknown => Outcome::Unknown,
     }
-    call(LEAVE);
-    take_here(runtime);
-    call(ENTER);
-    Outcome::Done
 }
 
 fn take_here(runtime: &Runtime) {

@@ -53,12 +53,20 @@ const MEMPROF_UNGUARDED: RuntimeNotice = RuntimeNotice::plain("ocaml-memprof-ung
 /// Lifetimes are too short: several domains, and a runtime that mistakes them.
 const DOMAINS_MISREPORTED: RuntimeNotice = RuntimeNotice::plain("ocaml-domains-misreported");
 
-static NOTICES: [RuntimeNotice; 8] = [
+/// Snapshots that nobody asks for one by one could not be taken.
+const SNAPSHOT_ROOTS: RuntimeNotice = RuntimeNotice::plain("ocaml-snapshot-without-roots");
+const SNAPSHOT_CHILD: RuntimeNotice = RuntimeNotice::plain("ocaml-snapshot-without-child");
+const SNAPSHOT_STOP: RuntimeNotice = RuntimeNotice::plain("ocaml-snapshot-without-stop");
+
+static NOTICES: [RuntimeNotice; 11] = [
     WITHOUT_SAMPLER,
     MEMTRACE_LINKED,
     OWN_MEMPROF,
     MEMPROF_UNGUARDED,
     DOMAINS_MISREPORTED,
+    SNAPSHOT_ROOTS,
+    SNAPSHOT_CHILD,
+    SNAPSHOT_STOP,
     BYTECODE,
     HIDDEN,
     ABSENT,

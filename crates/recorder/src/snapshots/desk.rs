@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,14 +18,19 @@ use super::saving;
 use super::subject::Registration;
 use super::waking::Waking;
 use super::wishes::{SavedSnapshot, SnapshotPlan, SnapshotWish, UnaskedSnapshot};
+use crate::looking::Requests;
 use crate::shm::Mapping;
 use crate::threads;
+use crate::wakeup::Wakeup;
 
 /// The one desk of a recorder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Desk {
     state: Mutex<State>,
     changed: Condvar,
+    /// Where looks for lost blocks are ordered.
+    looks: Arc<Requests>,
+    wakeup: Arc<Wakeup>,
 }
 
 #[derive(Debug, Default)]
@@ -61,6 +67,26 @@ struct Arrived {
 }
 
 impl Desk {
+    /// One that orders looks for lost blocks there, and then raises `wakeup`.
+    pub(crate) fn new(looks: Arc<Requests>, wakeup: Arc<Wakeup>) -> Desk {
+        Desk { state: Mutex::default(), changed: Condvar::new(), looks, wakeup }
+    }
+
+    /// Has a process looked through for lost blocks, if its recorder looks at all; where what is found will be.
+    pub(super) fn look(&self, pid: Pid) -> Option<PathBuf> {
+        let state = self.state();
+        let mut last = state.registered.values().rev().filter(|it| it.pid == pid && it.is_open());
+        let registration = last.next()?;
+        let segment = registration.segment.upgrade()?;
+        let trace = registration.trace.clone();
+        let looks = segment.header().settings().looks_for_lost != 0 && trace != Path::new("");
+        looks.then(|| {
+            self.looks.add(pid);
+            self.wakeup.raise();
+            trace
+        })
+    }
+
     /// From now on that process can be asked, and is told what is wanted without being asked.
     ///
     /// # Errors
@@ -158,7 +184,7 @@ impl Desk {
         pid: Pid,
         wish: &SnapshotWish,
     ) -> Result<SavedSnapshot, SnapshotError> {
-        let number = number_of(pid);
+        let (number, _at_work) = (number_of(pid), self.begin_work());
         if !self.state().asked.insert(number) {
             return Err(SnapshotError::Busy(number));
         }
@@ -198,7 +224,13 @@ impl Desk {
         }
     }
 
-    /// Waits until what children tell is saved, and says what has become of the snapshots that nobody waited for.
+    /// Somebody is at work as long as what is returned lives: the recorder does not leave before.
+    pub(super) fn begin_work(&self) -> AtWork<'_> {
+        self.state().at_work += 1;
+        AtWork(self)
+    }
+
+    /// Waits until what children tell is saved and who has asked is told, and says what has become of the snapshots that nobody waited for.
     pub(crate) fn finish(&self) -> Vec<UnaskedSnapshot> {
         let mut state = self.state();
         while state.at_work > 0 {
@@ -209,6 +241,15 @@ impl Desk {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Work that the recorder waits for at its end.
+pub(super) struct AtWork<'a>(&'a Desk);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.leave_work();
     }
 }
 
@@ -293,5 +334,31 @@ fn await_child(
         if !is_begun {
             waking.go_on();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who has asked is still to be told: a recorder that left would take the answer with it.
+    #[test]
+    fn a_recorder_does_not_leave_while_somebody_is_at_work() {
+        let looks = Arc::new(Requests::default());
+        let desk = Arc::new(Desk::new(looks, Arc::new(Wakeup::new().unwrap())));
+        let (sender, left) = channel();
+        let at_work = desk.begin_work();
+        let leaving = Arc::clone(&desk);
+        let leaver = std::thread::spawn(move || sender.send(leaving.finish().len()).unwrap());
+        let early = left.recv_timeout(Duration::from_millis(100));
+        assert_eq!(early, Err(RecvTimeoutError::Timeout));
+        drop(at_work);
+        assert_eq!(left.recv(), Ok(0));
+        leaver.join().unwrap();
+        // Asking is work, too: of a process that is not there it is over at once.
+        let pid = Pid::from_raw(i32::MAX).unwrap();
+        let wish = SnapshotPlan::default().wish("asked for");
+        assert!(matches!(desk.take(pid, &wish), Err(SnapshotError::NotRecorded(_))));
+        assert_eq!(desk.finish().len(), 0);
     }
 }

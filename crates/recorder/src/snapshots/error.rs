@@ -23,6 +23,13 @@ pub enum SnapshotError {
          4.12 to 4.14, 5.3 and later, whose heaps are sampled"
     )]
     NoHeap(u32),
+    /// Only its malloc is sampled.
+    #[error(
+        "of process {0} no heap of objects is sampled, so there is none to take a snapshot of: it has none, or was recorded \
+         with --sources native (OCaml programs take --sources auto or ocaml); its blocks from malloc are looked through \
+         for lost ones when it ends, unless it is recorded with --no-leak-check (docs/lost.md)"
+    )]
+    NotSampled(u32),
     /// It does not come to a place where its heap is whole.
     #[error(
         "process {pid} has not come to a place where its heap is whole within {patience:?}: {hindrance}"

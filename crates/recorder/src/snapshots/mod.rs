@@ -31,7 +31,7 @@ pub(crate) use desk::Desk;
 pub use error::SnapshotError;
 pub(crate) use numbers::NumbersSource;
 pub(crate) use request::answer;
-pub use request::{AskError, ask};
+pub use request::{AskError, Done, ask};
 pub(crate) use subject::Registration;
 pub use waking::Hindrance;
 pub use wishes::{SNAPSHOT_MEMORY, SavedSnapshot, SnapshotPlan, SnapshotWish, UnaskedSnapshot};

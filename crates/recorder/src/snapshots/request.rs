@@ -3,6 +3,7 @@
 //! ```text
 //! snapshot\0PID\0PATH\0CAUSE\0OVERWRITE\0MEMORY\0PATIENCE      the path may be empty; numbers are decimal
 //! saved\0PATH\0BLOCKS\0BYTES\0PAUSE\0CPU\0MEMORY\0COPIED\0LENGTH    nanoseconds, bytes; COPIED may be empty
+//! looked\0TRACE           there is no heap of objects; it is looked through for lost blocks
 //! failed\0WHY
 //! ```
 
@@ -21,6 +22,7 @@ use rustix::net::{
 use rustix::process::Pid;
 
 use super::desk::Desk;
+use super::error::SnapshotError;
 use super::wishes::{SavedSnapshot, SnapshotWish};
 
 /// Longer packets are no requests.
@@ -56,11 +58,20 @@ pub enum AskError {
     Refused(String),
 }
 
+/// What a recorder has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// A snapshot is saved.
+    Saved(SavedSnapshot),
+    /// The process has no heap of objects, so it is looked through for lost blocks; what is found will be in this trace.
+    Looked(PathBuf),
+}
+
 /// Has the recorder of a process take a snapshot of it, and waits until it is saved.
 ///
 /// # Errors
 /// [`AskError`].
-pub fn ask(pid: u32, wish: &SnapshotWish) -> Result<SavedSnapshot, AskError> {
+pub fn ask(pid: u32, wish: &SnapshotWish) -> Result<Done, AskError> {
     let no_process = |error| AskError::NoProcess { pid, error };
     let environment = std::fs::read(format!("/proc/{pid}/environ")).map_err(no_process)?;
     let socket = socket_in(&environment).ok_or(AskError::NotRecorded(pid))?;
@@ -119,15 +130,16 @@ fn request(pid: u32, wish: &SnapshotWish) -> Vec<u8> {
     fields.join(&0)
 }
 
-fn understand(answer: &[u8]) -> Result<SavedSnapshot, AskError> {
+fn understand(answer: &[u8]) -> Result<Done, AskError> {
     let fields: Vec<&[u8]> = answer.split(|&byte| byte == 0).collect();
     let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
     match fields[..] {
         [b"failed", why] => Err(AskError::Refused(text(why))),
+        [b"looked", trace] => Ok(Done::Looked(OsString::from_vec(trace.to_vec()).into())),
         [b"saved", path, ref numbers @ ..] => {
             let number = |at: usize| numbers.get(at).and_then(|it| text(it).parse::<u64>().ok());
             let whole = |at: usize| number(at).unwrap_or(0);
-            Ok(SavedSnapshot {
+            Ok(Done::Saved(SavedSnapshot {
                 path: OsString::from_vec(path.to_vec()).into(),
                 blocks: whole(0),
                 bytes: whole(1),
@@ -136,7 +148,7 @@ fn understand(answer: &[u8]) -> Result<SavedSnapshot, AskError> {
                 memory: whole(4),
                 copied: number(5),
                 file_bytes: whole(6),
-            })
+            }))
         }
         _ => Err(AskError::Refused(format!("the recorder answers {:?}", text(answer)))),
     }
@@ -146,15 +158,28 @@ fn understand(answer: &[u8]) -> Result<SavedSnapshot, AskError> {
 pub(crate) fn answer(connection: &OwnedFd, desk: &Desk) {
     let mut bytes = vec![0; ROOM];
     let Ok((length, _)) = recv(connection, &mut bytes[..], RecvFlags::empty()) else { return };
+    let _at_work = desk.begin_work();
     let answer = match parse(&bytes[..length]) {
-        Some((pid, wish)) => match desk.take(pid, &wish) {
-            Ok(saved) => told(&saved),
-            Err(error) => [b"failed", error.to_string().as_bytes()].join(&0),
-        },
+        Some((pid, wish)) => answer_to(pid, &wish, desk),
         None => b"failed\0the recorder is of another version".to_vec(),
     };
     // Who has asked may have gone.
     let _ = send(connection, &answer, SendFlags::NOSIGNAL);
+}
+
+fn answer_to(pid: Pid, wish: &SnapshotWish, desk: &Desk) -> Vec<u8> {
+    match desk.take(pid, wish) {
+        Ok(saved) => told(&saved),
+        Err(error @ SnapshotError::NotSampled(_)) => match desk.look(pid) {
+            Some(trace) => [b"looked", trace.as_os_str().as_bytes()].join(&0),
+            None => refused(&error),
+        },
+        Err(error) => refused(&error),
+    }
+}
+
+fn refused(error: &SnapshotError) -> Vec<u8> {
+    [b"failed", error.to_string().as_bytes()].join(&0)
 }
 
 fn parse(request: &[u8]) -> Option<(Pid, SnapshotWish)> {
@@ -217,9 +242,11 @@ mod tests {
             copied: None,
             file_bytes: 6,
         };
-        assert_eq!(understand(&told(&saved)).unwrap(), saved);
+        assert_eq!(understand(&told(&saved)).unwrap(), Done::Saved(saved.clone()));
         let copied = SavedSnapshot { copied: Some(7), ..saved };
-        assert_eq!(understand(&told(&copied)).unwrap(), copied);
+        assert_eq!(understand(&told(&copied)).unwrap(), Done::Saved(copied));
+        let looked = understand(b"looked\0/tmp/a b.lt").unwrap();
+        assert_eq!(looked, Done::Looked("/tmp/a b.lt".into()));
         for odd in [&b""[..], b"saved", b"snapshot\0x", b"failed"] {
             assert!(parse(odd).is_none() && understand(odd).is_err());
         }

@@ -63,7 +63,11 @@ impl Registration {
         wish: &SnapshotWish,
     ) -> Result<(Subject, Option<Arc<Mapping>>), SnapshotError> {
         let pid = self.pid.as_raw_nonzero().get() as u32;
-        let runtime = self.runtime().ok_or(SnapshotError::NoHeap(pid))?.title();
+        let refusal = || match self.sources.managed() {
+            Some(_) => SnapshotError::NoHeap(pid),
+            None => SnapshotError::NotSampled(pid),
+        };
+        let runtime = self.runtime().ok_or_else(refusal)?.title();
         self.taken += 1;
         let path = wish.path.clone().unwrap_or_else(|| self.beside());
         let (executable, trace) = (self.executable.clone(), self.trace.clone());

@@ -1,14 +1,14 @@
-//! A process that is asked for a snapshot and waits in the kernel: one of its threads is sent to take it
-//! ([`stop::send`](crate::stop)).
+//! A process that is asked for a snapshot and does not see that. If it waits in the kernel one of its threads is sent to
+//! take it ([`stop::send`](crate::stop)); if it computes, it is nudged.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use lifetrace_transport::errand::{Errand, Outcome};
+use lifetrace_transport::errand::{Errand, Outcome, Word};
 use rustix::process::Pid;
 
 use crate::shm::Mapping;
-use crate::stop::{StopError, send, waiting_threads};
+use crate::stop::{StopError, Stopped, send, waiting_threads};
 
 /// A process that runs is given so long to see the wish by itself; then it is tried again and again, more and more rarely.
 const FIRST: Duration = Duration::from_millis(60);
@@ -31,7 +31,7 @@ pub enum Hindrance {
     Runs,
     /// Threads wait, but not as C code of OCaml's does.
     Within,
-    /// The threads' library has just started.
+    /// Threads wait, and have not said where they are.
     Unknown,
     /// It has announced a sandbox.
     Sandbox,
@@ -55,13 +55,16 @@ impl fmt::Display for Hindrance {
             Hindrance::NotOffered => {
                 "it waits, or does not allocate; a thread that waits can be asked on x86-64 alone"
             }
-            Hindrance::Runs => "it runs all the time, and neither allocates nor waits",
+            Hindrance::Runs => {
+                "it runs all the time, and neither allocates nor waits, nor has it come to a place where OCaml 4.13 and \
+                 4.14 look up (versions before and after do not)"
+            }
             Hindrance::Within => {
                 "its threads wait, but in code that has not left OCaml's runtime to others, so the heap may not be whole"
             }
             Hindrance::Unknown => {
-                "it has started OCaml's threads, and has waited ever since, so it is not known which of them are outside \
-                 the runtime; once one has waited for something else it can be asked"
+                "its threads wait, and have done so since before it was noted which of them have left OCaml's runtime to \
+                 others; once one has waited for something else it can be asked"
             }
             Hindrance::Sandbox => {
                 "it waits, and is in a sandbox, where what a snapshot needs may be forbidden"
@@ -105,6 +108,10 @@ impl<'a> Waking<'a> {
     pub(super) fn go_on(&mut self) {
         if Instant::now() >= self.next {
             self.hindrance = self.send_one_after_the_other();
+            if matches!(self.hindrance, Hindrance::Runs | Hindrance::Within | Hindrance::Unknown) {
+                // If that is not possible it is as it was.
+                let _ = self.nudge();
+            }
             self.interval = (self.interval * 2).min(RAREST);
             self.next = Instant::now() + self.interval;
         }
@@ -122,7 +129,11 @@ impl<'a> Waking<'a> {
         for thread in waiting_threads(self.process).into_iter().take(MOST_THREADS) {
             match self.send(thread) {
                 Ok(None) => {}
-                Ok(Some(Hindrance::Within)) => worst = Hindrance::Within,
+                Ok(Some(Hindrance::Within)) if worst == Hindrance::Runs => {
+                    worst = Hindrance::Within
+                }
+                Ok(Some(Hindrance::Within)) => {}
+                Ok(Some(Hindrance::Unknown)) => worst = Hindrance::Unknown,
                 Ok(Some(end)) => return end,
                 Err(error) => return of_stop(&error),
             }
@@ -131,6 +142,19 @@ impl<'a> Waking<'a> {
             }
         }
         worst
+    }
+
+    /// Has a program that runs come to where it looks for wishes.
+    fn nudge(&self) -> Result<(), StopError> {
+        let words: Vec<Word> = self.errand().nudge().collect();
+        if !words.is_empty() {
+            let stopped = Stopped::stop(self.process)?;
+            for Word { address, value, bytes } in words {
+                let value = value.to_le_bytes();
+                stopped.write(address, &value[..value.len().min(bytes as usize)])?;
+            }
+        }
+        Ok(())
     }
 
     /// What has come of it; `None` if the thread does not wait.

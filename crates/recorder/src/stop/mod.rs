@@ -17,8 +17,10 @@ mod errand;
 mod registers;
 mod threads;
 
+use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -97,10 +99,20 @@ impl Stopped {
         are_any.then_some(stopped).ok_or(StopError::Gone)
     }
 
+    /// Writes to the process's memory.
+    ///
+    /// # Errors
+    /// If there is none, or the kernel does not let us.
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        let path = format!("/proc/{}/mem", self.pid.as_raw_nonzero());
+        File::options().write(true).open(path)?.write_all_at(bytes, address)
+    }
+
     /// Stops one thread of a process; the others go on.
     ///
     /// # Errors
     /// [`StopError`]; then it goes on.
+    #[cfg(target_arch = "x86_64")]
     fn stop_one(pid: Pid, thread: Pid) -> Result<Stopped, StopError> {
         let mut stopped = Stopped { pid, threads: Vec::new(), stays: PhantomData };
         stopped.seize(thread)?;
@@ -110,6 +122,7 @@ impl Stopped {
     }
 
     /// Whether no signal is on its way to a thread, all of which have stopped.
+    #[cfg(target_arch = "x86_64")]
     fn are_undisturbed(&self) -> bool {
         self.threads.iter().all(|thread| thread.stop == Stop::Stands(0))
     }

@@ -44,6 +44,7 @@ use serde_json::{Map, Value};
 use super::page::Page;
 use crate::Options;
 use crate::style::Width;
+use crate::ways::FindWays;
 
 /// An answer.
 pub trait View {
@@ -78,6 +79,7 @@ pub fn make<'a>(
     study: &'a Study,
     options: &'a Options,
     width: Width,
+    ways: &FindWays<'_>,
 ) -> anyhow::Result<Box<dyn View + 'a>> {
     Ok(match options.view {
         ViewName::Summary => Box::new(Summary::new(study, options)?),
@@ -93,7 +95,7 @@ pub fn make<'a>(
         ViewName::Timeline => Box::new(Timeline::new(study, options, width)?),
         ViewName::Threads => Box::new(Threads::new(study, options)?),
         ViewName::Sizes => Box::new(Sizes::new(study)?),
-        ViewName::Leaks => Box::new(Leaks::new(study, options)?),
+        ViewName::Leaks => Box::new(Leaks::new(study, options, ways)?),
         ViewName::Temporary => Box::new(Temporary::new(study, options)?),
         ViewName::Lifetimes => Box::new(Lifetimes::new(study, options)?),
     })

@@ -35,6 +35,15 @@ fn notice(code: &str) -> Option<&'static str> {
             "runs several domains on an OCaml that reports blocks as dead which other domains have \
              promoted (ocaml/ocaml#14057): lifetimes are too short, and what lives is too little"
         }
+        "ocaml-snapshot-without-roots" => {
+            "does not export what is needed to find all roots of its heap: a snapshot that was wanted was not taken"
+        }
+        "ocaml-snapshot-without-child" => {
+            "could not be forked: a snapshot of its heap that was wanted was not taken"
+        }
+        "ocaml-snapshot-without-stop" => {
+            "could not have its domains stopped at its end: the snapshot of its heap that was wanted then was not taken"
+        }
         "ocaml-bytecode" => {
             "is OCaml bytecode, whose heap cannot be sampled: the trace has what its interpreter gets \
              from malloc (compile it with ocamlopt to see its heap)"

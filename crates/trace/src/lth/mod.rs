@@ -22,6 +22,7 @@ mod draft;
 mod error;
 mod header;
 mod kinds;
+mod listing;
 mod losses;
 mod model;
 mod outcome;
@@ -38,6 +39,7 @@ pub use crate::framing::fault::Cause;
 pub use blocks::Found;
 pub use error::{Damage, Error};
 pub use header::Header;
+pub use listing::{Listing, Stretch};
 pub use model::{
     Address, Block, BlockNumber, Field, Form, Frame, Kind, KindId, Root, Sample, Site, SiteId,
 };

@@ -130,7 +130,7 @@ fn program(name: &str, output: &str, compiler: &[&str]) -> PathBuf {
 /// Threads, once linked, change how signals are handled, so only who needs a library has it.
 fn libraries(name: &str) -> &'static str {
     match name {
-        "held" | "systhreads" => "threads.posix",
+        "held" | "systhreads" | "waiting" => "threads.posix",
         "lwt_workers" => "lwt.unix",
         "plugin_host" => "dynlink",
         "ends" | "exec" | "ending" | "fork" | "four_behaviours" | "own_readlink" | "signals"

@@ -1,19 +1,19 @@
 //! A program while it is recorded, which is asked for snapshots of its heap.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use super::run::{Outcome, Target, files, lifetrace, lifetrace_verb};
 
-/// Its recorder, and where that writes.
+/// A program that has said something, and goes on.
 pub struct Running {
-    recorder: Child,
+    pub recorder: Child,
     pub pid: u32,
+    pub folder: tempfile::TempDir,
     /// What it has said first.
     pub said: String,
-    output: BufReader<std::process::ChildStdout>,
-    folder: tempfile::TempDir,
+    output: BufReader<ChildStdout>,
 }
 
 impl Running {
@@ -28,7 +28,30 @@ impl Running {
         let mut said = String::new();
         output.read_line(&mut said).unwrap();
         let pid = only_child(recorder.id());
-        Running { recorder, pid, said, output, folder }
+        Running { recorder, pid, folder, said, output }
+    }
+
+    /// As [`start`](Self::start), of a program by its path.
+    pub fn of(program: &Path, arguments: &[&str], options: &[&str]) -> Running {
+        Self::start(&Target::new(&[program]).arguments(arguments), options)
+    }
+
+    /// What it says next.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Tells it something.
+    pub fn tell(&mut self, bytes: &[u8]) {
+        self.recorder.stdin.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Tells it a line; what it answers.
+    pub fn say(&mut self, line: &str) -> String {
+        self.tell(format!("{line}\n").as_bytes());
+        self.line()
     }
 
     /// `lifetrace snapshot`.
@@ -42,21 +65,17 @@ impl Running {
         files.into_iter().filter(|path| path.extension().is_some_and(|it| it == "lth")).collect()
     }
 
-    /// Says a line to it; what it answers.
-    pub fn say(&mut self, line: &str) -> String {
-        writeln!(self.recorder.stdin.as_mut().unwrap(), "{line}").unwrap();
-        let mut answer = String::new();
-        self.output.read_line(&mut answer).unwrap();
-        answer
+    /// Has nothing more to tell it, and waits for its end; the code, and what it has said since.
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        drop(self.recorder.stdin.take());
+        self.end()
     }
 
-    /// Has nothing more to say to it; what it has said since, and how it has ended.
-    pub fn end(mut self) -> (String, i32) {
-        drop(self.recorder.stdin.take());
+    /// Waits for its end; the code, and what it has said since.
+    pub fn end(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
-        std::io::Read::read_to_string(&mut self.output, &mut rest).unwrap();
-        let status = self.recorder.wait().unwrap();
-        (rest, status.code().unwrap_or(-1))
+        self.output.read_to_string(&mut rest).unwrap();
+        (self.recorder.wait().unwrap().code(), rest)
     }
 }
 

@@ -5,6 +5,7 @@ use lifetrace_analysis::statistics::growth::{Evidence, Fill};
 use serde::{Serialize, Serializer};
 
 use super::super::callsites::Hottest;
+use super::held::HeldBy;
 use super::{Entry, Listed, Verdict};
 use crate::amounts::Quantity;
 use crate::fields::{PlaceFields, Share, number, number_or_none};
@@ -46,6 +47,8 @@ struct Fields<'e, 'a> {
     never_freed: Share,
     freed: Option<Freed>,
     live_over_time_bytes: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<&'e HeldBy>,
     #[serde(flatten)]
     hottest: Option<&'e Hottest<'a>>,
 }
@@ -114,6 +117,7 @@ impl<'e, 'a> Fields<'e, 'a> {
             never_freed: Share::new(&holding.never_freed),
             freed: holding.past.as_ref().map(Freed::new),
             live_over_time_bytes: holding.heights.iter().map(|it| it.round() as u64).collect(),
+            held_by: entry.held.as_ref(),
             hottest: entry.hottest.as_ref(),
         }
     }

@@ -1,14 +1,17 @@
 //! What was allocated and never freed: leaks first, then what only looks like them.
 
+mod held;
 mod json;
 mod text;
 
+use held::{HeldBy, held_by};
 use json::{Hours, Rate};
 
 use std::time::Duration;
 
 use lifetrace_analysis::filter::ByteSize;
 use lifetrace_analysis::leaks::{Holding, Judgement, Kind, Leaks as Observed};
+use lifetrace_analysis::sites::SiteId;
 use lifetrace_analysis::statistics::Together;
 use lifetrace_analysis::statistics::growth::Fill;
 use lifetrace_analysis::{Amount, Callsites, Estimate, Metric, Place, Shaped, Sites, Summary};
@@ -25,6 +28,7 @@ use crate::heap;
 use crate::lost::Lost;
 use crate::page::Page;
 use crate::resident::Resident;
+use crate::ways::FindWays;
 use crate::young::Young;
 
 /// Who holds what at the end, and whether that grows: the document of the view.
@@ -64,6 +68,8 @@ struct Listed<'a> {
 struct Entry<'a> {
     place: Place<'a>,
     holding: Holding,
+    /// By what most of its blocks are held, if it leaks and a snapshot tells.
+    held: Option<HeldBy>,
     live: Amount,
     allocated: Amount,
     /// How much memory there is to fill, in bytes.
@@ -90,7 +96,7 @@ impl<'a> Leaks<'a> {
     ///
     /// # Errors
     /// If the trace cannot be read any more.
-    pub fn new(study: &'a Study, options: &Options) -> anyhow::Result<Self> {
+    pub fn new(study: &'a Study, options: &Options, ways: &FindWays<'_>) -> anyhow::Result<Self> {
         let reading = &study.reading;
         let (profile, replay) = (&reading.profile, reading.profile.replay());
         let shaped = Shaped::new(profile.tree(), &reading.trace, &study.choice.view);
@@ -100,6 +106,7 @@ impl<'a> Leaks<'a> {
         let mut observed = Observed::new(&sites, replay.start(), holders);
         study.replay(&mut observed)?;
         let judgement = observed.judge(replay.end());
+        let mut held = Self::held(study, &sites, &judgement, ways)?;
         let lost = Lost::of(study, &sites, options.top)?;
         let lost = lost.map(|lost| lost.with_backtraces(&sites));
         let callsites = Callsites::new(sites, profile.balances(), Metric::Live);
@@ -114,6 +121,7 @@ impl<'a> Leaks<'a> {
             let callsite = &callsites.callsites[numbers[&holding.site]];
             Entry {
                 place: callsite.place,
+                held: held.remove(&holding.site),
                 holding,
                 live: callsite.live,
                 allocated: callsite.allocated,
@@ -142,6 +150,21 @@ impl<'a> Leaks<'a> {
             is_too_short,
             tells_freed: !reading.origin().lacks(Lack::Allocated),
         })
+    }
+
+    /// What holds those that grow; nobody looks for a snapshot if there are none.
+    fn held(
+        study: &Study,
+        sites: &Sites<'_>,
+        judgement: &Judgement,
+        ways: &FindWays<'_>,
+    ) -> anyhow::Result<FxHashMap<SiteId, HeldBy>> {
+        let grows = |it: &&Holding| matches!(it.kind, Kind::Leak | Kind::Steps);
+        let mut growing = judgement.holdings.iter().filter(grows).map(|it| it.site).peekable();
+        match growing.peek().and_then(|_| ways()) {
+            Some(ways) => held_by(study, sites, growing, &ways),
+            None => Ok(FxHashMap::default()),
+        }
     }
 
     fn of(&self, kind: Kind) -> impl Iterator<Item = &Entry<'a>> {

@@ -168,6 +168,7 @@ fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, it: &Entry<'_>) {
     let alone = alone(growth, leaks).unwrap_or_default();
     page.prose(INDENT, PLAIN, &format!("the oldest for {age}{alone}"));
     page.prose(INDENT, PLAIN, &past(holding, leaks.tells_freed));
+    it.held.iter().for_each(|held| page.prose(INDENT, PLAIN, &held.text()));
     it.hottest.iter().for_each(|hottest| hottest.render(page));
 }
 
