@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use lifetrace_transport::handshake::token;
 use lifetrace_transport::segment::SegmentHeader;
 use lifetrace_transport::snapshot::{Answer, Taken};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::error::SnapshotError;
@@ -206,12 +206,8 @@ impl Desk {
         state.awaited.insert(token, sender);
         drop(state);
         segment.header().wish().ask(Taken { token, memory: wish.memory });
-<<<<<<< HEAD
-        let arrived = await_child(&arrivals, &segment, token, pid, wish.patience);
-=======
-        let waker = Waker { pid, signal, since: Instant::now() };
-        let arrived = await_child(&arrivals, &segment, token, waker, wish.patience);
->>>>>>> ruby
+        let waking = Waking::new(pid, &segment, signal);
+        let arrived = await_child(&arrivals, &segment, token, waking, wish.patience);
         self.state().awaited.remove(&token);
         let Arrived { connection, child } = arrived?;
         match saving::save(&subject, &connection, child, wish, Some(&segment)) {
@@ -263,29 +259,6 @@ fn random() -> std::io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Wakes a process that does not answer.
-struct Waker {
-    pid: Pid,
-    /// If it has one for that.
-    signal: Option<Signal>,
-    since: Instant,
-}
-
-impl Waker {
-    /// Wakes it, if it is time for that.
-    fn look(&mut self) {
-        /// One that runs answers sooner.
-        const SILENCE: Duration = Duration::from_millis(200);
-        if let Some(signal) = self.signal
-            && self.since.elapsed() >= SILENCE
-        {
-            // One that has ended is found out otherwise.
-            let _ = kill_process(self.pid, signal);
-            self.since = Instant::now();
-        }
-    }
-}
-
 /// How often one looks whether the process can still come.
 const LOOKS_APART: Duration = Duration::from_millis(20);
 
@@ -293,21 +266,12 @@ fn await_child(
     arrivals: &Receiver<Arrived>,
     segment: &Mapping,
     token: u64,
-<<<<<<< HEAD
-    process: Pid,
-=======
-    mut waker: Waker,
->>>>>>> ruby
+    mut waking: Waking<'_>,
     patience: Duration,
 ) -> Result<Arrived, SnapshotError> {
     /// For a child that was forked to say hello.
     const GREETING: Duration = Duration::from_secs(10);
-<<<<<<< HEAD
-    let wish = segment.header().wish();
-    let (pid, mut waking) = (number_of(process), Waking::new(process, segment));
-=======
-    let (wish, pid) = (segment.header().wish(), number_of(waker.pid));
->>>>>>> ruby
+    let (wish, pid) = (segment.header().wish(), number_of(waking.process));
     let (mut deadline, mut is_begun) = (Instant::now() + patience, false);
     loop {
         match arrivals.recv_timeout(LOOKS_APART) {
@@ -322,7 +286,6 @@ fn await_child(
             }
             Answer::Parallel => return Err(SnapshotError::Parallel(pid)),
             Answer::Begun if !is_begun => (deadline, is_begun) = (Instant::now() + GREETING, true),
-            Answer::None if wish.is_pending() => waker.look(),
             Answer::None | Answer::Begun => {}
         }
         if segment.header().stopped() && !is_begun {
@@ -331,7 +294,7 @@ fn await_child(
         if Instant::now() >= deadline && (is_begun || wish.withdraw(token)) {
             return Err(SnapshotError::Late { pid, patience, hindrance: waking.hindrance });
         }
-        if !is_begun {
+        if !is_begun && wish.is_pending() {
             waking.go_on();
         }
     }

@@ -1,11 +1,12 @@
-//! A process that is asked for a snapshot and does not see that. If it waits in the kernel one of its threads is sent to
-//! take it ([`stop::send`](crate::stop)); if it computes, it is nudged.
+//! A process that is asked for a snapshot and does not see that. Where its runtime looks up at a signal it is sent that.
+//! Else, if it waits in the kernel, one of its threads is sent to take the snapshot ([`stop::send`](crate::stop)); if it
+//! computes, it is nudged.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use lifetrace_transport::errand::{Errand, Outcome, Word};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::shm::Mapping;
 use crate::stop::{StopError, Stopped, send, waiting_threads};
@@ -13,6 +14,9 @@ use crate::stop::{StopError, Stopped, send, waiting_threads};
 /// A process that runs is given so long to see the wish by itself; then it is tried again and again, more and more rarely.
 const FIRST: Duration = Duration::from_millis(60);
 const RAREST: Duration = Duration::from_secs(1);
+
+/// For how long a process is silent before it is sent a signal, each time.
+const SILENCE: Duration = Duration::from_millis(200);
 
 /// For how long a thread is waited for before another is sent.
 const ERRAND: Duration = Duration::from_millis(200);
@@ -25,6 +29,8 @@ const MOST_THREADS: usize = 64;
 pub enum Hindrance {
     /// Nobody was asked yet.
     Early,
+    /// It was sent a signal, and has not looked up.
+    Deaf,
     /// The agent has said nothing of errands.
     NotOffered,
     /// No thread waits.
@@ -49,6 +55,10 @@ impl fmt::Display for Hindrance {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self {
             Hindrance::Early => "it was given too little time",
+            Hindrance::Deaf => {
+                "it waits for something and is not woken by a signal (Ruby 3.2 and later, where the main thread sleeps), is \
+                 in the code of a C extension, or has something else done at SIGURG"
+            }
             Hindrance::NotOffered if cfg!(target_arch = "x86_64") => {
                 "it waits, or does not allocate, and its agent has not said how to have it do something meanwhile"
             }
@@ -91,30 +101,40 @@ impl fmt::Display for Hindrance {
 /// The attempts.
 #[derive(Debug)]
 pub(super) struct Waking<'a> {
-    process: Pid,
+    pub(super) process: Pid,
     segment: &'a Mapping,
+    /// If its runtime has one at which it looks up.
+    signal: Option<Signal>,
     next: Instant,
     interval: Duration,
     pub(super) hindrance: Hindrance,
 }
 
 impl<'a> Waking<'a> {
-    pub(super) fn new(process: Pid, segment: &'a Mapping) -> Waking<'a> {
-        let (next, hindrance) = (Instant::now() + FIRST, Hindrance::Early);
-        Waking { process, segment, next, interval: FIRST, hindrance }
+    pub(super) fn new(process: Pid, segment: &'a Mapping, signal: Option<Signal>) -> Waking<'a> {
+        let interval = if signal.is_some() { SILENCE } else { FIRST };
+        let (next, hindrance) = (Instant::now() + interval, Hindrance::Early);
+        Waking { process, segment, signal, next, interval, hindrance }
     }
 
-    /// Sends threads, if it is time.
+    /// Sends a signal or threads, if it is time.
     pub(super) fn go_on(&mut self) {
-        if Instant::now() >= self.next {
+        if Instant::now() < self.next {
+            return;
+        }
+        if let Some(signal) = self.signal {
+            // One that has ended is found out otherwise.
+            let _ = kill_process(self.process, signal);
+            self.hindrance = Hindrance::Deaf;
+        } else {
             self.hindrance = self.send_one_after_the_other();
             if matches!(self.hindrance, Hindrance::Runs | Hindrance::Within | Hindrance::Unknown) {
                 // If that is not possible it is as it was.
                 let _ = self.nudge();
             }
             self.interval = (self.interval * 2).min(RAREST);
-            self.next = Instant::now() + self.interval;
         }
+        self.next = Instant::now() + self.interval;
     }
 
     fn errand(&self) -> &Errand {
