@@ -26,3 +26,12 @@ pub(crate) const HIDDEN_COLLECTIONS: &[u8] = b"ruby-collections-hidden";
 
 /// The machine lacks something that sampling needs.
 pub(crate) const UNKNOWN: &[u8] = b"ruby-unknown";
+
+/// A snapshot that nobody asks for could not be taken: the machine does not export what the walk needs.
+pub(crate) const NO_SNAPSHOT_WALK: &[u8] = b"ruby-snapshot-without-walk";
+
+/// A snapshot that nobody asks for could not be taken: the system has refused to fork.
+pub(crate) const NO_SNAPSHOT_CHILD: &[u8] = b"ruby-snapshot-without-child";
+
+/// A snapshot that nobody asks for could not be taken: parts of the program run at the same time.
+pub(crate) const SNAPSHOT_WITH_RACTORS: &[u8] = b"ruby-snapshot-with-ractors";

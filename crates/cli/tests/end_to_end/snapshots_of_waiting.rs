@@ -36,7 +36,7 @@ fn start(program: &Path, arguments: &[&str]) -> Running {
 fn take(running: &Running) {
     let path = running.folder.path().join("taken.lth");
     // It is to be there within a second; how long a busy machine takes is not for a test to say.
-    let asked = running.snapshot(&["-f", "-q", "-o", path.to_str().unwrap()]);
+    let asked = running.snapshot(&["-f", "-q", "--wait", "60s", "-o", path.to_str().unwrap()]);
     assert_eq!((asked.code, asked.stderr_text()), (0, String::new()));
     let snapshot = Snapshot::read(&path);
     let is_cell = |block: &&_| is_cell(block);

@@ -29,8 +29,22 @@ const HIDDEN_COLLECTIONS: RuntimeNotice = RuntimeNotice::plain("ruby-collections
 const HIDDEN: RuntimeNotice = RuntimeNotice::unsampled("ruby-hidden");
 const ABSENT: RuntimeNotice = RuntimeNotice::absence("no-ruby");
 
-static NOTICES: [RuntimeNotice; 6] =
-    [UNKNOWN, RACTORS, UNWATCHED, HIDDEN_COLLECTIONS, HIDDEN, ABSENT];
+/// Snapshots that nobody asks for one by one could not be taken.
+const SNAPSHOT_WALK: RuntimeNotice = RuntimeNotice::plain("ruby-snapshot-without-walk");
+const SNAPSHOT_CHILD: RuntimeNotice = RuntimeNotice::plain("ruby-snapshot-without-child");
+const SNAPSHOT_RACTORS: RuntimeNotice = RuntimeNotice::plain("ruby-snapshot-with-ractors");
+
+static NOTICES: [RuntimeNotice; 9] = [
+    UNKNOWN,
+    RACTORS,
+    UNWATCHED,
+    HIDDEN_COLLECTIONS,
+    SNAPSHOT_WALK,
+    SNAPSHOT_CHILD,
+    SNAPSHOT_RACTORS,
+    HIDDEN,
+    ABSENT,
+];
 
 impl Runtime for Ruby {
     fn name(&self) -> SourceName {

@@ -23,10 +23,12 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lifetrace_agent::snapshot::walk::Walk;
 use lifetrace_agent::snapshot::{self, is_wanted};
 use lifetrace_agent::tls;
+use lifetrace_transport::message::Body;
 use lifetrace_transport::snapshot::{Answer, Standing, Taken};
 
 use crate::entry::enter;
 use crate::state;
+use crate::terms;
 use crate::vm::Vm;
 use pages::Pages;
 use space::Space;
@@ -122,27 +124,54 @@ pub(crate) unsafe fn at_exit() {
 /// # Safety
 /// As [`now`].
 unsafe fn take(unasked: Option<Taken>) {
-    if HAS_RACTORS.load(Ordering::Relaxed) {
-        return snapshot::refuse(Answer::Parallel);
+    let (answer, code) = if HAS_RACTORS.load(Ordering::Relaxed) {
+        (Answer::Parallel, terms::SNAPSHOT_WITH_RACTORS)
+    } else {
+        // SAFETY: by contract; the reference ends at once.
+        let Some(vm) = (unsafe { state::get() }).map(|state| state.vm) else { return };
+        // SAFETY: by contract.
+        let found = Space::find(vm).and_then(|space| Some((unsafe { Pages::of(&space) }?, space)));
+        if let Some((pages, space)) = found {
+            // SAFETY: by contract.
+            return unsafe { fork(unasked, &space, pages) };
+        }
+        (Answer::UnknownRuntime, terms::NO_SNAPSHOT_WALK)
+    };
+    match unasked {
+        Some(_) => tell_unasked(code),
+        None => snapshot::refuse(answer),
     }
-    // SAFETY: by contract; the reference ends at once.
-    let Some(vm) = (unsafe { state::get() }).map(|state| state.vm) else { return };
-    // SAFETY: by contract.
-    let found = Space::find(vm).and_then(|space| Some((unsafe { Pages::of(&space) }?, space)));
-    let Some((pages, space)) = found else { return snapshot::refuse(Answer::UnknownRuntime) };
+}
+
+/// Tells, once, that what was wanted without being asked for could not be taken.
+fn tell_unasked(code: &'static [u8]) {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if !IS_TOLD.swap(true, Ordering::Relaxed)
+        && let Some(mut entered) = enter()
+    {
+        entered.send(Body::Notice { code });
+    }
+}
+
+/// # Safety
+/// As [`now`].
+unsafe fn fork(unasked: Option<Taken>, space: &Space, pages: Pages) {
     // SAFETY: by contract; from here on the machine does nothing in this process.
     let Some(state) = (unsafe { state::get() }) else { return pages.give_back() };
     let samples = &state.samples;
     let tell = |walk: &mut Walk<'_>| {
         // What the machine's functions may allocate in the child is none of the program's.
         // SAFETY: by contract, in the child.
-        tls::aside(|| unsafe { telling::tell(&space, &pages, samples, walk) });
+        tls::aside(|| unsafe { telling::tell(space, &pages, samples, walk) });
     };
     // SAFETY: what the child does takes no lock of the program's, and allocates nothing but where the functions of C
     // extensions' types do.
     unsafe {
         match unasked {
-            Some(taken) => snapshot::take_unasked(taken, tell),
+            Some(taken) if !snapshot::take_unasked(taken, tell) => {
+                tell_unasked(terms::NO_SNAPSHOT_CHILD);
+            }
+            Some(_) => {}
             None => snapshot::take(tell),
         }
     }

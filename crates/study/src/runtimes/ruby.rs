@@ -49,6 +49,16 @@ fn notice(code: &str) -> Option<&'static str> {
             "has collected garbage where that was hidden from its agent (within the hook of another tool): \
              objects that died then may seem to live, or to have died later"
         }
+        "ruby-snapshot-without-walk" => {
+            "does not export what a walk over its heap needs: a snapshot that was wanted was not taken"
+        }
+        "ruby-snapshot-without-child" => {
+            "could not be forked: a snapshot of its heap that was wanted was not taken"
+        }
+        "ruby-snapshot-with-ractors" => {
+            "has made a ractor, and from then on there is no place where its whole heap stands still: a snapshot that \
+             was wanted was not taken"
+        }
         "ruby-hidden" => "has a Ruby that it does not export: its objects are not in the trace",
         "no-ruby" => "has no Ruby: nothing was sampled (--sources native samples malloc)",
         _ => return None,
