@@ -94,6 +94,11 @@ impl<'a> Resident<'a> {
         self.growth.is_some()
     }
 
+    /// How many bytes an hour that is.
+    pub fn per_hour(&self) -> Option<f64> {
+        self.growth.map(|growth| growth.per_hour)
+    }
+
     /// That there is, and how fast.
     pub fn growing(&self) -> Option<String> {
         let Growth { since, bytes, per_hour } = self.growth?;

@@ -25,13 +25,19 @@ export function verdict(trace: Trace): Verdict | null {
   const leaks = trace.documents.leaks;
   if (!leaks) return null;
   const beside = growsBeside(leaks);
-  const [first, ...rest] = sentences(trace, leaks);
+  const said = sentences(trace, leaks);
+  const [first, ...rest] = !beside ? said : isBesideSlower(leaks) ? [...said, beside] : [beside, ...said];
   const explained = resident(leaks.resident);
   return {
     isBad: leaks.verdict === "leaks" || beside !== null,
-    first: beside ?? first,
-    rest: [...(beside ? [first] : []), ...rest, ...(explained ? [explained] : [])],
+    first,
+    rest: [...rest, ...(explained ? [explained] : [])],
   };
+}
+
+/** What grows faster comes first. */
+function isBesideSlower({ resident, growth_together: together }: any): boolean {
+  return resident.growth_beside.bytes_per_hour < (together?.bytes_per_hour ?? 0);
 }
 
 function sentences(trace: Trace, leaks: any): string[] {

@@ -26,11 +26,9 @@ const CHART_COLUMNS: usize = 60;
 
 pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
     let resident = leaks.resident.as_ref();
-    let beside = resident.and_then(Resident::growing);
     let explained = resident.map(Resident::explained);
-    let mut sentences = beside
+    let mut sentences = what_grows(leaks)
         .into_iter()
-        .chain(verdict(leaks))
         .chain(young::at_end(&leaks.summary, leaks.young_heap))
         .chain(explained);
     page.prose("", STRONG, &sentences.next().unwrap_or_default());
@@ -45,6 +43,17 @@ pub fn write(leaks: &Leaks<'_>, page: &mut Page) {
     if let Some(found) = &leaks.lost {
         lost::held(found, page, &leaks.summary.sampling);
     }
+}
+
+/// The verdict, and what grows beside what was sampled; what grows faster comes first.
+fn what_grows(leaks: &Leaks<'_>) -> Vec<String> {
+    let sampled = leaks.together.map_or(0.0, |it| it.per_hour);
+    let resident = leaks.resident.as_ref();
+    let is_beside_slower = resident.and_then(Resident::per_hour).is_some_and(|it| it < sampled);
+    let mut sentences = verdict(leaks);
+    let at = if is_beside_slower { sentences.len() } else { 0 };
+    sentences.splice(at..at, resident.and_then(Resident::growing));
+    sentences
 }
 
 /// What grows, and what only lives.
