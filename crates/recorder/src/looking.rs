@@ -88,11 +88,12 @@ impl Looking {
         }
     }
 
-    /// The process waits until it has been looked through. If it is being looked through anyway, that does.
+    /// The process waits until it has been looked through. If it is being looked through anyway, that does, once it is over.
     fn leave(&mut self) {
         match self.state {
             State::Idle | State::Wanted => self.want(),
-            _ => self.gate.open(),
+            State::Running(_) => {}
+            State::Found(_) | State::Over => self.gate.open(),
         }
         self.is_leaving = true;
     }
@@ -131,6 +132,9 @@ impl Looking {
             && thread.is_finished()
             && let State::Running(thread) = std::mem::replace(&mut self.state, State::Idle)
         {
+            if self.is_leaving {
+                self.gate.open();
+            }
             // A panic has been printed.
             let found = thread.join().unwrap_or(Err(LookError::Failed));
             self.state = match found {
@@ -184,5 +188,36 @@ impl Looking {
     fn without_freed(&self, mut found: Found) -> Found {
         found.verdicts.retain(|(candidate, _)| self.blocks.has(candidate));
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::shm::Segment;
+    use crate::shm::tests::SETTINGS;
+
+    #[test]
+    fn who_leaves_while_being_looked_through_waits_for_that() {
+        let (segment, _file) = Segment::create(SETTINGS, &[]).unwrap();
+        let mut looking = Looking::new(segment.exit_gate());
+        let (sender, over) = channel::<()>();
+        let look = move || {
+            over.recv().unwrap();
+            Err(LookError::Failed)
+        };
+        looking.state = State::Running(std::thread::spawn(look));
+        looking.leave();
+        looking.collect();
+        assert!(looking.is_under_way() && !segment.header().may_exit());
+        sender.send(()).unwrap();
+        while looking.is_under_way() {
+            looking.collect();
+            looking.go_on(rustix::process::getpid(), Losses::default());
+            std::thread::yield_now();
+        }
+        assert!(segment.header().may_exit());
     }
 }

@@ -198,13 +198,13 @@ impl AgentSegment {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use lifetrace_transport::ring::Tail;
     use lifetrace_transport::sources::{Source, Sources};
 
     use super::*;
 
-    const SETTINGS: Settings = Settings {
+    pub(crate) const SETTINGS: Settings = Settings {
         ring_count: 2,
         ring_bytes: 4096,
         seed: 7,
