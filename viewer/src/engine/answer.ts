@@ -85,7 +85,7 @@ export class Answer implements api.Answer {
   timeline(parts: number, top: number, begin?: number, end?: number): api.Timeline {
     const { duration } = this.trace.facts;
     const key = `timeline ${parts} ${top} ${begin} ${end}`;
-    return this.once(key, () => timeline(this.lives, this.sites, duration, parts, top, begin, end));
+    return this.once(key, () => timeline(this.lives, this.holdings, this.sites, duration, parts, top, begin, end));
   }
 
   lifetimes(callsite?: number): api.Lifetimes {

@@ -3,7 +3,7 @@
 import type { Callsite, Line, Measured, Metric } from "./api";
 import { measuredOf, quantity, share } from "./estimate";
 import type { Facts } from "./facts";
-import { amountAt, estimateAt, type Part, type Sums, sumAmounts, sumMetric } from "./holdings";
+import { addedUp, amountAt, estimateAt, type Part, type Sums, sumAmounts, sumMetric } from "./holdings";
 import { lineOf, type Shaped } from "./shape";
 import { type Sites, siteLine } from "./sites";
 
@@ -24,9 +24,25 @@ export function partsBySite({ sites, parts }: Accounts): Part[] {
   }));
 }
 
-/** What each backtrace, as it looks, has of the metric: by node of the shaped tree. */
-export function valuesByNode({ sites, parts, metric }: Accounts): Sums {
-  return sumMetric(parts, sites.shaped.tree.size, metric);
+const knownValues = new WeakMap<Accounts, Readonly<Sums>>();
+const knownThrough = new WeakMap<Accounts, Readonly<Sums>>();
+
+/** What each backtrace, as it looks, has of the metric: by node of the shaped tree. Found once: not to be changed. */
+export function valuesByNode(accounts: Accounts): Readonly<Sums> {
+  const { sites, parts, metric } = accounts;
+  return remembered(knownValues, accounts, () => sumMetric(parts, sites.shaped.tree.size, metric));
+}
+
+/** What came through each node of the shaped tree. Found once: not to be changed. */
+export function throughNodes(accounts: Accounts): Readonly<Sums> {
+  const { tree } = accounts.sites.shaped;
+  return remembered(knownThrough, accounts, () => addedUp(valuesByNode(accounts), tree.parent));
+}
+
+function remembered<K extends object, V>(known: WeakMap<K, V>, key: K, find: () => V): V {
+  let found = known.get(key);
+  if (found === undefined) known.set(key, (found = find()));
+  return found;
 }
 
 /** The greatest first; those that have nothing of the metric are left out. */

@@ -5,7 +5,7 @@ import type { HotPath, Line } from "./api";
 import { type Accounts, sum, valuesByNode } from "./callsites";
 import { type Estimate, measuredOf, NOTHING, share } from "./estimate";
 import { newSums, type Sums } from "./holdings";
-import { fold } from "./paths/folding";
+import { folded } from "./paths/folding";
 import { heavyPaths, type HeavyPath } from "./paths/heavy";
 import { weigh } from "./paths/weighted";
 import type { PrefixTree } from "./prefix_tree";
@@ -18,25 +18,25 @@ const MOST_NODES = 2_000_000;
 
 export function hotPaths(accounts: Accounts): HotPath[] {
   const { sites } = accounts;
-  const folded = fold(sites.shaped);
+  const { tree, of } = folded(sites.shaped);
   const values = valuesByNode(accounts);
-  const own = newSums(folded.tree.size);
+  const own = newSums(tree.size);
   for (let node = 0; node < values.value.length; node++) {
     if (values.samples[node]! === 0) continue;
-    const at = folded.of[sites.begin[node]!]!;
+    const at = of[sites.begin[node]!]!;
     own.value[at]! += values.value[node]!;
     own.variance[at]! += values.variance[node]!;
     own.uncertain[at]! += values.uncertain[node]!;
   }
-  const found = heavyPaths(weigh(folded.tree, own.value, MOST_NODES), LEAST_SHARE);
+  const found = heavyPaths(weigh(tree, own.value, MOST_NODES), LEAST_SHARE);
   const total = sum(own.value);
-  const kinds = new Kinds(folded.tree, own, found);
+  const kinds = new Kinds(tree, own, found);
   return kinds.list(LEAST_SHARE * total).map(({ path, total: all, fresh }) => ({
     share: share(all.value, total),
     freshShare: share(fresh.value, total),
     total: measuredOf(all),
     fresh: measuredOf(fresh),
-    lines: labels(folded.tree, found[path]!).map((look): Line => lineOf(sites.shaped, look)),
+    lines: labels(tree, found[path]!).map((look): Line => lineOf(sites.shaped, look)),
   }));
 }
 
@@ -136,19 +136,22 @@ function kindsOf(tree: PrefixTree, own: Sums, paths: HeavyPath[]): Omit<Kind, "s
   });
   const kinds: Omit<Kind, "specific">[] = [{ contains: [], value: { ...NOTHING } }];
   const known = new Map<string, number>([["", 0]]);
+  const isEnd = new Uint8Array(tree.size);
+  for (const node of ends.keys()) isEnd[node] = 1;
   const of = new Uint32Array(tree.size);
   for (let node = 0; node < tree.size; node++) {
     let kind = node === 0 ? 0 : of[tree.parent[node]!]!;
-    const ending = ends.get(node);
-    if (ending !== undefined) {
-      const contains = [...new Set([...kinds[kind]!.contains, ...ending])].sort((a, b) => a - b);
+    if (isEnd[node] === 1) {
+      const contains = [...new Set([...kinds[kind]!.contains, ...ends.get(node)!])].sort((a, b) => a - b);
       const key = contains.join();
       kind = known.get(key) ?? kinds.push({ contains, value: { ...NOTHING } }) - 1;
       known.set(key, kind);
     }
     of[node] = kind;
-    const [value, variance, uncertain] = [own.value[node]!, own.variance[node]!, own.uncertain[node]!];
-    addTo(kinds[kind]!.value, { value, variance, uncertain });
+    const sum = kinds[kind]!.value;
+    sum.value += own.value[node]!;
+    sum.variance += own.variance[node]!;
+    sum.uncertain += own.uncertain[node]!;
   }
   return kinds;
 }

@@ -3,6 +3,8 @@
 import type { Timeline } from "./api";
 import { type Estimate, measuredOf } from "./estimate";
 import { DEATH } from "./columns";
+import { type Holdings, sumMetric } from "./holdings";
+import { exactSum } from "./kinds";
 import { isBegin, type Lives } from "./replay";
 import { LEFT_OUT } from "./shape";
 import { type Sites, siteLine } from "./sites";
@@ -23,6 +25,7 @@ interface Parts {
 
 export function timeline(
   lives: Lives,
+  holdings: Holdings,
   sites: Sites,
   duration: number,
   count: number,
@@ -31,10 +34,10 @@ export function timeline(
   end = duration,
 ): Timeline {
   const parts: Parts = { count: Math.max(1, Math.floor(count)), begin, end: Math.max(end, begin + 1), isToEnd: end >= duration };
-  const rows = rowsOf(lives, sites, parts.count);
-  const found = new Walk(lives, sites, parts, rows).all();
+  const rows = rowsOf(holdings, sites, parts.count);
+  const found = new Walk(lives, parts, rows).all();
   const all = Array.from({ length: parts.count }, (_, part) => part);
-  const most = all.reduce((greatest, part) => Math.max(greatest, found.atEnd.valueAt(part)), 1);
+  const most = all.reduce((greatest, part) => Math.max(greatest, found.atEnd.value[part]!), 1);
   const length = parts.end - parts.begin;
   const edge = (part: number) => parts.begin + Math.floor((length * part) / parts.count);
   const callsites = rows.sites
@@ -48,8 +51,8 @@ export function timeline(
     parts: all.map((part) => ({
       begin: edge(part),
       end: edge(part + 1),
-      most: measuredOf(found.most.at(part)),
-      atEnd: measuredOf(found.atEnd.at(part)),
+      most: measuredOf(estimateAt(found.most, part)),
+      atEnd: measuredOf(estimateAt(found.atEnd, part)),
     })),
     callsitesTotal: callsites.length,
     callsites: callsites.slice(0, top).map(({ site, atEnd, variance }) => ({
@@ -64,74 +67,46 @@ export function timeline(
 /** The callsites that are looked at. */
 interface Rows {
   sites: number[];
-  /** By callsite: its row, or `LEFT_OUT`. */
-  of: Uint32Array;
+  /** By node of the backtraces: the row of its callsite, or `LEFT_OUT`. */
+  ofNode: Uint32Array;
 }
 
-function rowsOf({ columns, chosen }: Lives, sites: Sites, parts: number): Rows {
-  const bytes = new Float64Array(sites.count);
-  for (let sample = 0; sample < chosen.length; sample++) {
-    const site = chosen[sample] === 1 ? sites.ofBacktrace[columns.node[sample]!]! : LEFT_OUT;
-    if (site !== LEFT_OUT) bytes[site]! += columns.kinds.ofBytes.value[columns.kind[sample]!]!;
-  }
+function rowsOf(holdings: Holdings, sites: Sites, parts: number): Rows {
+  const bytes = sumMetric([{ holdings, target: sites.ofBacktrace }], sites.count, "allocated").value;
   const found = Array.from(bytes, (_, site) => site).filter((site) => bytes[site]! > 0);
   found.sort((a, b) => bytes[b]! - bytes[a]!);
   found.length = Math.min(found.length, Math.max(1, Math.floor(MOST_CELLS / (parts + 1))));
-  const of = new Uint32Array(sites.count).fill(LEFT_OUT);
-  found.forEach((site, row) => (of[site] = row));
-  return { sites: found, of };
-}
-
-/** A sum that comes back to where it was, to twice the precision of a number. */
-class ExactSum {
-  private high = 0;
-  private low = 0;
-
-  add(value: number): void {
-    const sum = this.high + value;
-    const rest = sum - this.high;
-    this.low += this.high - (sum - rest) + (value - rest);
-    this.high = sum;
-  }
-
-  get value(): number {
-    const sum = this.high + this.low;
-    return sum > 0 ? sum : 0;
-  }
+  const rowOf = new Uint32Array(sites.count).fill(LEFT_OUT);
+  found.forEach((site, row) => (rowOf[site] = row));
+  const ofNode = sites.ofBacktrace.map((site) => (site === LEFT_OUT ? LEFT_OUT : rowOf[site]!));
+  return { sites: found, ofNode };
 }
 
 /** Estimates by part of the time. */
-class Estimates {
-  private readonly value: Float64Array;
-  private readonly variance: Float64Array;
-  private readonly uncertain: Float64Array;
-
-  constructor(count: number) {
-    [this.value, this.variance, this.uncertain] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
-  }
-
-  set(part: number, value: number, variance: number, uncertain: number): void {
-    this.value[part] = value;
-    this.variance[part] = variance;
-    this.uncertain[part] = uncertain;
-  }
-
-  valueAt(part: number): number {
-    return this.value[part]!;
-  }
-
-  at(part: number): Estimate {
-    return { value: this.value[part]!, variance: this.variance[part]!, uncertain: this.uncertain[part]! };
-  }
+interface Estimates {
+  value: Float64Array;
+  variance: Float64Array;
+  uncertain: Float64Array;
 }
 
+function newEstimates(count: number): Estimates {
+  return { value: new Float64Array(count), variance: new Float64Array(count), uncertain: new Float64Array(count) };
+}
+
+function estimateAt({ value, variance, uncertain }: Estimates, part: number): Estimate {
+  return { value: value[part]!, variance: variance[part]!, uncertain: uncertain[part]! };
+}
+
+/** What rounding took from a sum to which a value was added (Knuth 1969): so sums come back to where they were. */
+function lostOf(before: number, value: number, after: number): number {
+  const rest = after - before;
+  return before - (after - rest) + (value - rest);
+}
+
+/** What lived in each part of the time: of everything, and of each callsite. */
 class Walk {
   readonly most: Estimates;
   readonly atEnd: Estimates;
-  private readonly value = new ExactSum();
-  private readonly variance = new ExactSum();
-  private readonly uncertain = new ExactSum();
-  private blocks = 0;
   /** Changes of each row in each part; the first column is what was before all. */
   private readonly blocksOf: Int32Array;
   private readonly valueOf: Float64Array;
@@ -141,29 +116,64 @@ class Walk {
 
   constructor(
     private readonly lives: Lives,
-    private readonly sites: Sites,
     private readonly parts: Parts,
     private readonly rows: Rows,
   ) {
-    [this.most, this.atEnd] = [new Estimates(parts.count), new Estimates(parts.count)];
+    [this.most, this.atEnd] = [newEstimates(parts.count), newEstimates(parts.count)];
     const cells = rows.sites.length * (parts.count + 1);
     this.blocksOf = new Int32Array(cells);
     [this.valueOf, this.varianceOf] = [new Float64Array(cells), new Float64Array(cells)];
   }
 
+  /** One loop without calls that keep anything: it goes over millions of events. */
   all(): this {
-    const { events, death } = this.lives.columns;
+    const { columns, chosen, born } = this.lives;
+    const { events, death, kind, kinds, node } = columns;
+    const { value: values, variance: variances, uncertain: uncertains } = kinds.ofBytes;
+    const { whole, part: fraction } = kinds.exactBytes;
+    const { most, atEnd, rows } = this;
+    const { begin, end, count, isToEnd } = this.parts;
+    let [blocks, wholes, fractions, value] = [0, 0, 0, 0];
+    let [variance, varianceLost, uncertain, uncertainLost] = [0, 0, 0, 0];
     for (let at = 0; at < events.length; at++) {
       const event = events[at]!;
       const sample = event >>> 2;
-      if (this.lives.chosen[sample] === 0) continue;
+      if (chosen[sample] === 0) continue;
       const isDeath = (event & 3) === DEATH;
       if (!isDeath && !isBegin(this.lives, event)) continue;
-      const part = this.partAt(isDeath ? death[sample]! : this.lives.born[sample]!);
-      if (part >= this.parts.count) continue;
-      this.change(sample, part, isDeath ? -1 : 1);
+      const time = isDeath ? death[sample]! : born[sample]!;
+      let part = time < begin ? -1 : Math.floor(((time - begin) * count) / (end - begin));
+      if (part >= count) {
+        if (!isToEnd) continue;
+        part = count - 1;
+      }
+      if (part > this.reached) this.reach(part, blocks, value, variance + varianceLost, uncertain + uncertainLost);
+      const of = kind[sample]!;
+      const sign = isDeath ? -1 : 1;
+      const more = sign * variances[of]!;
+      const moreUncertain = sign * uncertains[of]!;
+      const nextVariance = variance + more;
+      const nextUncertain = uncertain + moreUncertain;
+      varianceLost += lostOf(variance, more, nextVariance);
+      uncertainLost += lostOf(uncertain, moreUncertain, nextUncertain);
+      variance = nextVariance;
+      uncertain = nextUncertain;
+      blocks += sign;
+      wholes += sign * whole[of]!;
+      fractions += sign * fraction[of]!;
+      value = exactSum(wholes, fractions);
+      if (part >= 0) {
+        set(atEnd, part, blocks, value, variance + varianceLost, uncertain + uncertainLost);
+        if (value > most.value[part]!) set(most, part, blocks, value, variance + varianceLost, uncertain + uncertainLost);
+      }
+      const row = rows.ofNode[node[sample]!]!;
+      if (row === LEFT_OUT) continue;
+      const cell = row * (count + 1) + part + 1;
+      this.blocksOf[cell]! += sign;
+      this.valueOf[cell]! += sign * values[of]!;
+      this.varianceOf[cell]! += more;
     }
-    this.reach(this.parts.count - 1);
+    this.reach(count - 1, blocks, value, variance + varianceLost, uncertain + uncertainLost);
     return this;
   }
 
@@ -184,60 +194,35 @@ class Walk {
     return { atEnd, variance: variances };
   }
 
-  /** -1 before the first one. */
-  private partAt(time: number): number {
-    const { begin, end, count, isToEnd } = this.parts;
-    if (time < begin) return -1;
-    const part = Math.floor(((time - begin) * count) / (end - begin));
-    return isToEnd ? Math.min(part, count - 1) : part;
-  }
-
-  private change(sample: number, part: number, sign: 1 | -1): void {
-    const { kind, kinds, node } = this.lives.columns;
-    const at = kind[sample]!;
-    this.reach(part);
-    this.blocks += sign;
-    this.value.add(sign * kinds.ofBytes.value[at]!);
-    this.variance.add(sign * kinds.ofBytes.variance[at]!);
-    this.uncertain.add(sign * kinds.ofBytes.uncertain[at]!);
-    if (part >= 0) {
-      this.note(this.atEnd, part);
-      if (this.value.value > this.most.valueAt(part)) this.note(this.most, part);
-    }
-    const site = this.sites.ofBacktrace[node[sample]!]!;
-    const row = site === LEFT_OUT ? LEFT_OUT : this.rows.of[site]!;
-    if (row === LEFT_OUT) return;
-    const cell = row * (this.parts.count + 1) + part + 1;
-    this.blocksOf[cell]! += sign;
-    this.valueOf[cell]! += sign * kinds.ofBytes.value[at]!;
-    this.varianceOf[cell]! += sign * kinds.ofBytes.variance[at]!;
-  }
-
-  /** What lives now. */
-  private note(into: Estimates, part: number): void {
-    if (this.blocks === 0) into.set(part, 0, 0, 0);
-    else into.set(part, this.value.value, this.variance.value, this.uncertain.value);
-  }
-
   /** Time has come to this part. */
-  private reach(part: number): void {
+  private reach(part: number, blocks: number, value: number, variance: number, uncertain: number): void {
     while (this.reached < part) {
       this.reached++;
-      this.note(this.most, this.reached);
-      this.note(this.atEnd, this.reached);
+      set(this.most, this.reached, blocks, value, variance, uncertain);
+      set(this.atEnd, this.reached, blocks, value, variance, uncertain);
     }
   }
+}
+
+/** What lives now; where nothing does, what is left of variances is rounding. */
+function set(into: Estimates, part: number, blocks: number, value: number, variance: number, uncertain: number): void {
+  into.value[part] = value;
+  into.variance[part] = blocks === 0 ? 0 : variance;
+  into.uncertain[part] = blocks === 0 ? 0 : uncertain;
 }
 
 /** Live bytes of a callsite at equal steps from the start to the end. */
 export function growth(lives: Lives, sites: Sites, site: number, duration: number, steps: number): Float64Array {
   const { columns, chosen, born } = lives;
+  const { node, kind, kinds, death } = columns;
+  const { ofBacktrace } = sites;
   const live = new Float64Array(steps);
-  const after = (time: number) => Math.ceil((time * (steps - 1)) / Math.max(1, duration));
+  const [last, span] = [steps - 1, Math.max(1, duration)];
   for (let sample = 0; sample < chosen.length; sample++) {
-    if (chosen[sample] === 0 || sites.ofBacktrace[columns.node[sample]!] !== site) continue;
-    const bytes = columns.kinds.ofBytes.value[columns.kind[sample]!]!;
-    const [from, until] = [after(born[sample]!), after(columns.death[sample]!)];
+    if (chosen[sample] === 0 || ofBacktrace[node[sample]!] !== site) continue;
+    const bytes = kinds.ofBytes.value[kind[sample]!]!;
+    const from = Math.ceil((born[sample]! * last) / span);
+    const until = Math.ceil((death[sample]! * last) / span);
     if (from < steps) live[from]! += bytes;
     if (until < steps) live[until]! -= bytes;
   }
