@@ -129,31 +129,67 @@ function addTo(sum: Estimate, { value, variance, uncertain }: Estimate): void {
   sum.uncertain += uncertain;
 }
 
+/** Kinds in the order in which they are met, from the outermost frames on. */
 function kindsOf(tree: PrefixTree, own: Sums, paths: HeavyPath[]): Omit<Kind, "specific">[] {
-  const ends = new Map<number, number[]>();
-  paths.forEach(({ occurrences }, path) => {
-    for (const node of occurrences) ends.set(node, [...(ends.get(node) ?? []), path]);
-  });
-  const kinds: Omit<Kind, "specific">[] = [{ contains: [], value: { ...NOTHING } }];
-  const known = new Map<string, number>([["", 0]]);
-  const isEnd = new Uint8Array(tree.size);
-  for (const node of ends.keys()) isEnd[node] = 1;
+  const sets = new PathSets(paths.length);
+  const ends = endsOf(tree.size, paths);
+  const kinds: Omit<Kind, "specific">[] = [];
+  const kindOf: (Estimate | undefined)[] = [];
   const of = new Uint32Array(tree.size);
   for (let node = 0; node < tree.size; node++) {
-    let kind = node === 0 ? 0 : of[tree.parent[node]!]!;
-    if (isEnd[node] === 1) {
-      const contains = [...new Set([...kinds[kind]!.contains, ...ends.get(node)!])].sort((a, b) => a - b);
-      const key = contains.join();
-      kind = known.get(key) ?? kinds.push({ contains, value: { ...NOTHING } }) - 1;
-      known.set(key, kind);
+    let set = node === 0 ? 0 : of[tree.parent[node]!]!;
+    for (let end = ends.first[node]!; end !== 0; end = ends.next[end]!) set = sets.with(set, ends.path[end]!);
+    of[node] = set;
+    let sum = kindOf[set];
+    if (sum === undefined) {
+      kindOf[set] = sum = { ...NOTHING };
+      kinds.push({ contains: sets.paths[set]!, value: sum });
     }
-    of[node] = kind;
-    const sum = kinds[kind]!.value;
     sum.value += own.value[node]!;
     sum.variance += own.variance[node]!;
     sum.uncertain += own.uncertain[node]!;
   }
   return kinds;
+}
+
+/** By node: the paths that end there, as lists; their ends are numbered from 1. */
+function endsOf(size: number, paths: HeavyPath[]): { first: Uint32Array; next: Uint32Array; path: Uint32Array } {
+  const count = paths.reduce((sum, { occurrences }) => sum + occurrences.length, 1);
+  const [first, next, path] = [new Uint32Array(size), new Uint32Array(count), new Uint32Array(count)];
+  let end = 1;
+  paths.forEach(({ occurrences }, number) => {
+    for (const node of occurrences) {
+      path[end] = number;
+      next[end] = first[node]!;
+      first[node] = end++;
+    }
+  });
+  return { first, next, path };
+}
+
+/** Sets of paths, each with a number; that of the empty one is 0. */
+class PathSets {
+  readonly paths: number[][] = [[]];
+  private readonly ids = new Map<string, number>([["", 0]]);
+  /** By set and path: the set with it. */
+  private readonly known = new Map<number, number>();
+
+  constructor(private readonly count: number) {}
+
+  with(set: number, path: number): number {
+    const key = set * this.count + path;
+    let found = this.known.get(key);
+    if (found === undefined) this.known.set(key, (found = this.find(set, path)));
+    return found;
+  }
+
+  private find(set: number, path: number): number {
+    const paths = [...new Set([...this.paths[set]!, path])].sort((a, b) => a - b);
+    const name = paths.join();
+    const id = this.ids.get(name) ?? this.paths.push(paths) - 1;
+    this.ids.set(name, id);
+    return id;
+  }
 }
 
 /** By path: those of which it is a part. */

@@ -101,7 +101,7 @@ function below(shaped: Shaped): Shaped {
 }
 
 function identity(size: number): Uint32Array {
-  return Uint32Array.from({ length: size }, (_, node) => node);
+  return new Uint32Array(size).map((_, node) => node);
 }
 
 function movedTo(from: Readonly<Sums>, to: Uint32Array, size: number): Sums {

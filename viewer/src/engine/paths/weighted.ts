@@ -25,10 +25,10 @@ export interface WeightedTree {
 }
 
 export function weigh(tree: PrefixTree, weights: Float64Array, most: number): WeightedTree {
-  const sums = Float64Array.from(weights, (weight) => Math.max(0, weight));
+  const sums = weights.map((weight) => Math.max(0, weight));
   for (let node = tree.size - 1; node > 0; node--) sums[tree.parent[node]!]! += sums[node]!;
   const kept = heaviest(sums, most);
-  const sizes = Uint32Array.from(kept);
+  const sizes = new Uint32Array(kept);
   let shortened = 0;
   for (let node = tree.size - 1; node > 0; node--) {
     const parent = tree.parent[node]!;
@@ -62,7 +62,7 @@ function layOut(
   const column = () => new Uint32Array(count);
   const [origin, label, end, weight] = [column(), column(), column(), new Float64Array(count)];
   // Labels are numbered anew, in the order in which they are met.
-  const labels = new Uint32Array(tree.label.reduce((a, b) => Math.max(a, b), 0) + 1).fill(NONE);
+  const labels = new Uint32Array(greatest(tree.label) + 1).fill(NONE);
   let met = 0;
   // Where each node's next child goes, and where the node itself went.
   const next = new Uint32Array(sizes.length);
@@ -77,6 +77,12 @@ function layOut(
     [origin[at], label[at], end[at], weight[at]] = [node, labels[named]!, at + sizes[node]!, sums[node]!];
   }
   return { count, origin, parent: parents(end), label, end, weight };
+}
+
+function greatest(numbers: Uint32Array): number {
+  let most = 0;
+  for (let at = 0; at < numbers.length; at++) if (numbers[at]! > most) most = numbers[at]!;
+  return most;
 }
 
 function parents(end: Uint32Array): Uint32Array {
