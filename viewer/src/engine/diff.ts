@@ -85,7 +85,11 @@ function callsiteEntries(answer: Answer, metric: api.Metric): RunEntries {
 function entryOf(line: api.Line | null, value: Estimate) {
   // The number of a frame without a name is an address, which means nothing in another run.
   const name = line === null ? "(no backtrace)" : (line.function ?? "(unknown frame)");
-  return { function: name, file: line?.file ?? "", line: line?.line ?? 0, value, shown: line };
+  return { function: name, file: line?.file ?? "", line: line?.line ?? 0, value, shown: line && withoutCode(line) };
+}
+
+function withoutCode({ code: _, ...line }: api.Line): api.Line {
+  return line;
 }
 
 function compareFunctions(before: Answer[], after: Answer[], metric: api.Metric): api.Change[] {

@@ -45,6 +45,7 @@ export function functions(accounts: Accounts): FunctionRow[] {
   const all = sum(valuesByNode(accounts).value);
   return functionTotals(accounts).map(({ line, total, own }) => ({
     function: line.function,
+    ...(line.code === undefined ? {} : { code: line.code }),
     file: line.file,
     line: line.line,
     total: measuredOf(total),

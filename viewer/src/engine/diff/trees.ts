@@ -86,12 +86,14 @@ class CommonTree {
   }
 
   private id(line: Line): number {
-    const name = rebuiltName(line.function ?? "?");
+    // The number of a frame without a name is an address, which means nothing in another run.
+    const { code: _, ...place } = line;
+    const name = line.function === null ? "(unknown frame)" : rebuiltName(line.function);
     const known = this.ids.get(name);
     if (known !== undefined) return known;
     const id = this.lines.length;
     this.ids.set(name, id);
-    this.lines.push({ ...line, id, function: name, file: null, line: null });
+    this.lines.push({ ...place, id, function: line.function === null ? null : name, file: null, line: null });
     return id;
   }
 }
