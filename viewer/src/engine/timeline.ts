@@ -29,9 +29,9 @@ export function timeline(
   const most = found.atEnd.value.reduce((greatest, value) => Math.max(greatest, value), 1);
   const rows = rowsOf(holdings, sites, parts.count, LEAST_SHARE * most);
   const series = new Series(lives, parts, rows);
+  const greatest = series.greatest();
   const callsites = rows.sites
-    .map((site, row) => ({ site, ...series.of(row) }))
-    .map((it) => ({ ...it, greatest: it.atEnd.reduce((a, b) => Math.max(a, b), 0) / most }))
+    .map((site, row) => ({ site, row, greatest: greatest[row]! / most }))
     .filter((it) => it.greatest >= LEAST_SHARE)
     .sort((a, b) => b.greatest - a.greatest || a.site - b.site);
   const length = parts.end - parts.begin;
@@ -46,11 +46,10 @@ export function timeline(
       atEnd: measuredOf(estimateAt(found.atEnd, part)),
     })),
     callsitesTotal: callsites.length,
-    callsites: callsites.slice(0, top).map(({ site, atEnd, variance }) => ({
+    callsites: callsites.slice(0, top).map(({ site, row }) => ({
       callsite: site,
       line: siteLine(sites, site),
-      atEnd,
-      variance,
+      ...series.of(row),
     })),
   };
 }

@@ -12,32 +12,40 @@ export interface Rows {
   ofNode: Uint32Array;
 }
 
-/** Changes of each row in each part; the first column is what was before all. */
+/** What each row had at the end of each part. Rows stand side by side, part after part, as events come in the order of
+ * time; the first part is all that was before. */
 export class Series {
   private readonly blocks: Int32Array;
   private readonly value: Float64Array;
   private readonly variance: Float64Array;
-  private readonly width: number;
+  private readonly rows: number;
 
-  constructor(lives: Lives, parts: Parts, rows: Rows) {
-    this.width = parts.count + 1;
-    const cells = rows.sites.length * this.width;
+  constructor(
+    lives: Lives,
+    private readonly parts: Parts,
+    rows: Rows,
+  ) {
+    this.rows = rows.sites.length;
+    const cells = this.rows * (parts.count + 1);
     this.blocks = new Int32Array(cells);
     [this.value, this.variance] = [new Float64Array(cells), new Float64Array(cells)];
-    this.add(lives, parts, rows);
+    this.addChanges(lives, rows);
+    this.addUp();
   }
 
-  private add(lives: Lives, { count, begin, end, isToEnd }: Parts, { ofNode }: Rows): void {
+  private addChanges(lives: Lives, { ofNode }: Rows): void {
     const { chosen, born, columns } = lives;
     const { events, death, node, kind, kinds } = columns;
     const { value: values, variance: variances } = kinds.ofBytes;
-    const { blocks, value, variance, width } = this;
+    const { count, begin, end, isToEnd } = this.parts;
+    const { blocks, value, variance, rows } = this;
     const isPlain = lives.beginsAtPromotion === null;
     for (let at = 0; at < events.length; at++) {
       const event = events[at]!;
       const sample = event >>> 2;
+      if (chosen[sample] === 0) continue;
       const row = ofNode[node[sample]!]!;
-      if (row === LEFT_OUT || chosen[sample] === 0) continue;
+      if (row === LEFT_OUT) continue;
       const isDeath = (event & 3) === DEATH;
       if (!isDeath && (isPlain ? (event & 3) === PROMOTION : !isBegin(lives, event))) continue;
       const time = isDeath ? death[sample]! : born[sample]!;
@@ -46,7 +54,7 @@ export class Series {
         if (!isToEnd) continue;
         part = count - 1;
       }
-      const cell = row * width + part + 1;
+      const cell = (part + 1) * rows + row;
       const sign = isDeath ? -1 : 1;
       blocks[cell]! += sign;
       value[cell]! += sign * values[kind[sample]!]!;
@@ -54,21 +62,39 @@ export class Series {
     }
   }
 
+  /** From changes to what there was. */
+  private addUp(): void {
+    const { blocks, value, variance, rows } = this;
+    for (let cell = rows; cell < value.length; cell++) {
+      blocks[cell]! += blocks[cell - rows]!;
+      value[cell]! += value[cell - rows]!;
+      variance[cell]! += variance[cell - rows]!;
+    }
+  }
+
+  /** The most that each row had at the end of a part. */
+  greatest(): Float64Array {
+    const { blocks, value, rows } = this;
+    const most = new Float64Array(rows);
+    for (let part = 1, cell = rows; part <= this.parts.count; part++) {
+      for (let row = 0; row < rows; row++, cell++) {
+        if (blocks[cell] !== 0 && value[cell]! > most[row]!) most[row] = value[cell]!;
+      }
+    }
+    return most;
+  }
+
   /** What a row had at the end of each part. */
   of(row: number): { atEnd: Float64Array; variance: Float64Array } {
-    const count = this.width - 1;
-    const [atEnd, variances] = [new Float64Array(count), new Float64Array(count)];
-    let [blocks, value, variance] = [0, 0, 0];
-    for (let part = -1; part < count; part++) {
-      const cell = row * this.width + part + 1;
-      blocks += this.blocks[cell]!;
-      value += this.value[cell]!;
-      variance += this.variance[cell]!;
+    const { count } = this.parts;
+    const [atEnd, variance] = [new Float64Array(count), new Float64Array(count)];
+    for (let part = 0; part < count; part++) {
+      const cell = (part + 1) * this.rows + row;
       // What is left of what was added and taken away again is rounding.
-      if (part < 0 || blocks === 0) continue;
-      atEnd[part] = Math.max(0, value);
-      variances[part] = Math.max(0, variance);
+      if (this.blocks[cell] === 0) continue;
+      atEnd[part] = Math.max(0, this.value[cell]!);
+      variance[part] = Math.max(0, this.variance[cell]!);
     }
-    return { atEnd, variance: variances };
+    return { atEnd, variance };
   }
 }
