@@ -2,7 +2,7 @@
 // for the first time.
 
 import type * as api from "./api";
-import { type Accounts, backtracesOf, callsites, framesOf } from "./callsites";
+import { type Accounts, backtracesOf, callsites, framesOf, liveOf } from "./callsites";
 import { classes } from "./classes";
 import { quantity } from "./estimate";
 import { functions, functionTotals, type FunctionTotals } from "./functions";
@@ -85,7 +85,7 @@ export class Answer implements api.Answer {
   timeline(parts: number, top: number, begin?: number, end?: number): api.Timeline {
     const { duration } = this.trace.facts;
     const key = `timeline ${parts} ${top} ${begin} ${end}`;
-    return this.once(key, () => timeline(this.lives, this.sites, duration, parts, top, begin, end));
+    return this.once(key, () => timeline(this.lives, this.holdings, this.sites, duration, parts, top, begin, end));
   }
 
   lifetimes(callsite?: number): api.Lifetimes {
@@ -112,6 +112,10 @@ export class Answer implements api.Answer {
   growth(callsite: number, steps: number): Float64Array {
     const { duration } = this.trace.facts;
     return this.once(`growth ${callsite} ${steps}`, () => growth(this.lives, this.sites, callsite, duration, steps));
+  }
+
+  liveOf(places: Pick<api.Line, "function" | "file" | "line">[]): api.Measured | null {
+    return liveOf(this.accounts, places);
   }
 
   frames(backtrace: number): api.Line[] {

@@ -26,6 +26,8 @@ export interface Line {
   module: string | null;
   inlined: boolean;
   machinery: boolean;
+  /** Of a frame of which nothing is known, its address: `7fff1234`. */
+  code?: string;
 }
 
 /** What is asked: all that an address says. */
@@ -70,9 +72,11 @@ export interface Answer {
   timeline(parts: number, top: number, begin?: number, end?: number): Timeline;
   lifetimes(callsite?: number): Lifetimes;
   temporary(below: number): TemporaryRow[];
+  /** What these callsites hold at the end, together; null where a place is not one callsite of what was chosen. */
+  liveOf(places: Pick<Line, "function" | "file" | "line">[]): Measured | null;
   /** The lines of a backtrace that a row names as its hottest, innermost first. */
   frames(backtrace: number): Line[];
-  /** Counts of lifetime (columns) by size (rows), in weighted bytes; classes are powers of two. */
+  /** Counts of lifetime (columns) by size (rows), in weighted bytes; the classes of sizes are those of `sizes`. */
   density(): Density;
   /** Callers and callees of one function. */
   sandwich(functionName: string): { callers: Tree; callees: Tree; total: Measured };
@@ -126,6 +130,8 @@ export interface HotPath {
 }
 export interface FunctionRow {
   function: string | null;
+  /** See [`Line`]. */
+  code?: string;
   file: string | null;
   line: number | null;
   total: Measured;

@@ -1,9 +1,9 @@
 // Who allocated how much: amounts by callsite (crates/analysis/src/callsites.rs), and the backtraces of one.
 
 import type { Callsite, Line, Measured, Metric } from "./api";
-import { measuredOf, quantity, share } from "./estimate";
+import { measured, measuredOf, quantity, share } from "./estimate";
 import type { Facts } from "./facts";
-import { amountAt, estimateAt, type Part, type Sums, sumAmounts, sumMetric } from "./holdings";
+import { addedUp, amountAt, estimateAt, type Part, type Sums, sumAmounts, sumMetric } from "./holdings";
 import { lineOf, type Shaped } from "./shape";
 import { type Sites, siteLine } from "./sites";
 
@@ -24,9 +24,25 @@ export function partsBySite({ sites, parts }: Accounts): Part[] {
   }));
 }
 
-/** What each backtrace, as it looks, has of the metric: by node of the shaped tree. */
-export function valuesByNode({ sites, parts, metric }: Accounts): Sums {
-  return sumMetric(parts, sites.shaped.tree.size, metric);
+const knownValues = new WeakMap<Accounts, Readonly<Sums>>();
+const knownThrough = new WeakMap<Accounts, Readonly<Sums>>();
+
+/** What each backtrace, as it looks, has of the metric: by node of the shaped tree. Found once: not to be changed. */
+export function valuesByNode(accounts: Accounts): Readonly<Sums> {
+  const { sites, parts, metric } = accounts;
+  return remembered(knownValues, accounts, () => sumMetric(parts, sites.shaped.tree.size, metric));
+}
+
+/** What came through each node of the shaped tree. Found once: not to be changed. */
+export function throughNodes(accounts: Accounts): Readonly<Sums> {
+  const { tree } = accounts.sites.shaped;
+  return remembered(knownThrough, accounts, () => addedUp(valuesByNode(accounts), tree.parent));
+}
+
+function remembered<K extends object, V>(known: WeakMap<K, V>, key: K, find: () => V): V {
+  let found = known.get(key);
+  if (found === undefined) known.set(key, (found = find()));
+  return found;
 }
 
 /** The greatest first; those that have nothing of the metric are left out. */
@@ -117,4 +133,23 @@ export function backtracesOf(
     total: measuredOf(estimateAt(values, node)),
     lines: framesOf(sites.shaped, node),
   }));
+}
+
+type Place = Pick<Line, "function" | "file" | "line">;
+
+/** What callsites hold at the end, together; null where a place is not one callsite. */
+export function liveOf(accounts: Accounts, places: Place[]): Measured | null {
+  const { sites } = accounts;
+  const sums = sumMetric(partsBySite(accounts), sites.count, "live");
+  const key = (place: Place | null) => `${place?.function ?? ""}\0${place?.file ?? ""}\0${place?.line ?? ""}`;
+  const byPlace = new Map<string, number[]>();
+  for (let site = 0; site < sites.count; site++) {
+    if (sums.samples[site] === 0) continue;
+    const at = key(siteLine(sites, site));
+    byPlace.set(at, [...(byPlace.get(at) ?? []), site]);
+  }
+  const found = places.map((place) => byPlace.get(key(place)) ?? []);
+  if (found.some((of) => of.length !== 1)) return null;
+  const total = (of: Float64Array) => found.reduce((all, [site]) => all + of[site!]!, 0);
+  return measured(total(sums.value), total(sums.variance), total(sums.uncertain));
 }

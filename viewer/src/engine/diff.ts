@@ -2,14 +2,12 @@
 
 import type * as api from "./api";
 import type { Answer } from "./answer";
-import { benjaminiHochberg, difference, type Run } from "./diff/compare";
-import { changeOf, comparePlaces, LEVEL, type RunEntries } from "./diff/places";
-import { rebuiltName } from "./diff/rebuilt";
-import { type Estimate, measured, NOTHING } from "./estimate";
+import { difference } from "./diff/compare";
+import { changeOf, comparePlaces, type RunEntries } from "./diff/places";
+import { compareTrees } from "./diff/trees";
+import type { Estimate } from "./estimate";
 import { estimateAt, type Part, sumMetric, totalOf } from "./holdings";
-import { PrefixTree } from "./prefix_tree";
-import { lineOf, LEFT_OUT } from "./shape";
-import { childrenOf } from "./tree";
+import { lineOf } from "./shape";
 
 const METRICS: api.Metric[] = ["allocated", "live", "peak", "objects", "byte-seconds"];
 
@@ -47,7 +45,9 @@ class Compared implements api.Difference {
   }
 
   get tree(): api.Difference["tree"] {
-    return (this.knownTree ??= compareTrees(...this.sides, this.metric));
+    const side = (at: 0 | 1) =>
+      this.sides[at].map((answer) => ({ accounts: { ...answer.accounts, metric: this.metric }, grain: grain(answer, this.metric) }));
+    return (this.knownTree ??= compareTrees(side(0), side(1)));
   }
 }
 
@@ -85,7 +85,11 @@ function callsiteEntries(answer: Answer, metric: api.Metric): RunEntries {
 function entryOf(line: api.Line | null, value: Estimate) {
   // The number of a frame without a name is an address, which means nothing in another run.
   const name = line === null ? "(no backtrace)" : (line.function ?? "(unknown frame)");
-  return { function: name, file: line?.file ?? "", line: line?.line ?? 0, value, shown: line };
+  return { function: name, file: line?.file ?? "", line: line?.line ?? 0, value, shown: line && withoutCode(line) };
+}
+
+function withoutCode({ code: _, ...line }: api.Line): api.Line {
+  return line;
 }
 
 function compareFunctions(before: Answer[], after: Answer[], metric: api.Metric): api.Change[] {
@@ -96,93 +100,4 @@ function compareFunctions(before: Answer[], after: Answer[], metric: api.Metric)
       return { entries, grain: grain(answer, metric) };
     });
   return comparePlaces(side(before), side(after));
-}
-
-/** The trees of all runs laid over each other by the names of functions. */
-class NameTree {
-  readonly tree = new PrefixTree();
-  readonly lines: api.Line[] = [];
-  private readonly ids = new Map<string, number>();
-
-  /** The nodes that those of an answer's tree have become. */
-  lay({ sites }: Answer): Uint32Array {
-    const { tree, looks } = sites.shaped;
-    const ids = looks.map((_, look) => this.id(lineOf(sites.shaped, look)));
-    const nodes = new Uint32Array(tree.size);
-    for (let node = 1; node < tree.size; node++) {
-      nodes[node] = this.tree.child(nodes[tree.parent[node]!]!, ids[tree.label[node]!]!);
-    }
-    return nodes;
-  }
-
-  private id(line: api.Line): number {
-    const name = rebuiltName(line.function ?? "?");
-    const known = this.ids.get(name);
-    if (known !== undefined) return known;
-    const id = this.lines.length;
-    this.ids.set(name, id);
-    this.lines.push({ ...line, id, function: name, file: null, line: null });
-    return id;
-  }
-}
-
-function compareTrees(before: Answer[], after: Answer[], metric: api.Metric): api.Difference["tree"] {
-  const common = new NameTree();
-  const laid = [before, after].map((side) => side.map((answer) => ({ answer, nodes: common.lay(answer) })));
-  const { tree } = common;
-  const sides = laid.map((side) =>
-    side.map(({ answer, nodes }) => ({ totals: through(answer, metric, nodes, tree), grain: grain(answer, metric) })),
-  );
-  const at = (side: number, node: number): Run[] =>
-    sides[side]!.map(({ totals, grain }) => ({ estimate: estimateAt(totals, node), grain }));
-  const nodes = Uint32Array.from({ length: tree.size }, (_, node) => node);
-  const nowhere = difference([{ estimate: NOTHING, grain: 0 }], [{ estimate: NOTHING, grain: 0 }]);
-  const isThere = (node: number) => sides.some((side) => side.some(({ totals }) => totals.samples[node]! > 0));
-  const differences = Array.from(nodes, (node) => (isThere(node) ? difference(at(0, node), at(1, node)) : nowhere));
-  const changed = Array.from(nodes).filter((node) => node > 0 && differences[node]!.change !== 0);
-  const corrected = benjaminiHochberg(changed.map((node) => differences[node]!.pValue));
-  const [pValues, significant] = [new Float64Array(tree.size).fill(1), new Uint8Array(tree.size)];
-  changed.forEach((node, rank) => {
-    pValues[node] = corrected[rank]!;
-    significant[node] = Number(corrected[rank]! <= LEVEL);
-  });
-  const pick = (of: (node: number) => number) => Float64Array.from(nodes, of);
-  const larger = pick((node) => Math.max(differences[node]!.before, differences[node]!.after));
-  const depth = new Uint16Array(tree.size);
-  for (let node = 1; node < tree.size; node++) depth[node] = Math.min(0xffff, depth[tree.parent[node]!]! + 1);
-  const parent = tree.parent.slice(0, tree.size);
-  const own = larger.slice();
-  for (let node = 1; node < tree.size; node++) own[parent[node]!]! -= larger[node]!;
-  return {
-    parent,
-    line: tree.label.slice(0, tree.size),
-    depth,
-    total: larger,
-    own: own.map((value) => Math.max(0, value)),
-    variance: pick((node) => (differences[node]!.interval / 1.959963984540054) ** 2),
-    samples: new Uint32Array(tree.size),
-    lines: common.lines,
-    interval: (node) => measured(differences[node]!.change, (differences[node]!.interval / 1.959963984540054) ** 2, 0),
-    children: childrenOf(parent, larger),
-    meanLifetime: () => null,
-    before: pick((node) => differences[node]!.before),
-    after: pick((node) => differences[node]!.after),
-    changeInterval: pick((node) => differences[node]!.interval),
-    pValue: pValues,
-    significant,
-  };
-}
-
-/** What came through the nodes of the common tree. */
-function through(answer: Answer, metric: api.Metric, nodes: Uint32Array, tree: PrefixTree) {
-  const { holdings, sites } = answer;
-  const target = sites.shaped.of.map((node) => (node === LEFT_OUT ? LEFT_OUT : nodes[node]!));
-  const sums = sumMetric([{ holdings, target }], tree.size, metric);
-  for (let node = tree.size - 1; node > 0; node--) {
-    const outer = tree.parent[node]!;
-    sums.value[outer]! += sums.value[node]!;
-    sums.variance[outer]! += sums.variance[node]!;
-    sums.samples[outer]! += sums.samples[node]!;
-  }
-  return sums;
 }

@@ -2,13 +2,12 @@
 // in a backtrace several times counts once, at its outermost place.
 
 import type { FunctionRow, Line } from "./api";
-import { type Accounts, sum, valuesByNode } from "./callsites";
+import { type Accounts, sum, throughNodes, valuesByNode } from "./callsites";
 import { type Estimate, measuredOf, share } from "./estimate";
 import { estimateAt, newSums, type Sums } from "./holdings";
 import { UNKNOWN } from "./names";
 import { lineOf, type Shaped } from "./shape";
 import { compareText } from "./sites";
-import { addUp } from "./tree";
 
 interface Numbered {
   /** By look. */
@@ -35,8 +34,7 @@ export function functionTotals(accounts: Accounts): FunctionTotals[] {
     const begin = sites.begin[node]!;
     if (begin !== 0 && values.samples[node]! > 0) move(values, node, own, of[shaped.tree.label[begin]!]!);
   }
-  addUp(values, shaped.tree.parent, shaped.tree.size);
-  const total = outermost(shaped, of, look.length, values);
+  const total = outermost(shaped, of, look.length, throughNodes(accounts));
   const order = look.map((_, at) => at).filter((at) => total.value[at]! > 0);
   const lines = look.map((it) => lineOf(shaped, it));
   order.sort((a, b) => total.value[b]! - total.value[a]! || compareLines(lines[a]!, lines[b]!));
@@ -47,6 +45,7 @@ export function functions(accounts: Accounts): FunctionRow[] {
   const all = sum(valuesByNode(accounts).value);
   return functionTotals(accounts).map(({ line, total, own }) => ({
     function: line.function,
+    ...(line.code === undefined ? {} : { code: line.code }),
     file: line.file,
     line: line.line,
     total: measuredOf(total),
@@ -64,7 +63,7 @@ export function compareLines(one: Line, other: Line): number {
   );
 }
 
-function move(from: Sums, at: number, to: Sums, target: number): void {
+function move(from: Readonly<Sums>, at: number, to: Sums, target: number): void {
   to.samples[target]! += from.samples[at]!;
   to.value[target]! += from.value[at]!;
   to.variance[target]! += from.variance[at]!;
@@ -87,7 +86,7 @@ function number({ looks, lines }: Shaped): Numbered {
 }
 
 /** What came through the places of each function that are not further out too: one walk over the tree. */
-function outermost({ tree }: Shaped, of: Uint32Array, count: number, through: Sums): Sums {
+function outermost({ tree }: Shaped, of: Uint32Array, count: number, through: Readonly<Sums>): Sums {
   const { first, next } = siblings(tree.parent, tree.size);
   const total = newSums(count);
   const timesOnWay = new Uint32Array(count);

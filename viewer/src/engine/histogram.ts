@@ -13,6 +13,10 @@ export type Unit = "objects" | "bytes";
 /** The bin that holds this whole number. */
 export function binOf(value: number): number {
   if (value < SUBDIVISIONS) return value;
+  if (value < 2 ** 31) {
+    const shift = 27 - Math.clz32(value);
+    return shift * SUBDIVISIONS + (value >>> shift);
+  }
   const exponent = value < 2 ** 32 ? 31 - Math.clz32(value) : 63 - Math.clz32(value / 2 ** 32);
   const shift = exponent - 4;
   return shift * SUBDIVISIONS + Math.floor(value / 2 ** shift);

@@ -119,6 +119,20 @@ export function newSums(count: number): Sums {
   return { samples: new Uint32Array(count), value: numbers(), variance: numbers(), uncertain: numbers() };
 }
 
+/** What nodes have, with all that lies below them. */
+export function addedUp(from: Readonly<Sums>, parent: Uint32Array): Sums {
+  const sums = { samples: from.samples.slice(), value: from.value.slice(), variance: from.variance.slice(), uncertain: from.uncertain.slice() };
+  const { samples, value, variance, uncertain } = sums;
+  for (let node = value.length - 1; node > 0; node--) {
+    const outer = parent[node]!;
+    value[outer]! += value[node]!;
+    variance[outer]! += variance[node]!;
+    uncertain[outer]! += uncertain[node]!;
+    samples[outer]! += samples[node]!;
+  }
+  return sums;
+}
+
 export function estimateAt({ value, variance, uncertain }: Sums, at: number): Estimate {
   return { value: value[at]!, variance: variance[at]!, uncertain: uncertain[at]! };
 }

@@ -9,6 +9,7 @@ import type { Lives } from "./replay";
 import { LEFT_OUT } from "./shape";
 import { type Sites } from "./sites";
 import { curve, type Survival, unitOf } from "./survival";
+import { leastOfClass, sizeClass } from "./threads";
 
 const QUANTILES = [0.1, 0.5, 0.9, 0.99, 0.999];
 /** 0, 1, 3, 10, 30...: to the eye equal steps. */
@@ -109,11 +110,11 @@ function scaled({ value, low, high }: { value: number; low: number; high: number
   return { value: value * by, low: low * by, high: high * by };
 }
 
-/** Lifetimes by sizes, in classes that begin at powers of two; what was not freed is last. */
+/** Lifetimes, in classes that begin at powers of two, by sizes, in those of `sizes`; what was not freed is last. */
 export function density(lives: Lives): Density {
   const { columns, chosen, born } = lives;
   const { kind, kinds, death } = columns;
-  const sizeOf = Uint8Array.from(kinds.bytes, (bytes) => power(Math.floor(bytes)));
+  const sizeOf = Uint8Array.from(kinds.bytes, sizeClass);
   const [ages, rows] = [64, 64];
   const [bytes, objects] = [new Float64Array(ages * rows), new Float64Array(ages * rows)];
   let [leastSize, mostSize, mostAge] = [rows, -1, -1];
@@ -135,7 +136,7 @@ export function density(lives: Lives): Density {
   const begin = (class_: number) => (class_ === 0 ? 0 : 2 ** (class_ - 1));
   return {
     lifetimes: columnsUsed.map((age) => (age === ages - 1 ? Infinity : begin(age))),
-    sizes: rowsUsed.map(begin),
+    sizes: rowsUsed.map(leastOfClass),
     bytes: pick(bytes),
     objects: pick(objects),
   };

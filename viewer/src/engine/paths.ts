@@ -5,7 +5,7 @@ import type { HotPath, Line } from "./api";
 import { type Accounts, sum, valuesByNode } from "./callsites";
 import { type Estimate, measuredOf, NOTHING, share } from "./estimate";
 import { newSums, type Sums } from "./holdings";
-import { fold } from "./paths/folding";
+import { folded } from "./paths/folding";
 import { heavyPaths, type HeavyPath } from "./paths/heavy";
 import { weigh } from "./paths/weighted";
 import type { PrefixTree } from "./prefix_tree";
@@ -18,25 +18,25 @@ const MOST_NODES = 2_000_000;
 
 export function hotPaths(accounts: Accounts): HotPath[] {
   const { sites } = accounts;
-  const folded = fold(sites.shaped);
+  const { tree, of } = folded(sites.shaped);
   const values = valuesByNode(accounts);
-  const own = newSums(folded.tree.size);
+  const own = newSums(tree.size);
   for (let node = 0; node < values.value.length; node++) {
     if (values.samples[node]! === 0) continue;
-    const at = folded.of[sites.begin[node]!]!;
+    const at = of[sites.begin[node]!]!;
     own.value[at]! += values.value[node]!;
     own.variance[at]! += values.variance[node]!;
     own.uncertain[at]! += values.uncertain[node]!;
   }
-  const found = heavyPaths(weigh(folded.tree, own.value, MOST_NODES), LEAST_SHARE);
+  const found = heavyPaths(weigh(tree, own.value, MOST_NODES), LEAST_SHARE);
   const total = sum(own.value);
-  const kinds = new Kinds(folded.tree, own, found);
+  const kinds = new Kinds(tree, own, found);
   return kinds.list(LEAST_SHARE * total).map(({ path, total: all, fresh }) => ({
     share: share(all.value, total),
     freshShare: share(fresh.value, total),
     total: measuredOf(all),
     fresh: measuredOf(fresh),
-    lines: labels(folded.tree, found[path]!).map((look): Line => lineOf(sites.shaped, look)),
+    lines: labels(tree, found[path]!).map((look): Line => lineOf(sites.shaped, look)),
   }));
 }
 
@@ -129,28 +129,67 @@ function addTo(sum: Estimate, { value, variance, uncertain }: Estimate): void {
   sum.uncertain += uncertain;
 }
 
+/** Kinds in the order in which they are met, from the outermost frames on. */
 function kindsOf(tree: PrefixTree, own: Sums, paths: HeavyPath[]): Omit<Kind, "specific">[] {
-  const ends = new Map<number, number[]>();
-  paths.forEach(({ occurrences }, path) => {
-    for (const node of occurrences) ends.set(node, [...(ends.get(node) ?? []), path]);
-  });
-  const kinds: Omit<Kind, "specific">[] = [{ contains: [], value: { ...NOTHING } }];
-  const known = new Map<string, number>([["", 0]]);
+  const sets = new PathSets(paths.length);
+  const ends = endsOf(tree.size, paths);
+  const kinds: Omit<Kind, "specific">[] = [];
+  const kindOf: (Estimate | undefined)[] = [];
   const of = new Uint32Array(tree.size);
   for (let node = 0; node < tree.size; node++) {
-    let kind = node === 0 ? 0 : of[tree.parent[node]!]!;
-    const ending = ends.get(node);
-    if (ending !== undefined) {
-      const contains = [...new Set([...kinds[kind]!.contains, ...ending])].sort((a, b) => a - b);
-      const key = contains.join();
-      kind = known.get(key) ?? kinds.push({ contains, value: { ...NOTHING } }) - 1;
-      known.set(key, kind);
+    let set = node === 0 ? 0 : of[tree.parent[node]!]!;
+    for (let end = ends.first[node]!; end !== 0; end = ends.next[end]!) set = sets.with(set, ends.path[end]!);
+    of[node] = set;
+    let sum = kindOf[set];
+    if (sum === undefined) {
+      kindOf[set] = sum = { ...NOTHING };
+      kinds.push({ contains: sets.paths[set]!, value: sum });
     }
-    of[node] = kind;
-    const [value, variance, uncertain] = [own.value[node]!, own.variance[node]!, own.uncertain[node]!];
-    addTo(kinds[kind]!.value, { value, variance, uncertain });
+    sum.value += own.value[node]!;
+    sum.variance += own.variance[node]!;
+    sum.uncertain += own.uncertain[node]!;
   }
   return kinds;
+}
+
+/** By node: the paths that end there, as lists; their ends are numbered from 1. */
+function endsOf(size: number, paths: HeavyPath[]): { first: Uint32Array; next: Uint32Array; path: Uint32Array } {
+  const count = paths.reduce((sum, { occurrences }) => sum + occurrences.length, 1);
+  const [first, next, path] = [new Uint32Array(size), new Uint32Array(count), new Uint32Array(count)];
+  let end = 1;
+  paths.forEach(({ occurrences }, number) => {
+    for (const node of occurrences) {
+      path[end] = number;
+      next[end] = first[node]!;
+      first[node] = end++;
+    }
+  });
+  return { first, next, path };
+}
+
+/** Sets of paths, each with a number; that of the empty one is 0. */
+class PathSets {
+  readonly paths: number[][] = [[]];
+  private readonly ids = new Map<string, number>([["", 0]]);
+  /** By set and path: the set with it. */
+  private readonly known = new Map<number, number>();
+
+  constructor(private readonly count: number) {}
+
+  with(set: number, path: number): number {
+    const key = set * this.count + path;
+    let found = this.known.get(key);
+    if (found === undefined) this.known.set(key, (found = this.find(set, path)));
+    return found;
+  }
+
+  private find(set: number, path: number): number {
+    const paths = [...new Set([...this.paths[set]!, path])].sort((a, b) => a - b);
+    const name = paths.join();
+    const id = this.ids.get(name) ?? this.paths.push(paths) - 1;
+    this.ids.set(name, id);
+    return id;
+  }
 }
 
 /** By path: those of which it is a part. */

@@ -196,5 +196,6 @@ export function lineOf({ lines, looks }: Pick<Shaped, "lines" | "looks">, look: 
     module: module === "" ? null : module,
     inlined: (lines.flags[line]! & INLINED) !== 0,
     machinery: (lines.flags[line]! & MACHINERY) !== 0,
+    ...(isUnknown && lines.code.has(line) ? { code: lines.code.get(line)! } : {}),
   };
 }

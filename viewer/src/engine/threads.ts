@@ -65,7 +65,7 @@ export function sizes({ columns, groups, allocated, live }: Holdings, facts: Fac
   for (let number = first; number <= last; number++) {
     const only = (counts: Float64Array) => counts.map((count, kind) => (classOf[kind] === number ? count : 0));
     rows.push({
-      least: number < 2 ? number : 2 ** (number - 2) + 1,
+      least: leastOfClass(number),
       most: number < 2 ? number : 2 ** (number - 1),
       allocated: quantity(amountOfKinds(columns, only(all)), facts),
       live: quantity(amountOfKinds(columns, only(alive)), facts),
@@ -74,8 +74,13 @@ export function sizes({ columns, groups, allocated, live }: Holdings, facts: Fac
   return rows;
 }
 
+/** The least size of a class. */
+export function leastOfClass(number: number): number {
+  return number < 2 ? number : 2 ** (number - 2) + 1;
+}
+
 /** 0 for empty blocks, 1 for one byte, 2 for two, 3 for 3 or 4, 4 for 5 to 8... */
-function sizeClass(bytes: number): number {
+export function sizeClass(bytes: number): number {
   let number = 0;
   for (let most = 0; most < bytes; most = number === 1 ? 1 : most * 2) number++;
   return number;

@@ -1,33 +1,33 @@
 // The trees that the interface asks for: from the outermost functions, from the callsites, and around one function.
 
 import type { Measured, Tree } from "./api";
-import { type Accounts, sum, valuesByNode } from "./callsites";
+import { type Accounts, sum, throughNodes, valuesByNode } from "./callsites";
 import { measured } from "./estimate";
 import type { FramePattern } from "./filter/term";
-import { newSums, sumMetric, type Sums } from "./holdings";
+import { addedUp, newSums, sumMetric, type Sums } from "./holdings";
 import { PrefixTree } from "./prefix_tree";
 import { cut, endsOf, LEFT_OUT, type Shaped } from "./shape";
-import { addUp, type Branches, downwards, treeOf } from "./tree";
+import { type Branches, downwards, treeOf } from "./tree";
 import { upwards } from "./tree_up";
 
 /** Callsites first, or the outermost frames first. */
 export function tree(accounts: Accounts, inverted: boolean): Tree {
-  const { sites } = accounts;
+  const { shaped, begin } = accounts.sites;
   const values = valuesByNode(accounts);
-  if (inverted) return upTree(accounts, sites.shaped, values, sites.begin);
-  return downTree(sites.shaped, values, (metric) => sumMetric(accounts.parts, sites.shaped.tree.size, metric));
+  if (inverted) return upTree(accounts, shaped, values, begin);
+  return downTree(shaped, values, throughNodes(accounts), (metric) => throughNodes({ ...accounts, metric }));
 }
 
 function downTree(
   shaped: Shaped,
-  values: Sums,
-  sums: (metric: "allocated" | "byte-seconds") => Sums,
+  values: Readonly<Sums>,
+  through: Readonly<Sums>,
+  throughOf: (metric: "allocated" | "byte-seconds") => Readonly<Sums>,
 ): Tree {
-  const { branches, of } = downwards(shaped, values);
+  const { branches, of } = downwards(shaped, values, through);
   return treeOf(shaped, branches, () => {
     const means = (metric: "allocated" | "byte-seconds") => {
-      const found = sums(metric);
-      addUp(found, shaped.tree.parent, shaped.tree.size);
+      const found = throughOf(metric);
       const picked = new Float64Array(branches.parent.length);
       for (let node = 1; node < of.length; node++) if (of[node] !== 0) picked[of[node]!] = found.value[node]!;
       picked[0] = found.value[0]!;
@@ -37,7 +37,7 @@ function downTree(
   });
 }
 
-function upTree(accounts: Accounts, shaped: Shaped, values: Sums, begin: Uint32Array): Tree {
+function upTree(accounts: Accounts, shaped: Shaped, values: Readonly<Sums>, begin: Uint32Array): Tree {
   const branches = upwards(shaped, values, begin);
   return treeOf(shaped, branches, () => ({
     bytes: throughUp(accounts, shaped, branches, begin, "allocated"),
@@ -81,9 +81,10 @@ export function sandwich(accounts: Accounts, functionName: string): { callers: T
   const beyond = endsOf(shaped, [[pattern]]).map((end) => (end === LEFT_OUT ? end : shaped.tree.parent[end]!));
   const callers = upTree(accounts, shaped, values, beyond);
   const within = below(cut(shaped, [[pattern]], identity(shaped.tree.size)));
-  const moved = (from: Sums) => movedTo(from, within.of, within.tree.size);
-  const callees = downTree(within, moved(values), (metric) => moved(sumMetric(accounts.parts, shaped.tree.size, metric)));
+  const moved = (from: Readonly<Sums>) => movedTo(from, within.of, within.tree.size);
   const through = moved(values);
+  const added = (sums: Sums) => addedUp(sums, within.tree.parent);
+  const callees = downTree(within, through, added(through), (metric) => added(moved(valuesByNode({ ...accounts, metric }))));
   const total = measured(sum(through.value), sum(through.variance), sum(through.uncertain));
   return { callers, callees, total };
 }
@@ -100,10 +101,10 @@ function below(shaped: Shaped): Shaped {
 }
 
 function identity(size: number): Uint32Array {
-  return Uint32Array.from({ length: size }, (_, node) => node);
+  return new Uint32Array(size).map((_, node) => node);
 }
 
-function movedTo(from: Sums, to: Uint32Array, size: number): Sums {
+function movedTo(from: Readonly<Sums>, to: Uint32Array, size: number): Sums {
   const sums = newSums(size);
   for (let node = 0; node < to.length; node++) {
     const at = to[node]!;

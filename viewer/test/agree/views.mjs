@@ -272,7 +272,8 @@ function diffTree(d, json, found) {
   const nodes = new Map();
   const wayOf = new Uint32Array(found.parent.length);
   for (let node = 1; node < found.parent.length; node++) {
-    wayOf[node] = ways.on(wayOf[found.parent[node]], found.lines[found.line[node]].function);
+    // What the command writes in the place of a frame without a name.
+    wayOf[node] = ways.on(wayOf[found.parent[node]], found.lines[found.line[node]].function ?? "?");
     nodes.set(wayOf[node], node);
   }
   const open = [0];

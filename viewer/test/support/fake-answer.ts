@@ -157,6 +157,7 @@ export function fakeAnswer(question: Question, nodes = 3000): Answer {
         perSecond: measured(site.allocated.objects.value / 60, site.allocated.samples),
       })),
     density: () => fakeDensity(),
+    liveOf: () => null,
     frames: () => lines.slice(0, 7),
     sandwich: () => ({ callers: fakeTree(300, 3), callees: fakeTree(300, 5), total: measured(total / 3) }),
     backtraces: (id, top) =>
@@ -190,7 +191,7 @@ function fakeLifetimes(seed: number) {
 
 function fakeDensity() {
   const lifetimes = Array.from({ length: 27 }, (_, at) => (at === 0 ? 0 : 2 ** at));
-  const sizes = Array.from({ length: 16 }, (_, at) => 2 ** (at + 3));
+  const sizes = Array.from({ length: 16 }, (_, at) => 2 ** (at + 3) + 1);
   const bytes = new Float64Array(lifetimes.length * sizes.length);
   for (let row = 0; row < sizes.length; row += 1)
     for (let column = 0; column < lifetimes.length; column += 1) {

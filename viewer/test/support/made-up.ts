@@ -98,3 +98,19 @@ export function small(seed: number): MadeTrace {
   ];
   return { samples, facts: { sources, threads, peak: Math.floor(born / 2), labels: { build: "release" } } };
 }
+
+/** A trace of so many samples by functions `fn_0` to `fn_39` in files `file_0.c` to `file_9.c`, in ten minutes. */
+export function wide(count: number, seed = 1): MadeTrace {
+  const draw = random(seed);
+  const duration = 600_000_000;
+  const names = Array.from({ length: 40 }, (_, at) => frame(`fn_${at}`, `/src/file_${at % 10}.c`, 1 + at));
+  const backtraces = Array.from({ length: 2000 }, () => [MAIN, ...Array.from({ length: 1 + draw.below(12) }, () => draw.pick(names)), MALLOC]);
+  const sizes = [16, 48, 64, 1000, 65536];
+  const samples = Array.from({ length: count }, (_, at): MadeSample => {
+    const born = Math.floor((at * duration) / count);
+    const died = born + Math.floor(-Math.log(1 - draw.next()) * draw.pick([200, 5_000_000, 90_000_000, Infinity]));
+    const bytes = draw.pick(sizes);
+    return { frames: draw.pick(backtraces), born, bytes, weight: 1 / (1 - (1 - 1 / 4096) ** bytes), ...(died < duration ? { died } : {}) };
+  });
+  return { samples, facts: { duration, end: duration, peak: 400_000_000 } };
+}

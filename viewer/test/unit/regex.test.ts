@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compile } from "../../src/engine/filter/regex";
+import { random } from "../support/made-up";
 
 function check(expression: string, matching: string[], others: string[]): void {
   const pattern = compile(expression);
@@ -77,4 +78,41 @@ test("nothing that is typed makes an exception", () => {
     if ("message" in pattern) assert.ok(pattern.message.startsWith("the regular expression"), text);
     else pattern.test("aa22x");
   }
+});
+
+test("what the browser's search finds is found", () => {
+  const draw = random(3);
+  const piece = (depth: number): string => {
+    if (depth > 3) return draw.pick(["a", "b"]);
+    return draw.pick([
+      () => draw.pick(["a", "b", "c", ".", "[ab]", "[^a]", "^", "$"]),
+      () => `(${piece(depth + 1)}|${piece(depth + 1)})`,
+      () => piece(depth + 1) + piece(depth + 1),
+      () => `(${piece(depth + 1)})${draw.pick(["*", "+", "?", "{2}", "{1,}", "{0,2}", "*?"])}`,
+      () => `(|${piece(depth + 1)})`,
+    ])();
+  };
+  let matching = 0;
+  for (let round = 0; round < 3000; round++) {
+    const expression = piece(0) + piece(0);
+    const [pattern, twin] = [compile(expression), new RegExp(expression, "u")];
+    assert.ok(!("message" in pattern), expression);
+    for (let name = 0; name < 6; name++) {
+      const text = Array.from({ length: draw.below(8) }, () => draw.pick(["a", "b", "c"])).join("");
+      assert.equal(pattern.test(text), twin.test(text), `${expression} in "${text}"`);
+      matching += Number(twin.test(text));
+    }
+  }
+  assert.ok(matching > 3000 && matching < 17_000, String(matching));
+});
+
+// The browser's own search would take longer than the universe has been there.
+test("no expression takes forever", () => {
+  const name = "a".repeat(60_000);
+  check("(a+)+$", [name], [`${name}!`]);
+  check("^(a|a|aa)*$", [name], [`${name}!`]);
+  check("(.*)*(.*)*x", [`${name}x`], [name]);
+  check("(a?){50}a{50}$", ["a".repeat(50)], ["a".repeat(49)]);
+  check("^(((a*)*)*)*$", [name, ""], ["b"]);
+  assert.ok("message" in compile("(){999999999}"));
 });

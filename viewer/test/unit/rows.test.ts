@@ -52,6 +52,9 @@ test("names are shown as they are written, and cannot turn what is around them",
   assert.equal(functionOf(line({ function: "x".repeat(60_000) })).length, 401);
   assert.equal(functionOf(null), "(no backtrace)");
   assert.equal(functionOf(line({ file: "a.c", line: 1 })), "(unnamed function)");
+  assert.equal(functionOf(line({ function: "" })), "(unnamed function)");
+  assert.equal(functionOf(line({ code: "7fff1234" })), "(unknown frame 0x7fff1234)");
+  assert.equal(functionOf(line({})), "(unknown frame)");
   assert.equal(sourceOf(line({ file: "/src/a.c", line: 3 })), "/src/a.c:3");
   assert.equal(sourceOf(line({ function: "libz.so.1+0x12", module: "/lib/libz.so.1" })), "");
   assert.equal(groupOf(line({ module: "/lib/libz.so.1" })), "libz.so.1");

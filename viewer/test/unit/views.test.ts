@@ -15,9 +15,9 @@ const cells = (column: number, row: number, toColumn = column, toRow = row) => (
 
 test("cells become the terms of a filter that chooses what is in them", () => {
   const last = density.lifetimes.length - 1;
-  assert.equal(termsOf(density, cells(10, 7)), "lifetime 1024us..2048us size 1KiB..2KiB");
-  assert.equal(termsOf(density, cells(12, 8, 10, 7)), "lifetime 1024us..8192us size 1KiB..4KiB");
-  assert.equal(termsOf(density, cells(0, 0)), "lifetime<2us size 8B..16B");
+  assert.equal(termsOf(density, cells(10, 7)), "lifetime 1024us..2048us size 1025B..2049B");
+  assert.equal(termsOf(density, cells(12, 8, 10, 7)), "lifetime 1024us..8192us size 1025B..4097B");
+  assert.equal(termsOf(density, cells(0, 0)), "lifetime<2us size 9B..17B");
   assert.equal(termsOf(density, cells(last, 0, last, density.sizes.length - 1)), "not freed");
   assert.equal(termsOf(density, cells(10, 0, last, density.sizes.length - 1)), "not lifetime<1024us");
   assert.equal(termsOf(density, cells(0, 0, last, density.sizes.length - 1)), "");

@@ -1,7 +1,7 @@
 // Is a difference between two sides more than noise? (crates/analysis/src/statistics/{compare,correction}.rs): a score test
 // for one run a side, Welch's t test for several.
 
-import type { Estimate } from "../estimate";
+import { type Estimate, Z95 } from "../estimate";
 import { critical, twoSidedP } from "./distribution";
 
 /** What a run says of an amount; `grain` is what one more sampled block would add. */
@@ -36,6 +36,7 @@ type Pair<T> = [T, T];
 
 /** Compares two sides of at least one run each. */
 export function difference(before: Run[], after: Run[]): Difference {
+  if (before.length === 1 && after.length === 1) return ofTwo(before[0]!, after[0]!);
   const sides: Pair<Side> = [sideOf(before), sideOf(after)];
   const common = commonMean(sides);
   const known = sides.map((side) => Math.max(side.sampling, side.dispersion * Math.max(0, common))) as Pair<number>;
@@ -51,6 +52,38 @@ export function difference(before: Run[], after: Run[]): Difference {
   };
 }
 
+function ofTwo(before: Run, after: Run): Difference {
+  const [one, other] = [before.estimate, after.estimate];
+  const variance = varianceOfTwo(one.value, one.variance, before.grain, other.value, other.variance, after.grain);
+  const change = other.value - one.value;
+  return { before: one.value, after: other.value, change, interval: halfWidth(variance), pValue: pValueOf(change, variance) };
+}
+
+/** The variance of the change from one run to another, if that is known from their sampling. */
+export function varianceOfTwo(
+  before: number,
+  beforeVariance: number,
+  beforeGrain: number,
+  after: number,
+  afterVariance: number,
+  afterGrain: number,
+): number {
+  const beforeDispersion = before > 0 ? beforeVariance / before : beforeGrain;
+  const afterDispersion = after > 0 ? afterVariance / after : afterGrain;
+  const common = Math.max(0, meanOfTwo(before, 1 / beforeDispersion, after, 1 / afterDispersion));
+  return Math.max(beforeVariance, beforeDispersion * common) + Math.max(afterVariance, afterDispersion * common);
+}
+
+/** Half the width of the 95 % interval, where the variance is known. */
+export function halfWidth(variance: number): number {
+  return variance === 0 ? 0 : Z95 * Math.sqrt(variance);
+}
+
+/** Of such a change, or a greater one, if there is none; where the variance is known. */
+export function pValueOf(change: number, variance: number): number {
+  return change === 0 ? 1 : twoSidedP(change / Math.sqrt(variance), Infinity);
+}
+
 const knownCritical = new Map<number, number>();
 
 function criticalOf(freedom: number): number {
@@ -62,7 +95,6 @@ function criticalOf(freedom: number): number {
 
 function sideOf(runs: Run[]): Side {
   const count = runs.length;
-  if (count === 1) return sideOfOne(runs[0]!);
   const average = (of: (run: Run) => number) => runs.reduce((sum, run) => sum + of(run), 0) / count;
   const mean = average(({ estimate }) => estimate.value);
   const sampling = average(({ estimate }) => estimate.variance);
@@ -71,20 +103,19 @@ function sideOf(runs: Run[]): Side {
   return { runs: count, mean, sampling, dispersion, spread: count > 1 ? (squares * count) / (count - 1) : null };
 }
 
-function sideOfOne({ estimate, grain }: Run): Side {
-  const { value: mean, variance: sampling } = estimate;
-  return { runs: 1, mean, sampling, dispersion: mean > 0 ? sampling / mean : grain, spread: null };
-}
-
 /** The likeliest mean if the sides are equal: for counts of equal blocks all blocks over all places to look at. */
 function commonMean(sides: Pair<Side>): number {
   const [before, after] = sides.map((side) => side.runs / side.dispersion) as Pair<number>;
-  if (Number.isFinite(before) && Number.isFinite(after)) {
-    return (sides[0].mean * before + sides[1].mean * after) / (before + after);
+  return meanOfTwo(sides[0].mean, before, sides[1].mean, after);
+}
+
+function meanOfTwo(before: number, beforeWeight: number, after: number, afterWeight: number): number {
+  if (Number.isFinite(beforeWeight) && Number.isFinite(afterWeight)) {
+    return (before * beforeWeight + after * afterWeight) / (beforeWeight + afterWeight);
   }
-  if (Number.isFinite(after)) return sides[0].mean;
-  if (Number.isFinite(before)) return sides[1].mean;
-  return (sides[0].mean + sides[1].mean) / 2;
+  if (Number.isFinite(afterWeight)) return before;
+  if (Number.isFinite(beforeWeight)) return after;
+  return (before + after) / 2;
 }
 
 /** The variance of the difference of means, and its degrees of freedom (Welch 1947; Satterthwaite 1946). */

@@ -41,41 +41,42 @@ export function erfc(x: number): number {
   return Math.exp(-rounded * rounded) * Math.exp(-(x - rounded) * (x + rounded)) * scaled;
 }
 
+const SMALL_OVER = [0.185777706184603153, 3.16112374387056560, 113.864154151050156, 377.485237685302021, 3209.37758913846947];
+const SMALL_UNDER = [1, 23.6012909523441209, 244.024637934444173, 1282.61652607737228, 2844.23683343917062];
+const MIDDLE_OVER = [
+  2.15311535474403846e-8, 0.564188496988670089, 8.88314979438837594, 66.1191906371416295, 298.635138197400131,
+  881.952221241769090, 1712.04761263407058, 2051.07837782607147, 1230.33935479799725,
+];
+const MIDDLE_UNDER = [
+  1, 15.7449261107098347, 117.693950891312499, 537.181101862009858, 1621.38957456669019, 3290.79923573345963,
+  4362.61909014324716, 3439.36767414372164, 1230.33935480374942,
+];
+const LARGE_OVER = [
+  1.63153871373020978e-2, 0.305326634961232344, 0.360344899949804439, 0.125781726111229246, 1.60837851487422766e-2,
+  6.58749161529837803e-4,
+];
+const LARGE_UNDER = [1, 2.56852019228982242, 1.87295284992346725, 0.527905102951428412, 6.05183413124143191e-2, 2.33520497626869185e-3];
+
 function erfOfSmall(x: number): number {
   const y = x * x;
-  const over = [0.185777706184603153, 3.16112374387056560, 113.864154151050156, 377.485237685302021, 3209.37758913846947];
-  const under = [1, 23.6012909523441209, 244.024637934444173, 1282.61652607737228, 2844.23683343917062];
-  return (x * polynomial(over, y)) / polynomial(under, y);
+  return (x * polynomial(SMALL_OVER, y)) / polynomial(SMALL_UNDER, y);
 }
 
 function erfcOfMiddle(x: number): number {
-  const over = [
-    2.15311535474403846e-8, 0.564188496988670089, 8.88314979438837594, 66.1191906371416295, 298.635138197400131,
-    881.952221241769090, 1712.04761263407058, 2051.07837782607147, 1230.33935479799725,
-  ];
-  const under = [
-    1, 15.7449261107098347, 117.693950891312499, 537.181101862009858, 1621.38957456669019, 3290.79923573345963,
-    4362.61909014324716, 3439.36767414372164, 1230.33935480374942,
-  ];
-  return polynomial(over, x) / polynomial(under, x);
+  return polynomial(MIDDLE_OVER, x) / polynomial(MIDDLE_UNDER, x);
 }
 
 function erfcOfLarge(x: number): number {
   const y = 1 / (x * x);
-  const over = [
-    1.63153871373020978e-2, 0.305326634961232344, 0.360344899949804439, 0.125781726111229246, 1.60837851487422766e-2,
-    6.58749161529837803e-4,
-  ];
-  const under = [
-    1, 2.56852019228982242, 1.87295284992346725, 0.527905102951428412, 6.05183413124413191e-2, 2.33520497626869185e-3,
-  ];
-  const rest = (y * polynomial(over, y)) / polynomial(under, y);
+  const rest = (y * polynomial(LARGE_OVER, y)) / polynomial(LARGE_UNDER, y);
   return (1 / Math.sqrt(Math.PI) - rest) / x;
 }
 
 /** The greatest power first. */
-function polynomial(coefficients: number[], x: number): number {
-  return coefficients.reduce((sum, coefficient) => sum * x + coefficient, 0);
+function polynomial(coefficients: readonly number[], x: number): number {
+  let sum = 0;
+  for (let at = 0; at < coefficients.length; at++) sum = sum * x + coefficients[at]!;
+  return sum;
 }
 
 /** Probability of Student's variable to be so far from 0, on either side. */

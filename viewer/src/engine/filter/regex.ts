@@ -2,9 +2,10 @@
 //
 // What both write alike but mean otherwise is written out: `\d`, `\w`, `\s` and `\b` are Unicode's, `.` is all but a line
 // feed, `\z` and `\A` are the ends of the text. What only Rust has (flags in the middle, sets of other kinds) is refused
-// in words. JavaScript's search may go back and forth, where Rust's takes linear time: see `tooLarge`.
+// in words. The search takes linear time, as Rust's does: see `Automaton`.
 
 import type { Span } from "../grammar/scan";
+import { Automaton, type Expression } from "./automaton";
 import { charClass, escapedChar, type Escape, type Reader } from "./regex_class";
 
 export interface Pattern {
@@ -39,9 +40,7 @@ const NO_BOUNDARY = `(?:(?<=${WORD})(?=${WORD})|(?<!${WORD})(?!${WORD}))`;
 export function compile(text: string): Pattern | BadPattern {
   try {
     const translation = new Translation(text);
-    const source = translation.all();
-    const expression = new RegExp(source, translation.ignoresCase ? "vi" : "v");
-    return { test: (name) => expression.test(name) };
+    return new Automaton(translation.all(), translation.ignoresCase);
   } catch (wrong) {
     const cannot = (reason: string) => `the regular expression cannot be read: ${reason}`;
     if (wrong instanceof TooLarge) return { message: "the regular expression is too large", span: null };
@@ -54,6 +53,12 @@ export function compile(text: string): Pattern | BadPattern {
 
 class TooLarge extends Error {}
 
+/** What was read, and how many copies of characters that makes. */
+type Piece = [Expression, number];
+
+const character = (source: string): Piece => [{ is: "character", source }, 1];
+const assertion = (source: string): Piece => [{ is: "assertion", source }, 1];
+
 class Translation implements Reader {
   at = 0;
   ignoresCase = false;
@@ -65,10 +70,10 @@ class Translation implements Reader {
 
   constructor(readonly text: string) {}
 
-  all(): string {
-    const [source] = this.alternatives();
+  all(): Expression {
+    const [expression] = this.alternatives();
     if (this.at < this.text.length) throw new BadRegex("unopened group", this.at, this.at + 1);
-    return source;
+    return expression;
   }
 
   peek(): string {
@@ -83,12 +88,13 @@ class Translation implements Reader {
   }
 
   /** What stands between bars, up to the end or a closing bracket, and how many copies of characters that makes. */
-  private alternatives(): [string, number] {
-    let [source, copies] = ["", 0];
-    let last: [string, number] | null = null;
+  private alternatives(): Piece {
+    const ways: Expression[][] = [[]];
+    let copies = 0;
+    let last: Piece | null = null;
     const flush = () => {
       if (last === null) return;
-      source += last[0];
+      ways.at(-1)!.push(last[0]);
       copies += last[1];
       last = null;
     };
@@ -99,7 +105,8 @@ class Translation implements Reader {
       if (next === "" || next === ")") break;
       if (next === "|") {
         flush();
-        source += this.takeOne();
+        ways.push([]);
+        this.takeOne();
         continue;
       }
       if ("*+?{".includes(next)) {
@@ -109,10 +116,11 @@ class Translation implements Reader {
         flush();
         last = this.piece();
       }
-      if (copies + (last?.[1] ?? 0) > MOST_COPIES) throw new TooLarge();
+      if (copies + ((last as Piece | null)?.[1] ?? 0) > MOST_COPIES) throw new TooLarge();
     }
     flush();
-    return [source, copies];
+    // Nothing, repeated, is to be built as well.
+    return [{ is: "either", of: ways.map((of) => ({ is: "sequence", of })) }, Math.max(1, copies)];
   }
 
   private takeOne(): string {
@@ -130,39 +138,39 @@ class Translation implements Reader {
   }
 
   /** One thing that may be repeated; null for flags, which are none. */
-  private piece(): [string, number] | null {
+  private piece(): Piece | null {
     const from = this.at;
     const next = this.takeOne();
     switch (next) {
       case "(":
         return this.group(from);
       case "[":
-        return [charClass(this, from), 1];
+        return character(charClass(this, from));
       case "\\":
-        return [this.escape(escapedChar(this, from)), 1];
+        return this.escape(escapedChar(this, from));
       case ".":
-        return [this.dotIsAll ? String.raw`[\s\S]` : String.raw`[^\n]`, 1];
+        return character(this.dotIsAll ? String.raw`[\s\S]` : String.raw`[^\n]`);
       case "^":
-        return [this.isMultiline ? String.raw`(?<![^\n])` : String.raw`(?<![\s\S])`, 1];
+        return assertion(this.isMultiline ? String.raw`(?<![^\n])` : String.raw`(?<![\s\S])`);
       case "$":
-        return [this.isMultiline ? String.raw`(?![^\n])` : String.raw`(?![\s\S])`, 1];
+        return assertion(this.isMultiline ? String.raw`(?![^\n])` : String.raw`(?![\s\S])`);
       default:
-        return [literal(next), 1];
+        return character(literal(next));
     }
   }
 
-  private escape(escape: Escape): string {
+  private escape(escape: Escape): Piece {
     switch (escape.kind) {
       case "literal":
-        return literal(escape.character);
+        return character(literal(escape.character));
       case "class":
-        return escape.source;
+        return character(escape.source);
       case "assertion":
-        return { b: BOUNDARY, B: NO_BOUNDARY, A: String.raw`(?<![\s\S])`, z: String.raw`(?![\s\S])` }[escape.which];
+        return assertion({ b: BOUNDARY, B: NO_BOUNDARY, A: String.raw`(?<![\s\S])`, z: String.raw`(?![\s\S])` }[escape.which]);
     }
   }
 
-  private group(from: number): [string, number] | null {
+  private group(from: number): Piece | null {
     if (this.eat("?=") || this.eat("?!") || this.eat("?<=") || this.eat("?<!")) {
       throw new BadRegex("look-around, including look-ahead and look-behind, is not supported", from, this.at);
     }
@@ -178,7 +186,7 @@ class Translation implements Reader {
     this.depth--;
     if (!this.eat(")")) throw new BadRegex("unclosed group", from, from + 1);
     [this.dotIsAll, this.isMultiline, this.isExtended] = [outerDot, outerLines, outerExtended];
-    return [`(?:${inside})`, copies];
+    return [inside, copies];
   }
 
   private groupName(): void {
@@ -230,16 +238,18 @@ class Translation implements Reader {
     return new BadRegex("here (?i) is understood only before all else", group, this.at);
   }
 
-  private repeated([source, copies]: [string, number]): [string, number] {
+  /** Whether as few or as many as can be are taken makes no difference to whether there are any. */
+  private repeated([of, copies]: Piece): Piece {
     const from = this.at;
     const operator = this.takeOne();
-    const [written, times] = operator === "{" ? this.counted(from) : [operator, 1];
-    const isLazy = this.eat("?");
-    return [`(?:${source})${written}${isLazy ? "?" : ""}`, copies * Math.max(1, times)];
+    const [least, most] = operator === "{" ? this.counted(from) : [operator === "+" ? 1 : 0, operator === "?" ? 1 : Infinity];
+    this.eat("?");
+    const times = most === Infinity ? least + 1 : most;
+    return [{ is: "repeated", of, least, most }, copies * Math.max(1, times)];
   }
 
   /** `{2}`, `{2,}`, `{2,5}`. */
-  private counted(from: number): [string, number] {
+  private counted(from: number): [number, number] {
     const found = /^\s*([0-9]*)\s*(,?)\s*([0-9]*)\s*(\}?)/.exec(this.text.slice(this.at));
     const [all, least, comma, most, close] = found as unknown as [string, string, string, string, string];
     if (close === "" && this.at + all.length >= this.text.length) {
@@ -252,7 +262,7 @@ class Translation implements Reader {
       const reason = "invalid repetition count range, the start must be <= the end";
       throw new BadRegex(reason, from, this.at);
     }
-    return [`{${least}${comma}${most}}`, Math.max(Number(least), Number(most))];
+    return [Number(least), most !== "" ? Number(most) : comma === "" ? Number(least) : Infinity];
   }
 }
 

@@ -13,7 +13,16 @@ export interface Folded {
   of: Uint32Array;
 }
 
-export function fold({ tree, functions }: Shaped): Folded {
+const known = new WeakMap<Shaped, Folded>();
+
+/** Found once: it is the same for all that is asked of the same backtraces. */
+export function folded(shaped: Shaped): Folded {
+  let found = known.get(shaped);
+  if (found === undefined) known.set(shaped, (found = fold(shaped)));
+  return found;
+}
+
+function fold({ tree, functions }: Shaped): Folded {
   const folded = new PrefixTree();
   const of = new Uint32Array(tree.size);
   for (let node = 1; node < tree.size; node++) {

@@ -1,7 +1,8 @@
 // The longest heavy sequence of frames that ends at each node (crates/analysis/src/statistics/repeats.rs): put together of
 // classes of the lengths 1, 2, 4, 8... A sequence is heavy if the backtraces that contain it weigh at least a threshold.
 
-import { Cover, NONE, type WeightedTree } from "./weighted";
+import { PrefixTree } from "../prefix_tree";
+import { NONE, type WeightedTree } from "./weighted";
 
 /** Classes of sequences of `1 << k` frames. */
 interface Doubling {
@@ -24,28 +25,44 @@ function pair(first: number, second: number, span: number): number {
   return first * (span + 1) + (second === NONE ? span : second);
 }
 
-/** Puts nodes of equal keys into a class; `NONE` for those without a key (-1), and for light classes. */
+/** Puts nodes of equal keys into a class, in the order in which they are met. A key is a pair of numbers; `NONE` for those
+ * whose first one is none, and for light classes. */
 function heavyClasses(
   tree: WeightedTree,
-  key: (node: number) => number,
-  isHeavy: (key: number, weight: number) => boolean,
+  first: Uint32Array,
+  second: Uint32Array,
+  isHeavy: (weight: number, first: number, second: number) => boolean,
 ): Uint32Array {
-  const numbers = new Map<number, number>();
-  const covers: { key: number; cover: Cover }[] = [];
-  const classes = new Uint32Array(tree.count).fill(NONE);
-  for (let node = 0; node < tree.count; node++) {
-    const at = key(node);
-    if (at < 0) continue;
-    let number = numbers.get(at);
-    if (number === undefined) {
-      number = covers.push({ key: at, cover: new Cover() }) - 1;
-      numbers.set(at, number);
-    }
-    covers[number]!.cover.add(tree, node);
+  const { count, weight, end } = tree;
+  const pairs = new PrefixTree();
+  // Of each class: what it weighs, and the end of the last subtree that counts for it.
+  const [weights, ends] = [new Float64Array(count + 1), new Uint32Array(count + 1)];
+  const classes = new Uint32Array(count).fill(NONE);
+  for (let node = 0; node < count; node++) {
+    if (first[node] === NONE) continue;
+    const number = pairs.child(first[node]!, second[node]!);
     classes[node] = number;
+    if (node < ends[number]!) continue;
+    weights[number]! += weight[node]!;
+    ends[number] = end[node]!;
   }
-  const heavy = covers.map(({ key, cover }) => isHeavy(key, cover.weight));
-  return classes.map((number) => (number === NONE || !heavy[number] ? NONE : number));
+  const heavy = new Uint8Array(pairs.size);
+  for (let at = 1; at < pairs.size; at++) heavy[at] = Number(isHeavy(weights[at]!, pairs.parent[at]!, pairs.label[at]!));
+  for (let node = 0; node < count; node++) if (classes[node] !== NONE && heavy[classes[node]!] === 0) classes[node] = NONE;
+  return classes;
+}
+
+/** Sequences of two of these. */
+function doubled(tree: WeightedTree, { class: inner, beyond }: Doubling, isHeavy: (weight: number) => boolean): Doubling {
+  const [first, outer, further] = [new Uint32Array(tree.count).fill(NONE), new Uint32Array(tree.count), new Uint32Array(tree.count)];
+  for (let node = 0; node < tree.count; node++) {
+    const next = beyond[node]!;
+    further[node] = next === NONE ? NONE : beyond[next]!;
+    if (next === NONE || inner[next] === NONE) continue;
+    first[node] = inner[node]!;
+    outer[node] = inner[next]!;
+  }
+  return { class: heavyClasses(tree, first, outer, isHeavy), beyond: further };
 }
 
 export class Doublings {
@@ -57,18 +74,13 @@ export class Doublings {
 
   static of(tree: WeightedTree, threshold: number): Doublings {
     const span = tree.count + 1;
-    const isHeavy = (_: number, weight: number) => weight >= threshold;
-    let last: Doubling = { class: heavyClasses(tree, (node) => tree.label[node]!, isHeavy), beyond: tree.parent.slice() };
+    const isHeavy = (weight: number) => weight >= threshold;
+    const nothing = new Uint32Array(tree.count);
+    let last: Doubling = { class: heavyClasses(tree, tree.label, nothing, isHeavy), beyond: tree.parent.slice() };
     const all: Doubling[] = [];
     while (last.class.some((number) => number !== NONE)) {
       all.push(last);
-      const { class: inner, beyond } = last;
-      const both = (node: number) => {
-        const outer = inner[node] === NONE || beyond[node] === NONE ? NONE : inner[beyond[node]!]!;
-        return outer === NONE ? -1 : pair(inner[node]!, outer, span);
-      };
-      const further = beyond.map((node) => (node === NONE ? NONE : beyond[node]!));
-      last = { class: heavyClasses(tree, both, isHeavy), beyond: further };
+      last = doubled(tree, last, isHeavy);
     }
     return new Doublings(all, span);
   }
@@ -115,31 +127,39 @@ class Longest {
     private readonly span: number,
   ) {
     this.byNode = new Uint32Array(tree.count);
-    this.beyond = Uint32Array.from({ length: tree.count }, (_, node) => node);
+    this.beyond = new Uint32Array(tree.count).map((_, node) => node);
   }
 
   /** Makes sequences longer by so much, where that is heavy. What has gone on is heavy since the longer one is. */
   extend(doubling: Doubling, length: number): void {
     const goneOn = this.goneOn(doubling);
-    const key = (node: number) => {
-      const at = this.beyond[node]!;
-      const number = at === NONE ? NONE : doubling.class[at]!;
-      return number === NONE ? -1 : pair(this.byNode[node]!, number, this.span);
-    };
-    const classes = heavyClasses(this.tree, key, (at, weight) => weight >= this.threshold || goneOn.has(at));
-    const numbers = new Map<number, number>();
+    const { beyond, byNode } = this;
+    const [from, next] = [new Uint32Array(beyond.length).fill(NONE), new Uint32Array(beyond.length)];
+    for (let node = 0; node < beyond.length; node++) {
+      const number = beyond[node] === NONE ? NONE : doubling.class[beyond[node]!]!;
+      if (number === NONE) continue;
+      from[node] = byNode[node]!;
+      next[node] = number;
+    }
+    const goesOn = (first: number, second: number) => goneOn.has(pair(first, second, this.span));
+    const classes = heavyClasses(
+      this.tree,
+      from,
+      next,
+      (weight, first, second) => weight >= this.threshold || goesOn(first, second),
+    );
+    const numbers = new Uint32Array(classes.length + 1);
     for (let node = 0; node < classes.length; node++) {
       if (classes[node] === NONE) continue;
-      const at = this.beyond[node]!;
-      const from = this.byNode[node]!;
-      let number = numbers.get(classes[node]!);
-      if (number === undefined) {
-        const others = goneOn.get(pair(from, doubling.class[at]!, this.span)) ?? [];
-        number = this.add(from, node, others, doubling, length);
-        numbers.set(classes[node]!, number);
+      const at = beyond[node]!;
+      let number = numbers[classes[node]!]!;
+      if (number === 0) {
+        const others = goneOn.get(pair(from[node]!, next[node]!, this.span)) ?? [];
+        number = this.add(from[node]!, node, others, doubling, length);
+        numbers[classes[node]!] = number;
       }
-      this.byNode[node] = number;
-      this.beyond[node] = doubling.beyond[at]!;
+      byNode[node] = number;
+      beyond[node] = doubling.beyond[at]!;
     }
   }
 

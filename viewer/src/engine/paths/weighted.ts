@@ -25,10 +25,10 @@ export interface WeightedTree {
 }
 
 export function weigh(tree: PrefixTree, weights: Float64Array, most: number): WeightedTree {
-  const sums = Float64Array.from(weights, (weight) => Math.max(0, weight));
+  const sums = weights.map((weight) => Math.max(0, weight));
   for (let node = tree.size - 1; node > 0; node--) sums[tree.parent[node]!]! += sums[node]!;
   const kept = heaviest(sums, most);
-  const sizes = Uint32Array.from(kept);
+  const sizes = new Uint32Array(kept);
   let shortened = 0;
   for (let node = tree.size - 1; node > 0; node--) {
     const parent = tree.parent[node]!;
@@ -41,12 +41,14 @@ export function weigh(tree: PrefixTree, weights: Float64Array, most: number): We
 
 /** A node is never heavier than its parent, and comes after it; so what is kept is a tree. */
 function heaviest(sums: Float64Array, most: number): Uint8Array {
-  let heavy: number[] = [];
-  for (let node = 1; node < sums.length; node++) if (sums[node]! > 0) heavy.push(node);
-  if (heavy.length > most) heavy = heavy.sort((a, b) => sums[b]! - sums[a]! || a - b).slice(0, most);
   const kept = new Uint8Array(sums.length);
   kept[0] = 1;
-  for (const node of heavy) kept[node] = 1;
+  let count = 0;
+  for (let node = 1; node < sums.length; node++) if (sums[node]! > 0) count += kept[node] = 1;
+  if (count <= most) return kept;
+  const heavy = Uint32Array.from(sums.keys()).filter((node) => node > 0 && kept[node] === 1);
+  heavy.sort((a, b) => sums[b]! - sums[a]! || a - b);
+  for (const node of heavy.subarray(most)) kept[node] = 0;
   return kept;
 }
 
@@ -59,7 +61,9 @@ function layOut(
   const count = sizes[0]! - 1;
   const column = () => new Uint32Array(count);
   const [origin, label, end, weight] = [column(), column(), column(), new Float64Array(count)];
-  const labels = new Map<number, number>();
+  // Labels are numbered anew, in the order in which they are met.
+  const labels = new Uint32Array(greatest(tree.label) + 1).fill(NONE);
+  let met = 0;
   // Where each node's next child goes, and where the node itself went.
   const next = new Uint32Array(sizes.length);
   for (let node = 1; node < tree.size; node++) {
@@ -68,11 +72,17 @@ function layOut(
     const at = next[parent]!;
     next[parent]! += sizes[node]!;
     next[node] = at + 1;
-    const known = labels.get(tree.label[node]!) ?? labels.size;
-    labels.set(tree.label[node]!, known);
-    [origin[at], label[at], end[at], weight[at]] = [node, known, at + sizes[node]!, sums[node]!];
+    const named = tree.label[node]!;
+    if (labels[named] === NONE) labels[named] = met++;
+    [origin[at], label[at], end[at], weight[at]] = [node, labels[named]!, at + sizes[node]!, sums[node]!];
   }
   return { count, origin, parent: parents(end), label, end, weight };
+}
+
+function greatest(numbers: Uint32Array): number {
+  let most = 0;
+  for (let at = 0; at < numbers.length; at++) if (numbers[at]! > most) most = numbers[at]!;
+  return most;
 }
 
 function parents(end: Uint32Array): Uint32Array {

@@ -7,7 +7,7 @@ import { themeOf, type Theme } from "../flame/paint";
 import { percent, plain } from "../parts/format";
 import { about, lifetime } from "../parts/spans";
 import { useWidth } from "../parts/width";
-import { margins, ordered, sumOf, termsOf, type Cells } from "./cells";
+import { margins, mostOf, ordered, sumOf, termsOf, type Cells } from "./cells";
 import { sizeName } from "./names";
 
 export interface HeatProps {
@@ -184,8 +184,9 @@ function axes(context: CanvasRenderingContext2D, of: Density, grid: Grid, theme:
   context.font = theme.font.replace("12px", "11px");
   context.textBaseline = "middle";
   context.textAlign = "right";
-  of.sizes.forEach((size, row) => {
-    if (row % 2 === 0) context.fillText(sizeName(size), grid.left - 6, y(row) + grid.row - 1);
+  // A class ends at a power of two, which is at its upper end.
+  of.sizes.forEach((_, row) => {
+    if (row % 2 === 0) context.fillText(sizeName(mostOf(of, row)), grid.left - 6, y(row) + 1);
   });
   context.textAlign = "center";
   const bottom = y(0) + grid.row;

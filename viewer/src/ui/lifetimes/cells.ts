@@ -62,11 +62,16 @@ function lifetimeTerm(of: Density, from: number, to: number): string {
 
 function sizeTerm(of: Density, from: number, to: number): string {
   if (from === 0 && to === of.sizes.length - 1) return "";
-  const end = endOf(of.sizes, to, of.sizes.length);
+  const end = mostOf(of, to) + 1;
   return of.sizes[from] < 1 ? `size<${filterSize(end)}` : `size ${filterSize(of.sizes[from])}..${filterSize(end)}`;
 }
 
-/** Where a class ends: where the next one begins; classes are powers of two. */
+/** The greatest size of a class: a power of two, but for empty blocks. */
+export function mostOf({ sizes }: Density, row: number): number {
+  return sizes[row] < 2 ? sizes[row] : 2 * (sizes[row] - 1);
+}
+
+/** Where a class of lifetimes ends: where the next one begins; they are powers of two. */
 export function endOf(ends: number[], at: number, count: number): number {
   return at + 1 < count ? ends[at + 1] : Math.max(1, 2 * ends[at]);
 }

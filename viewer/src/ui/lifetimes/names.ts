@@ -1,4 +1,12 @@
-// Short names of sizes, for axes.
+// Short names of sizes.
+
+import { bytes, count } from "../parts/format";
+import { range } from "../parts/spans";
+
+/** Of a class of sizes, both ends included: `33 B–64 B`. */
+export function sizeRange(least: number, most: number): string {
+  return least === most ? bytes(least) : range(`${count(least)} B`, bytes(most));
+}
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 

@@ -23,7 +23,8 @@ export function brief(text: string, longest = LONGEST): string {
 export function functionOf(line: Line | null): string {
   if (line === null) return "(no backtrace)";
   if (line.function !== null && line.function !== "") return brief(line.function);
-  return line.file !== null && line.line !== null ? "(unnamed function)" : "(unknown frame)";
+  if (line.function === "" || (line.file !== null && line.line !== null)) return "(unnamed function)";
+  return line.code === undefined ? "(unknown frame)" : `(unknown frame 0x${line.code})`;
 }
 
 /** `file:line`, or the object file; nothing where the function's name has it all. */

@@ -65,8 +65,8 @@ function columnsOf(unit: Unit, onPick: (name: string) => void): Column<FunctionR
 }
 
 function lineOf(row: FunctionRow): Line {
-  const { function: name, file, line } = row;
-  return { id: -1, function: name, file, line, module: null, inlined: false, machinery: false };
+  const { function: name, code, file, line } = row;
+  return { id: -1, function: name, code, file, line, module: null, inlined: false, machinery: false };
 }
 
 export const view: View = { id: "functions", title: "Functions", key: "7", isFor: () => true, component: FunctionsView };

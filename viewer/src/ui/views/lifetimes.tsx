@@ -3,8 +3,8 @@
 import { useMemo } from "preact/hooks";
 import type { Callsite, Density, Lifetimes } from "../../engine/api";
 import { Heat } from "../lifetimes/Heat";
-import { endOf, margins } from "../lifetimes/cells";
-import { sizeName } from "../lifetimes/names";
+import { endOf, margins, mostOf } from "../lifetimes/cells";
+import { sizeRange } from "../lifetimes/names";
 import { Survival } from "../lifetimes/Survival";
 import { Bar } from "../parts/Bar";
 import { Disclosure } from "../parts/Disclosure";
@@ -139,7 +139,7 @@ function cellsOf(density: Density, of: "bytes" | "objects"): Cell[] {
   values.forEach((value, at) => {
     if (value <= 0) return;
     const [row, column] = [Math.floor(at / columns), at % columns];
-    const size = `${sizeName(density.sizes[row])} – ${sizeName(endOf(density.sizes, row, density.sizes.length))}`;
+    const size = sizeRange(density.sizes[row], mostOf(density, row));
     const name = column === columns - 1 ? "not freed" : classOf(density, column);
     cells.push({ lifetime: name, size, column, row, value, share: value / all });
   });

@@ -4,8 +4,8 @@ import { useMemo } from "preact/hooks";
 import type { SizeRow } from "../../engine/api";
 import { Bar } from "../parts/Bar";
 import { amountColumn } from "../parts/columns";
-import { bytes, count } from "../parts/format";
-import { filterSize, range } from "../parts/spans";
+import { sizeRange } from "../lifetimes/names";
+import { filterSize } from "../parts/spans";
 import { Table, type Column } from "../parts/Table";
 import { tells } from "../told";
 import type { View, ViewProps } from "../view";
@@ -50,7 +50,7 @@ function SizesView(props: ViewProps) {
 }
 
 function sizeColumn(onPick: (row: SizeRow) => void): Column<SizeRow> {
-  const text = (row: SizeRow) => (row.least === row.most ? bytes(row.least) : range(`${count(row.least)} B`, bytes(row.most)));
+  const text = (row: SizeRow) => sizeRange(row.least, row.most);
   return {
     id: "size",
     title: "size",

@@ -1,7 +1,7 @@
 // Callsites that hold something at the end, by what their memory does: leaks first.
 
 import { useMemo } from "preact/hooks";
-import type { Line, Trace } from "../../../engine/api";
+import type { Line, Measured, Question, Trace } from "../../../engine/api";
 import { count, estimate, percent } from "../../parts/format";
 import { Backtrace, Location } from "../../parts/Location";
 import { callsiteTerm, functionOf } from "../../parts/names";
@@ -58,7 +58,7 @@ export function Growing(props: GrowingProps) {
 
 function Group(props: GrowingProps & { title: string; about: string; rows: Row[] }) {
   const { title, about, rows, document, trace, narrow, opened, open } = props;
-  const all = useMemo(() => sum(rows), [rows]);
+  const all = useMemo(() => estimate(together(trace, rows), "bytes"), [trace, rows]);
   return (
     <section>
       <h2>
@@ -80,12 +80,22 @@ function Group(props: GrowingProps & { title: string; about: string; rows: Row[]
   );
 }
 
-/** What several callsites hold; variances of different samples add up. */
-function sum(rows: Row[]): string {
+const WHOLE: Question = { filter: "", metric: "live", hide: [], focus: "", collapseRecursion: false };
+
+/** What several callsites hold, by the page's samples; where these are not all, or places not clear, by the intervals of each. */
+export function together(trace: Trace, rows: Pick<Row, "of" | "line">[]): Measured {
+  const summed = sum(rows);
+  const answer = trace.facts.thinned === null ? trace.ask(WHOLE) : null;
+  const found = answer === null || "message" in answer ? null : answer.liveOf(rows.map(({ line }) => line));
+  return found !== null && Math.abs(found.value - summed.value) <= 1e-3 * summed.value ? found : summed;
+}
+
+/** Variances of different samples add up. */
+function sum(rows: Pick<Row, "of">[]): Measured {
   const amounts = rows.map(({ of }) => quantity(of.live_at_end).bytes);
   const value = amounts.reduce((sum, of) => sum + of.value, 0);
   const reach = (end: "low" | "high") => Math.sqrt(amounts.reduce((sum, of) => sum + (of[end] - of.value) ** 2, 0));
-  return estimate({ value, low: value - reach("low"), high: value + reach("high") }, "bytes");
+  return { value, low: value - reach("low"), high: value + reach("high") };
 }
 
 function columns({ verdict }: any, trace: Trace, narrow: (term: string) => void): Column<Row>[] {
