@@ -8,11 +8,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use lifetrace_agent::sys;
 
-use crate::symbols;
-use crate::symbols::typed;
+use crate::symbols::{Symbols, typed};
 
 type Handler = unsafe extern "C" fn(*const u64, *mut c_void, c_int, *const *const u64);
-type RunOnAll = unsafe extern "C" fn(Handler, *mut c_void, *const c_void) -> c_int;
+pub(super) type RunOnAll = unsafe extern "C" fn(Handler, *mut c_void, *const c_void) -> c_int;
 
 struct Stop<'a> {
     work: &'a (dyn Fn(&[*const u64]) + Sync),
@@ -23,12 +22,8 @@ struct Stop<'a> {
 
 /// Runs something with the states of all domains while all are stopped; not, and false, if somebody else is about to stop
 /// them.
-pub(super) fn with_all_domains(work: impl Fn(&[*const u64]) + Sync) -> bool {
-    // SAFETY: a function of that type.
-    let Ok(run) = (unsafe { typed::<RunOnAll>(&symbols::symbol, c"caml_try_run_on_all_domains") })
-    else {
-        return false;
-    };
+pub(super) fn with_all_domains(symbol: &Symbols<'_>, work: impl Fn(&[*const u64]) + Sync) -> bool {
+    let Some(run) = run_on_all(symbol) else { return false };
     let stop = Stop {
         work: &work,
         arrived: AtomicU32::new(0),
@@ -38,6 +33,12 @@ pub(super) fn with_all_domains(work: impl Fn(&[*const u64]) + Sync) -> bool {
     // SAFETY: the caller holds its domain's lock, in C code that OCaml code has called; the domains leave the handler
     // before the call returns.
     unsafe { run(handler, (&raw const stop).cast_mut().cast(), core::ptr::null()) != 0 }
+}
+
+/// `None` if the runtime has no such function.
+pub(super) fn run_on_all(symbol: &Symbols<'_>) -> Option<RunOnAll> {
+    // SAFETY: a function of that type.
+    unsafe { typed(symbol, c"caml_try_run_on_all_domains").ok() }
 }
 
 /// # Safety
