@@ -164,6 +164,49 @@ let rate_of ~variable sampling_rate =
      | Some rate -> rate
      | None -> invalid_arg (Printf.sprintf "Lifetrace: %s=%s is no number" variable text))
 
+external begin_snapshot :
+  string -> (int[@untagged]) -> bytes -> (int[@untagged]) -> (int[@untagged])
+  = "lifetrace_no_bytecode" "lifetrace_begin_snapshot"
+
+external wait_for_snapshot : (int[@untagged]) -> unit
+  = "lifetrace_no_bytecode" "lifetrace_wait_for_snapshot"
+
+external snapshot_answer : (int[@untagged]) -> bytes -> (int[@untagged]) -> (int[@untagged])
+  = "lifetrace_no_bytecode" "lifetrace_snapshot_answer"
+
+external forget_snapshot : (int[@untagged]) -> unit
+  = "lifetrace_no_bytecode" "lifetrace_forget_snapshot"
+
+type summary = { path : string; blocks : int; bytes : int; pause : float }
+type error = [ `Msg of string ]
+
+let summary answer =
+  match String.split_on_char '\000' answer with
+  | [ path; blocks; bytes; nanoseconds ] ->
+    let pause = float_of_string nanoseconds /. 1e9 in
+    { path; blocks = int_of_string blocks; bytes = int_of_string bytes; pause }
+  | _ -> assert false
+
+(* Allocates each time, so that signals are handled. *)
+let rec await_snapshot number =
+  wait_for_snapshot number;
+  let room = Bytes.create 8192 in
+  match snapshot_answer number room (Bytes.length room) with
+  | 0 -> await_snapshot number
+  | length when length < 0 -> Error (`Msg (Bytes.sub_string room 0 (-length)))
+  | length -> Ok (summary (Bytes.sub_string room 0 length))
+
+let snapshot ?(force = false) path =
+  if String.contains path '\000' then Error (`Msg "a zero byte in a file name")
+  else begin
+    let room = Bytes.create 8192 in
+    let number = begin_snapshot path (Bool.to_int force) room (Bytes.length room) in
+    if number < 0 then Error (`Msg (Bytes.sub_string room 0 (-number)))
+    else
+      (* A signal handler may raise. *)
+      Fun.protect (fun () -> await_snapshot number) ~finally:(fun () -> forget_snapshot number)
+  end
+
 let trace_if_requested ?(if_started = `Ignore) ?context ?sampling_rate () =
   let trace variable ~is_template output =
     forget_variable variable;

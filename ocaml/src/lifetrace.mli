@@ -50,6 +50,25 @@ val stop_tracing : tracer -> unit
 (** Whether there is a trace of this process that was started here. *)
 val currently_tracing : unit -> bool
 
+(** A snapshot that was taken: the file, the number of blocks and what they take, and for how many seconds
+    the program stood still. *)
+type summary = { path : string; blocks : int; bytes : int; pause : float }
+
+(** Why there is none, for people. *)
+type error = [ `Msg of string ]
+
+(** [snapshot path] writes a snapshot of the heap to that file, for [lifetrace heap]: each block that lives,
+    how large it is, what it refers to, and what holds it. No collection is needed. A forked child reads the
+    heap; this returns when the file is complete, and other threads go on meanwhile.
+
+    It needs a trace: it is the recorder of that which writes the file. Blocks that were sampled are in it
+    with their backtraces, if the trace is in Lifetrace's own format. In a process that [lifetrace record]
+    records, [lifetrace snapshot] takes snapshots.
+
+    A file that exists is overwritten with [~force:true] only. Exceptions are those of the program's signal
+    handlers alone. *)
+val snapshot : ?force:bool -> string -> (summary, error) result
+
 (** 1e-6: one word of a million. *)
 val default_sampling_rate : float
 

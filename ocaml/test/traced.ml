@@ -160,6 +160,71 @@ let refusals existing =
   tell_failure (into "other.lt");
   tell_failure (request "LIFETRACE" "ignored.lt")
 
+(* As long as nothing else is. *)
+let held_words = 37
+let held : int array list ref = ref []
+let[@inline never] hold count = List.init count (fun index -> Array.make held_words index)
+
+let told = function
+  | Ok { Lifetrace.path; blocks; bytes; pause } ->
+    assert (blocks > 0 && bytes >= 16 * blocks && pause > 0.);
+    Printf.printf "saved %s\n" (Filename.basename path)
+  | Error (`Msg why) -> print_endline why
+
+(* Until the one before, which nobody waits for any more, is taken. *)
+let rec insist path =
+  match Lifetrace.snapshot ~force:true path with
+  | Error (`Msg why) when String.ends_with ~suffix:"is being taken already" why ->
+    Unix.sleepf 0.005;
+    insist path
+  | result -> result
+
+let interrupted path =
+  Sys.set_signal Sys.sigalrm (Signal_handle (fun _ -> raise Exit));
+  let once = { Unix.it_interval = 0.; it_value = 5e-4 } in
+  ignore (Unix.setitimer Unix.ITIMER_REAL once);
+  match ignore (Lifetrace.snapshot ~force:true path); Unix.sleep 1 with
+  | () -> assert false
+  | exception Exit -> ()
+
+let beside_threads path =
+  let is_over = ref false and rounds = ref 0 in
+  let work () = while not !is_over do mixed 10; kept := []; incr rounds done in
+  let waiting, wake = Unix.pipe () in
+  let wait () = ignore (Unix.read waiting (Bytes.create 1) 0 1) in
+  let ask index = insist (Printf.sprintf "%s.%d" path index) in
+  let asked = Array.make 3 (Error (`Msg "not yet")) in
+  let asking index = Thread.create (fun () -> asked.(index) <- ask index) () in
+  let others = Thread.create wait () :: List.init 2 (fun _ -> Thread.create work ()) in
+  List.iter Thread.join (List.init 3 asking);
+  is_over := true;
+  ignore (Unix.write wake (Bytes.create 1) 0 1);
+  List.iter Thread.join others;
+  assert (!rounds > 0);
+  Array.iter told asked
+
+let snapshots folder =
+  let file = Filename.concat folder in
+  let snapshot ?force name = told (Lifetrace.snapshot ?force (file name)) in
+  snapshot "none.lth";
+  let tracer = start ~sampling_rate:0.05 ~filename:(file "t.lt") in
+  held := hold 2_000;
+  ignore (Sys.opaque_identity (hold 100));
+  snapshot "young.lth";
+  Gc.full_major ();
+  snapshot "old.lth";
+  snapshot "old.lth";
+  snapshot ~force:true "old.lth";
+  snapshot "nowhere/old.lth";
+  snapshot "zero\000.lth";
+  interrupted (file "interrupted.lth");
+  told (insist (file "after.lth"));
+  beside_threads (file "threads");
+  held := [];
+  snapshot "released.lth";
+  Lifetrace.stop_tracing tracer;
+  snapshot "late.lth"
+
 let environment () =
   let shown name = Option.value (Sys.getenv_opt name) ~default:"none" in
   Printf.printf "LIFETRACE %s MEMTRACE %s\n%!" (shown "LIFETRACE") (shown "MEMTRACE");
@@ -188,5 +253,7 @@ let () =
   | [ "signals" ] -> signals ()
   | [ "memprof"; file ] -> own_memprof file
   | [ "refusals"; existing ] -> refusals existing
+  | [ "snapshots"; folder ] -> snapshots folder
+  | [ "snapshot"; file ] -> told (Lifetrace.snapshot file)
   | [ "environment" ] -> environment ()
   | _ -> failwith "no such thing to do"

@@ -79,6 +79,10 @@
 //! linked program without this crate's help; a static one, into which nothing can be loaded, by it, from
 //! the start of its sessions to their ends. Then the trace is complete whatever ends the program.
 //!
+//! What the crate does not do is look for blocks that nothing points to any more, as `lifetrace record` does
+//! when a program ends: that takes another process, which stops all threads of this one (`docs/snapshots.md` in
+//! the repository has the reasons).
+//!
 //! # Cost
 //!
 //! Counted in instructions by a test (`tests/cost.rs`), x86-64, a pair of an allocation and a release:

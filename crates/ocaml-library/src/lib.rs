@@ -15,12 +15,14 @@
 //! Memprof: OCaml code, since `caml_memprof_start` may raise. The runtime is found by symbols that are
 //! linked into the program ([`symbols`]), so that a static executable can be traced.
 //!
-//! These functions hold the runtime's lock; they neither call back into OCaml nor allocate in its heap.
+//! These functions hold the runtime's lock, but for [`lifetrace_wait_for_snapshot`], which leaves it to others; they
+//! neither call back into OCaml nor allocate in its heap.
 //!
 //! \[UNSAFE\] files: `lib`, `symbols`.
 
 mod recording;
 mod request;
+mod snapshot;
 mod symbols;
 
 use std::ffi::{CStr, OsStr, c_char};
@@ -36,6 +38,9 @@ use request::{Output, Request};
 const RECORDING: isize = 0;
 const RECORDED_ALREADY: isize = 1;
 const ACTIVE: isize = 2;
+
+/// `()`.
+const UNIT: usize = 1;
 
 /// The gap that was drawn last, in words.
 static GAP: AtomicI64 = AtomicI64::new(0);
@@ -70,20 +75,25 @@ pub unsafe extern "C" fn lifetrace_start(
         Ok(Started::Recording) => RECORDING,
         Ok(Started::RecordedAlready) => RECORDED_ALREADY,
         Ok(Started::Active) => ACTIVE,
-        Err(message) => {
-            let bytes = message.as_bytes();
-            let length = bytes.len().min(room_bytes.max(0) as usize);
-            // SAFETY: by contract there is room.
-            unsafe { room.copy_from_nonoverlapping(bytes.as_ptr(), length) };
-            -(length as isize)
-        }
+        // SAFETY: by contract.
+        Err(message) => -unsafe { write(message.as_bytes(), room, room_bytes) },
     }
+}
+
+/// Writes what there is room for; its length.
+///
+/// # Safety
+/// `room` has `room_bytes` bytes.
+unsafe fn write(bytes: &[u8], room: *mut u8, room_bytes: isize) -> isize {
+    let length = bytes.len().min(room_bytes.max(0) as usize);
+    // SAFETY: by contract there is room.
+    unsafe { room.copy_from_nonoverlapping(bytes.as_ptr(), length) };
+    length as isize
 }
 
 /// The tracker, an OCaml value; `()` before a start.
 #[unsafe(no_mangle)]
 pub extern "C" fn lifetrace_tracker() -> usize {
-    const UNIT: usize = 1;
     recording::memprof().map_or(UNIT, |memprof| memprof.tracker)
 }
 
@@ -109,6 +119,69 @@ pub extern "C" fn lifetrace_stop() {
 #[unsafe(no_mangle)]
 pub extern "C" fn lifetrace_abandon() {
     recording::abandon();
+}
+
+/// Begins a snapshot. Answers with its number, which is above 0, or with the length, negative, of a message that it has
+/// written to `room`.
+///
+/// # Safety
+/// An OCaml string; `room` has `room_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lifetrace_begin_snapshot(
+    path: *const c_char,
+    overwrites: isize,
+    room: *mut u8,
+    room_bytes: isize,
+) -> isize {
+    // SAFETY: by contract a C string.
+    let path = unsafe { CStr::from_ptr(path) };
+    match snapshot::begin(path.to_bytes(), overwrites != 0) {
+        Ok(number) => number as isize,
+        // SAFETY: by contract.
+        Err(message) => -unsafe { write(message.as_bytes(), room, room_bytes) },
+    }
+}
+
+/// Takes the snapshot that the recorder waits for, if it does; then waits for a while at most until something has become of
+/// the one with that number, or the recorder wants one.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_wait_for_snapshot(number: isize) -> usize {
+    linked::take_snapshot();
+    snapshot::wait(number as u64);
+    UNIT
+}
+
+/// What has become of a snapshot: 0 if nothing has yet; the length, negative, of a message; or that of the path, the number
+/// of blocks, their bytes, and the nanoseconds for which the program stood still, with zero bytes between them.
+///
+/// # Safety
+/// `room` has `room_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lifetrace_snapshot_answer(
+    number: isize,
+    room: *mut u8,
+    room_bytes: isize,
+) -> isize {
+    let (text, sign) = match snapshot::answer(number as u64) {
+        Ok(None) => return 0,
+        Ok(Some(saved)) => {
+            let mut text = saved.path.as_os_str().as_bytes().to_vec();
+            let numbers =
+                format!("\0{}\0{}\0{}", saved.blocks, saved.bytes, saved.pause.as_nanos());
+            text.extend_from_slice(numbers.as_bytes());
+            (text, 1)
+        }
+        Err(message) => (message.into_bytes(), -1),
+    };
+    // SAFETY: by contract.
+    sign * unsafe { write(&text, room, room_bytes) }
+}
+
+/// Nobody waits for a snapshot any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_forget_snapshot(number: isize) -> usize {
+    snapshot::forget(number as u64);
+    UNIT
 }
 
 /// Removes a variable from the environment, so that programs which this one starts do not see it.

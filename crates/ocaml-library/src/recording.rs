@@ -10,7 +10,7 @@ use lifetrace_inside::process::Occasions;
 use lifetrace_inside::running::Running;
 use lifetrace_native::modules;
 use lifetrace_ocaml::linked::{self, Memprof, Unable};
-use lifetrace_recorder::Outcome;
+use lifetrace_recorder::{Collector, Outcome};
 
 use crate::request::Request;
 use crate::symbols;
@@ -73,6 +73,12 @@ pub(crate) fn is_active() -> bool {
     CURRENT.enter().get().is_some()
 }
 
+/// `None` if there is no recording.
+pub(crate) fn with_collector<T>(tell: impl FnOnce(&Collector) -> T) -> Option<T> {
+    let current = CURRENT.enter();
+    current.get().and_then(|recording| recording.running.collector()).map(tell)
+}
+
 /// Ends it, if there is one, and returns when its trace is written.
 pub(crate) fn stop() {
     if let Some(recording) = CURRENT.enter().take() {
@@ -100,7 +106,7 @@ pub(crate) fn abandon() {
 fn begin(request: &Request<'_>) -> Result<Recording, String> {
     let options = request.options()?;
     let running = Running::start(&options, OCCASIONS).map_err(|error| error.to_string())?;
-    match linked::prepare(HOST, &symbols::find) {
+    match linked::prepare(HOST, symbols::find) {
         Ok(memprof) => Ok(Recording { memprof, running }),
         Err(unable) => {
             running.abandon();

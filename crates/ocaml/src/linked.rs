@@ -5,13 +5,12 @@
 //! sampler of its own draws its words, and its backtraces are `Printexc.get_callstack`'s, whose slots are
 //! those of Memprof's.
 
-use core::ffi::{CStr, c_void};
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::guard::Entered;
 use lifetrace_agent::host::Host;
 use lifetrace_agent::sampler::{Hits, Rate};
+use lifetrace_agent::snapshot::is_wanted;
 use lifetrace_agent::tracker::{Allocation, Tracker, Word};
 use lifetrace_transport::message::{AllocationKind, SampleId, SourceKind};
 
@@ -20,8 +19,8 @@ use crate::entry::{self, TRACKER, WORD_BYTES};
 use crate::host;
 use crate::runtime;
 use crate::start::{self, StaticBlocks};
-use crate::symbols::Absent;
-use crate::{callstacks, stack, state, thunks, totals};
+use crate::symbols::{Absent, Finder};
+use crate::{callstacks, snapshot, stack, state, thunks, totals};
 
 /// What `caml_memprof_start` is to be called with, beside the rate.
 #[derive(Clone, Copy, Debug)]
@@ -50,16 +49,14 @@ static TRACKER_BLOCK: AtomicPtr<StaticBlocks> = AtomicPtr::new(core::ptr::null_m
 ///
 /// # Errors
 /// [`Unable`].
-pub fn prepare(
-    host: Host,
-    symbol: &dyn Fn(&CStr) -> Option<NonNull<c_void>>,
-) -> Result<Memprof, Unable> {
+pub fn prepare(host: Host, symbol: Finder) -> Result<Memprof, Unable> {
     let runtime = runtime::get().map_or_else(
         || {
-            let found = runtime::found_by(symbol).map_err(|absent| match absent {
+            let mut found = runtime::found_by(&symbol).map_err(|absent| match absent {
                 Absent::NotHere => Unable::NoRuntime,
                 Absent::Unknown => Unable::UnknownRuntime,
             })?;
+            found.symbol = symbol;
             runtime::keep(found).ok_or(Unable::NotNow)
         },
         Ok,
@@ -83,6 +80,27 @@ pub fn reset_after_fork() {
 /// Tells the collector's counters, before the session ends.
 pub fn finish() {
     totals::send_last();
+}
+
+/// Takes the snapshot that the recorder waits for, if it does and all domains can be stopped now: to be called by C code
+/// that OCaml code has called as code that may allocate.
+pub fn take_snapshot() {
+    if let Some(runtime) = runtime::get() {
+        snapshot::in_call(runtime);
+    }
+}
+
+/// Whether the recorder waits for a snapshot.
+pub fn is_snapshot_wanted() -> bool {
+    is_wanted()
+}
+
+/// Runs something while others have the runtime: to be called where [`take_snapshot`] is, with no OCaml value at hand.
+pub fn outside<T>(run: impl FnOnce() -> T) -> T {
+    match runtime::get() {
+        Some(runtime) => runtime.outside(run),
+        None => run(),
+    }
 }
 
 /// Words that pass before the first hit, and before the next after a block that was hit `after` words

@@ -5,6 +5,9 @@ use core::ptr::NonNull;
 
 use lifetrace_agent::loader;
 
+/// What finds a runtime's functions and variables, for as long as the process lives.
+pub(crate) type Finder = fn(&CStr) -> Option<NonNull<c_void>>;
+
 /// The address of what has a name.
 pub(crate) type Symbols<'a> = dyn Fn(&CStr) -> Option<NonNull<c_void>> + 'a;
 

@@ -66,6 +66,7 @@ mod lost;
 mod made_code;
 mod managed;
 mod mapped_files;
+mod maps;
 mod memtrace;
 mod modules;
 mod notes;

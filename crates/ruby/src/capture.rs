@@ -43,7 +43,7 @@ impl Capture {
         let Some((keys, false)) = (unsafe { self.take(vm, limit, true, None) }) else { return };
         let Some(last) = keys.last().copied().map(Key) else { return };
         // SAFETY: a frame of this stack.
-        if last.line() == 0 && unsafe { vm.is_main(last.object()) } {
+        if last.line() == 0 && unsafe { vm.frames.is_main(last.object()) } {
             self.outermost = last.object();
         }
     }
@@ -92,7 +92,7 @@ impl Capture {
             (of(frames, limit), core::slice::from_raw_parts_mut::<c_int>(lines, limit))
         };
         // SAFETY: by contract.
-        let count = unsafe { vm.profile_frames(frames, lines, have_lines) }.min(limit);
+        let count = unsafe { vm.frames.of_thread(frames, lines, have_lines) }.min(limit);
         let is_cut = count == limit;
         let has_outermost = count > 1 && frames[count - 1] == self.outermost;
         let count = count - usize::from(has_outermost);

@@ -19,7 +19,7 @@ const MOST: usize = 200;
 pub(crate) unsafe fn key(vm: &Vm, object: Value) -> Key {
     // SAFETY: by contract.
     unsafe {
-        match vm.class_of(object) {
+        match vm.classes.of(object) {
             Some(class) => Key::new(class, 0),
             None => Key::new(0, kind::of(object) as i32),
         }
@@ -43,7 +43,7 @@ pub(crate) unsafe fn send_name(vm: &Vm, sender: &mut Sender<'_>, key: Key, numbe
     let mut text = Text::default();
     text.push(b"[class ");
     // SAFETY: by contract.
-    match (key.object() != 0).then(|| unsafe { vm.class_name(key.object()) }) {
+    match (key.object() != 0).then(|| unsafe { vm.classes.name(key.object()) }) {
         Some(Some((name, true))) => text.push(name),
         Some(Some((name, false))) => {
             text.push(b"anonymous, of ");

@@ -23,9 +23,9 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `capture`, `class`, `collector`, `compiler`, `current`, `kind`, `linked`, `mallocs`, `marks`, `names`,
+//! \[UNSAFE\] files: `capture`, `class`, `classes`, `collector`, `compiler`, `current`, `frames`, `kind`, `linked`, `mallocs`, `marks`, `names`,
 //! `objects`, `sampling`, `sizes`, `snapshot/mod`, `snapshot/pages`, `snapshot/space`, `snapshot/telling`, `snapshot/wake`, `stacks`,
-//! `start`, `state`, `symbols`, `threads`, `vm`.
+//! `start`, `state`, `symbols`, `texts`, `threads`, `vm`.
 
 #![no_std]
 
@@ -34,11 +34,13 @@ extern crate std;
 
 mod capture;
 mod class;
+mod classes;
 mod collector;
 mod compiler;
 mod countdown;
 mod current;
 mod entry;
+mod frames;
 mod kind;
 pub mod linked;
 mod mallocs;
@@ -55,6 +57,7 @@ pub mod start;
 mod state;
 mod symbols;
 mod terms;
+mod texts;
 mod threads;
 mod version;
 mod vm;

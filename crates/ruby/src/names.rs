@@ -67,7 +67,7 @@ fn name_all() {
     while let Some((key, number, vm)) = unsafe { next() } {
         // SAFETY: the frame was kept alive until it was taken; from then on it is on this stack, where the collector
         // looks for what is in use.
-        let name = message(key, number, unsafe { vm.name(key.object()) });
+        let name = message(key, number, unsafe { vm.frames.name(key.object()) });
         if let Some(mut entered) = enter() {
             entered.send(Body::FrameName(name));
         }

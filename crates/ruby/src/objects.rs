@@ -96,7 +96,7 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
     let vm = state.vm;
     // SAFETY: an event of an object, in its hook, with the machine's lock.
     unsafe {
-        if !vm.is_ractor(vm.object_of(argument)) {
+        if !vm.classes.is_ractor(vm.object_of(argument)) {
             return;
         }
         vm.remove_hook(made);

@@ -93,7 +93,7 @@ unsafe fn name(
         return unsafe { class::send_name(vm, sender, key, number) };
     }
     // SAFETY: by contract.
-    let name = unsafe { vm.short_name(key.object()) };
+    let name = unsafe { vm.frames.short_name(key.object()) };
     sender.send(Body::FrameName(names::message(key, number, name))) && unnamed.add(key.0, number)
 }
 

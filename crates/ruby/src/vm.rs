@@ -4,19 +4,19 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 
 use lifetrace_agent::{loader, sys};
 
+use crate::classes::Classes;
 use crate::current::Current;
+use crate::frames::Frames;
 use crate::kind;
 use crate::marks::Marks;
 use crate::symbols::function;
+use crate::texts::Texts;
 use crate::version::Version;
 
 pub(crate) use crate::symbols::Value;
 
 /// Bytes of an object's slot, where all have the same.
 const SLOT: u64 = 40;
-
-/// No class descends from another through more.
-const DEEPEST: usize = 64;
 
 /// An event, as `rb_event_flag_t` numbers it.
 pub(crate) mod event {
@@ -63,12 +63,8 @@ pub(crate) struct Vm {
     remove_hook: unsafe extern "C" fn(Hook) -> c_int,
     at_end: unsafe extern "C" fn(unsafe extern "C" fn(Value), Value),
     object_of: unsafe extern "C" fn(*const c_void) -> Value,
-    profile_frames: unsafe extern "C" fn(c_int, c_int, *mut Value, *mut c_int) -> c_int,
-    frame_full_label: OfValue,
-    frame_label: OfValue,
-    frame_method: OfValue,
-    frame_path: OfValue,
-    string: unsafe extern "C" fn(*mut Value) -> *const c_char,
+    pub(crate) frames: Frames,
+    pub(crate) classes: Classes,
     marks: Marks,
     memory_of: Option<unsafe extern "C" fn(Value) -> usize>,
     slot_size: Option<unsafe extern "C" fn(Value) -> usize>,
@@ -86,10 +82,6 @@ pub(crate) struct Vm {
     postpone: unsafe extern "C" fn(u32, Job, *mut c_void) -> c_int,
     watch_threads: Option<WatchThreads>,
     object_class: *const Value,
-    ractor_class: Option<*const Value>,
-    superclass: OfValue,
-    real_class: OfValue,
-    class_path: OfValue,
     version_text: &'static CStr,
     version: Version,
 }
@@ -122,17 +114,14 @@ impl Vm {
         // SAFETY: of these types in all versions since 2.7, as their headers say.
         unsafe {
             let intern = function(c"rb_intern")?;
+            let texts = Texts::find(version.nil())?;
             Some(Vm {
                 add_hook: function(c"rb_add_event_hook2")?,
                 remove_hook: function(c"rb_remove_event_hook")?,
                 at_end: function(c"rb_set_end_proc")?,
                 object_of: function(c"rb_tracearg_object")?,
-                profile_frames: function(c"rb_profile_frames")?,
-                frame_full_label: function(c"rb_profile_frame_full_label")?,
-                frame_label: function(c"rb_profile_frame_label")?,
-                frame_method: function(c"rb_profile_frame_method_name")?,
-                frame_path: function(c"rb_profile_frame_path")?,
-                string: function(c"rb_string_value_ptr")?,
+                frames: Frames::find(texts)?,
+                classes: Classes::find(texts, version.nil())?,
                 marks: Marks::find(intern)?,
                 memory_of: function(c"rb_obj_memsize_of"),
                 slot_size: function(c"rb_gc_obj_slot_size"),
@@ -150,10 +139,6 @@ impl Vm {
                 postpone: function(c"rb_postponed_job_register_one")?,
                 watch_threads: function(c"rb_internal_thread_add_event_hook"),
                 object_class: function(c"rb_cObject")?,
-                ractor_class: function(c"rb_cRactor"),
-                superclass: function(c"rb_class_superclass")?,
-                real_class: function(c"rb_class_real")?,
-                class_path: function(c"rb_class_path_cached")?,
                 version_text,
                 version,
             })
@@ -216,74 +201,6 @@ impl Vm {
         unsafe { (self.at_end)(procedure, 0) }
     }
 
-    /// Whether a new object is a ractor.
-    ///
-    /// # Safety
-    /// The object of an event of [`event::NEWOBJ`], in its hook.
-    pub(crate) unsafe fn is_ractor(&self, object: Value) -> bool {
-        let Some(ractor) = self.ractor_class else { return false };
-        // SAFETY: an object begins with its flags and its class, of which both are there by then; the exported variable.
-        let ([_, class], ractor) = unsafe { ((object as *const [Value; 2]).read(), ractor.read()) };
-        // SAFETY: the class of an object of that type.
-        unsafe { kind::is_data(object) && class != 0 && self.descends(class, ractor) }
-    }
-
-    /// # Safety
-    /// Both are classes.
-    unsafe fn descends(&self, mut class: Value, from: Value) -> bool {
-        for _ in 0..DEEPEST {
-            if class == from || class == 0 || class == self.version.nil() {
-                return class == from;
-            }
-            // SAFETY: by contract; makes no objects.
-            class = unsafe { (self.superclass)(class) };
-        }
-        false
-    }
-
-    /// The class of a new object; none if it is one of the machine's own, which programs do not see.
-    ///
-    /// # Safety
-    /// The object of an event of [`event::NEWOBJ`], in its hook.
-    pub(crate) unsafe fn class_of(&self, object: Value) -> Option<Value> {
-        // SAFETY: an object begins with its flags and, if it is not of the machine's own types, its class: both are there
-        // by then. A class's real one is found without making anything.
-        unsafe {
-            let [flags, class] = (object as *const [Value; 2]).read();
-            let has_class = class != 0 && !kind::are_internal(flags);
-            let class = has_class.then(|| (self.real_class)(class));
-            class.filter(|&class| class != 0)
-        }
-    }
-
-    /// The class itself, or the nearest that it descends from, that objects are said to be of. Makes nothing.
-    ///
-    /// # Safety
-    /// A class that is alive.
-    #[inline]
-    pub(crate) unsafe fn real_class(&self, class: Value) -> Value {
-        // SAFETY: by contract.
-        unsafe { (self.real_class)(class) }
-    }
-
-    /// The name of a class, or of the nearest one that it descends from and that has a name: whether it is its own.
-    /// Makes nothing.
-    ///
-    /// # Safety
-    /// The machine's lock is the caller's; a class that is alive. To be used before the machine does anything.
-    pub(crate) unsafe fn class_name(&self, class: Value) -> Option<(&'static [u8], bool)> {
-        // SAFETY: by contract; what a class descends from is alive.
-        let name = |of: Value| unsafe { self.text((self.class_path)(of)) };
-        let outwards = |of: &Value| {
-            // SAFETY: as above.
-            let next = unsafe { (self.superclass)(*of) };
-            (next != 0 && next != self.version.nil()).then_some(next)
-        };
-        let ancestors = core::iter::successors(Some(class), outwards).take(DEEPEST);
-        let mut named = ancestors.filter_map(|of| Some((name(of)?, of == class)));
-        named.next()
-    }
-
     /// What a dead object takes that has not been freed yet, as [`memory_of`](Self::memory_of), if its type's own
     /// functions need not be asked.
     ///
@@ -304,38 +221,6 @@ impl Vm {
     pub(crate) unsafe fn object_of(&self, argument: *const c_void) -> Value {
         // SAFETY: by contract.
         unsafe { (self.object_of)(argument) }
-    }
-
-    /// Puts this thread's frames and their lines into both, innermost first, as many as there is room for; how many. Lines
-    /// are looked up only if all have one for sure; else they are 0.
-    ///
-    /// # Safety
-    /// The machine's lock is the caller's, and the thread one of the machine's.
-    pub(crate) unsafe fn profile_frames(
-        &self,
-        frames: &mut [Value],
-        lines: &mut [c_int],
-        have_lines: bool,
-    ) -> usize {
-        let room = c_int::try_from(frames.len().min(lines.len())).unwrap_or(c_int::MAX);
-        let wanted = if have_lines {
-            lines.as_mut_ptr()
-        } else {
-            lines.fill(0);
-            core::ptr::null_mut()
-        };
-        // SAFETY: by contract; makes no objects. It begins at the innermost frame, as up to 3.3 no other beginning works.
-        let count = unsafe { (self.profile_frames)(0, room, frames.as_mut_ptr(), wanted) };
-        usize::try_from(count).unwrap_or(0)
-    }
-
-    /// Whether a frame is called as the outermost ones of programs are.
-    ///
-    /// # Safety
-    /// The machine's lock is the caller's; the frame is alive.
-    pub(crate) unsafe fn is_main(&self, frame: Value) -> bool {
-        // SAFETY: by contract.
-        unsafe { self.short_name(frame).0 == b"<main>" }
     }
 
     /// What an object takes with all that belongs to it, in bytes, as `ObjectSpace.memsize_of` says; none if the machine
@@ -365,42 +250,6 @@ impl Vm {
                 && (self.is_collecting)() == 0
                 && self.current.is_none_or(|current| current.has_frames())
         }
-    }
-
-    /// The name of a frame without its class, and its file; makes no objects. A method that is written in C has no file.
-    ///
-    /// # Safety
-    /// The machine's lock is the caller's; the frame is alive. Both are to be used before the machine does anything.
-    pub(crate) unsafe fn short_name(&self, frame: Value) -> (&'static [u8], Option<&'static [u8]>) {
-        // SAFETY: by contract.
-        unsafe {
-            let (label, path) = ((self.frame_label)(frame), (self.frame_path)(frame));
-            let method = || self.text((self.frame_method)(frame));
-            (self.text(label).or_else(method).unwrap_or(b""), self.text(path))
-        }
-    }
-
-    /// The whole name of a frame, and its file; makes objects. A method that is written in C has no file.
-    ///
-    /// # Safety
-    /// The machine's lock is the caller's, outside of hooks and collections; the frame is alive. Both are to be used
-    /// before the machine does anything.
-    pub(crate) unsafe fn name(&self, frame: Value) -> (&'static [u8], Option<&'static [u8]>) {
-        // SAFETY: by contract.
-        unsafe {
-            let (label, path) = ((self.frame_full_label)(frame), (self.frame_path)(frame));
-            (self.text(label).unwrap_or(b""), self.text(path))
-        }
-    }
-
-    /// # Safety
-    /// A string, or nil.
-    unsafe fn text(&self, mut value: Value) -> Option<&'static [u8]> {
-        if value == 0 || value == self.version.nil() {
-            return None;
-        }
-        // SAFETY: by contract. Labels and paths end with a zero byte, as all strings of their own do.
-        unsafe { Some(CStr::from_ptr((self.string)(&raw mut value)).to_bytes()) }
     }
 
     /// Whether the collection that has just marked has found the object alive.

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 use crate::support::ocaml_library::{BOTH, Linked, traced};
 use crate::support::reader::Reader;
-use crate::support::run::{Outcome, Target, file_name, files};
+use crate::support::run::{Outcome, Target, file_name, files, lifetrace_verb};
+use crate::support::snapshot::Snapshot;
 
 /// A sampled block.
 #[derive(Clone, Debug)]
@@ -348,4 +349,79 @@ fn the_trace_tells_of_the_runtime_and_its_counters() {
         |fact: &&Fact| matches!(fact, Fact::Collector(it) if it.minor_words > Some(12_000_000));
     assert!(facts.iter().any(|fact| is_exact(&fact)), "the collector's counters");
     assert!(!facts.iter().any(|fact| matches!(fact, Fact::Notice(_))), "{facts:?}");
+}
+
+/// The arrays that `hold` makes: in the snapshot, held, and by what their samples stand for.
+fn held_arrays(snapshot: &Snapshot) -> (usize, usize, f64, f64) {
+    const BYTES: u64 = 38 * 8;
+    let is_held = snapshot.held_by(|_| true);
+    let arrays = snapshot.blocks.iter().zip(is_held).filter(|(block, _)| block.bytes == BYTES);
+    let arrays: HashMap<u64, bool> = arrays.map(|(block, held)| (block.address, held)).collect();
+    let held = arrays.values().filter(|&&is_held| is_held).count();
+    let samples = snapshot.samples.iter().filter(|it| arrays.contains_key(&it.address.0));
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for sample in samples {
+        let frames = &snapshot.sites[sample.site.0 as usize].frames;
+        let is_in = |name: &str| frames.iter().any(|frame| frame.function.contains(name));
+        assert!(is_in("Traced.hold") && is_in("Traced.snapshots"), "{frames:?}");
+        sum += sample.weight;
+        squares += sample.weight * (sample.weight - 1.0);
+    }
+    (arrays.len(), held, sum, squares.sqrt())
+}
+
+#[test]
+fn a_program_takes_snapshots_of_itself() {
+    for linked in BOTH {
+        let (folder, path) = folder();
+        let outcome = traced(linked, &["snapshots", folder.path().to_str().unwrap()]).bare();
+        let said = quiet(&outcome).stdout_text();
+        let why_not = "there is no trace of this process: one is started first";
+        let exists = format!("{}: File exists", path("old.lth").display());
+        let nowhere = format!("{}: No such file", path("nowhere/old.lth").display());
+        let expected = [
+            why_not,
+            "saved young.lth",
+            "saved old.lth",
+            &exists,
+            "saved old.lth",
+            &nowhere,
+            "a zero byte in a file name",
+            "saved after.lth",
+            "saved threads.0",
+            "saved threads.1",
+            "saved threads.2",
+            "saved released.lth",
+            why_not,
+        ];
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{said}");
+        assert!(lines.iter().zip(expected).all(|(line, it)| line.starts_with(it)), "{said}");
+        let held = ["young.lth", "old.lth", "after.lth", "threads.0", "threads.1", "threads.2"];
+        for name in held {
+            let snapshot = Snapshot::read(&path(name));
+            assert_eq!(&*snapshot.header.cause, "by the program");
+            let (arrays, held, estimate, deviation) = held_arrays(&snapshot);
+            assert_eq!((arrays, held), (2_000, 2_000), "{name}");
+            assert!(deviation > 0.0 && deviation < 40.0, "{name}: {deviation}");
+            assert!((estimate - 2_000.0).abs() < 5.0 * deviation, "{name}: {estimate}");
+        }
+        assert_eq!(held_arrays(&Snapshot::read(&path("released.lth"))).0, 0);
+        let words =
+            ["heap", path("old.lth").to_str().unwrap(), "--view", "sites"].map(String::from);
+        let view = lifetrace_verb(&words.each_ref().map(String::as_str));
+        assert!(view.code == 0 && view.stdout_text().contains("Traced.hold"), "{view:?}");
+        // What the calls have answered is of the program's heap, and may be in its trace.
+        assert!(Trace::read(&path("t.lt")).is_complete);
+    }
+}
+
+#[test]
+fn under_record_somebody_else_takes_snapshots() {
+    let (_folder, path) = folder();
+    let words = ["snapshot", path("own.lth").to_str().unwrap()].map(String::from);
+    let target = traced(Linked::Dynamically, &words.each_ref().map(String::as_str));
+    let said = quiet(&target.record(&[]).outcome).stdout_text();
+    assert!(said.contains("`lifetrace snapshot "), "{said}");
+    assert!(!path("own.lth").exists());
 }

@@ -78,6 +78,9 @@ static WATCH: Shared = Shared(UnsafeCell::new(Watch {
 static PATCHES: [Patch; PLACES] = [const { Patch::unset() }; PLACES];
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 
+/// Whether it has ever been in place.
+static TOOK_OVER: AtomicBool = AtomicBool::new(false);
+
 /// Takes the runtime's place, if that can be, by the `ways` that lead here: to be called before there is any OCaml code,
 /// and before Memprof is started at that rate.
 pub(crate) fn take_over(runtime: &Runtime, ways: &[*const (); PLACES], rate_per_word: f64) -> bool {
@@ -87,6 +90,7 @@ pub(crate) fn take_over(runtime: &Runtime, ways: &[*const (); PLACES], rate_per_
     // SAFETY: functions of the runtime, each longer than a jump; nobody runs them now.
     let is_put = unsafe { patch::put_all(&PATCHES, &memprof.places, ways) };
     IN_PLACE.store(is_put, Ordering::Release);
+    TOOK_OVER.store(is_put, Ordering::Relaxed);
     is_put
 }
 
@@ -109,6 +113,11 @@ pub(crate) fn give_back(runtime: &Runtime) {
 /// Forgets all blocks: those that a forked child has inherited are its parent's.
 pub(crate) fn forget() {
     watch().lives.clear();
+}
+
+/// Whether the runtime's own sampler has none of our blocks: what it follows then is the program's.
+pub(crate) fn took_over() -> bool {
+    TOOK_OVER.load(Ordering::Relaxed)
 }
 
 /// Tells of each sampled block that is alive as far as collections have told: its number, and where it is.

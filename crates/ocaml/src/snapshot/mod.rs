@@ -33,8 +33,7 @@ use crate::counters;
 use crate::entry;
 use crate::memprof;
 use crate::runtime::Runtime;
-use crate::symbols;
-use crate::symbols::typed;
+use crate::symbols::{Finder, Symbols, typed};
 use crate::terms;
 use crate::version::Version;
 use custom::Bigarray;
@@ -71,7 +70,7 @@ enum Why {
 pub(crate) fn after_minor_collection(runtime: &Runtime) {
     if let Some(why) = wanted(runtime) {
         // SAFETY: called then.
-        unsafe { take(why, runtime.version, &[]) }
+        unsafe { take(why, runtime.version, runtime.symbol, &[]) }
     }
 }
 
@@ -80,7 +79,7 @@ pub(crate) fn after_minor_collection(runtime: &Runtime) {
 pub(crate) fn if_asked(runtime: &Runtime) {
     if is_wanted() {
         // SAFETY: called then.
-        unsafe { take(Why::Asked, runtime.version, &[]) }
+        unsafe { take(Why::Asked, runtime.version, runtime.symbol, &[]) }
     }
 }
 
@@ -89,7 +88,20 @@ pub(crate) fn if_asked(runtime: &Runtime) {
 #[inline]
 pub(crate) fn in_callback(runtime: &Runtime) {
     if let Some(why) = wanted(runtime) {
-        take_of_all_domains(why, runtime.version);
+        take_of_all_domains(why, runtime);
+    }
+}
+
+/// Takes the snapshot that somebody asks for, if anybody does and all domains can be stopped: to be called by C code that
+/// OCaml code has called, whose stack and heap are as they are for a collection.
+pub(crate) fn in_call(runtime: &Runtime) {
+    if !is_wanted() {
+        return;
+    }
+    match runtime.version.has_fibers() {
+        true => drop(take_of_all_domains(Why::Asked, runtime)),
+        // SAFETY: called then.
+        false => unsafe { take(Why::Asked, runtime.version, runtime.symbol, &[]) },
     }
 }
 
@@ -100,17 +112,24 @@ pub(crate) fn at_exit(runtime: &Runtime) {
         return;
     };
     match runtime.version.has_fibers() {
-        true if !take_at_last(why, runtime.version) => tell_unasked(why, terms::NO_SNAPSHOT_STOP),
+        true if !take_at_last(why, runtime) => tell_unasked(why, terms::NO_SNAPSHOT_STOP),
         true => {}
         // SAFETY: `exit` is called by OCaml code, whose stack and heap are as they are in any call of C.
-        false => unsafe { take(why, runtime.version, &[]) },
+        false => unsafe { take(why, runtime.version, runtime.symbol, &[]) },
     }
 }
 
 /// There is no other time.
-fn take_at_last(why: Why, version: Version) -> bool {
+fn take_at_last(why: Why, runtime: &Runtime) -> bool {
     const TRIES: usize = 100;
-    (0..TRIES).any(|_| take_of_all_domains(why, version))
+    (0..TRIES).any(|_| take_of_all_domains(why, runtime))
+}
+
+/// Whether `symbol` finds all that one needs.
+#[cfg(test)]
+pub(crate) fn can_be_taken(version: Version, symbol: &Symbols<'_>) -> bool {
+    let can_stop = !version.has_fibers() || stopped::run_on_all(symbol).is_some();
+    can_stop && Source::find(version, symbol).is_some()
 }
 
 fn wanted(runtime: &Runtime) -> Option<Why> {
@@ -127,9 +146,11 @@ fn wanted(runtime: &Runtime) -> Option<Why> {
 }
 
 /// Whether all domains could be stopped for it.
-fn take_of_all_domains(why: Why, version: Version) -> bool {
+fn take_of_all_domains(why: Why, runtime: &Runtime) -> bool {
+    let (version, symbol) = (runtime.version, runtime.symbol);
     // SAFETY: all domains are stopped.
-    stopped::with_all_domains(move |domains| unsafe { take(why, version, domains) })
+    let work = |domains: &[*const u64]| unsafe { take(why, version, symbol, domains) };
+    stopped::with_all_domains(&symbol, work)
 }
 
 /// Tells, once, that what was wanted without being asked for could not be taken.
@@ -144,8 +165,8 @@ fn tell_unasked(why: Why, code: &'static [u8]) {
 
 /// # Safety
 /// The heap is whole, and nobody changes it meanwhile; `domains` are the states of all, in OCaml 5.
-unsafe fn take(why: Why, version: Version, domains: &[*const u64]) {
-    let Some(source) = Source::find(version) else {
+unsafe fn take(why: Why, version: Version, symbol: Finder, domains: &[*const u64]) {
+    let Some(source) = Source::find(version, &symbol) else {
         tell_unasked(why, terms::NO_SNAPSHOT_ROOTS);
         return snapshot::refuse(Answer::UnknownRuntime);
     };
@@ -163,13 +184,13 @@ unsafe fn take(why: Why, version: Version, domains: &[*const u64]) {
 }
 
 impl Source {
-    fn find(version: Version) -> Option<Source> {
-        let heap = Heap::of(version, &symbols::symbol)?;
-        let roots = Roots::of(version, &symbols::symbol)?;
+    fn find(version: Version, symbol: &Symbols<'_>) -> Option<Source> {
+        let heap = Heap::of(version, symbol)?;
+        let roots = Roots::of(version, symbol)?;
         let ephemerons = match version.has_fibers() {
             true => core::ptr::null(),
             // SAFETY: a variable of that type.
-            false => unsafe { typed(&symbols::symbol, c"caml_ephe_list_head").ok()? },
+            false => unsafe { typed(symbol, c"caml_ephe_list_head").ok()? },
         };
         Some(Source { heap, roots, ephemerons })
     }
@@ -301,7 +322,9 @@ impl Source {
     /// # Safety
     /// As [`take`].
     unsafe fn tell_samples(&self, domains: &[*const u64], walk: &mut Walk<'_>) {
-        memprof::each_living(|id, block| walk.sample(id, block));
+        if memprof::took_over() {
+            return memprof::each_living(|id, block| walk.sample(id, block));
+        }
         let mut sample = |metadata: u64, word| {
             // SAFETY: by contract.
             if let (1, Word::Block(block)) = (metadata & 1, unsafe { self.heap.word(word) }) {

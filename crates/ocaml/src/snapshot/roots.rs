@@ -196,7 +196,7 @@ impl Roots {
         }
     }
 
-    /// Tells of sampled blocks that the runtime's own sampler follows in OCaml 5: what we have given it to remember, and
+    /// Tells of sampled blocks that the runtime's own sampler follows: what we have given it to remember, and
     /// the block.
     ///
     /// # Safety
@@ -206,7 +206,11 @@ impl Roots {
         domains: &[*const u64],
         sample: &mut dyn FnMut(u64, u64),
     ) {
-        let OfVersion::Five(five) = &self.of_version else { return };
+        let five = match &self.of_version {
+            // SAFETY: by contract.
+            OfVersion::Four(four) => return unsafe { four.each_sample(sample) },
+            OfVersion::Five(five) => five,
+        };
         let (mut last, mut metadata) = (0, 0);
         // Of each entry, what is remembered comes first, and then the block, whose place is before it.
         let mut told = |_, slot: u64, word: u64| {
@@ -242,6 +246,24 @@ impl Four {
             ask(Sort::Stack, &mut || self.scan_stack());
             ask(Sort::Other, &mut || (self.all)(root4, 0));
         }
+    }
+
+    /// The runtime tells of what we have given it to remember, in an entry that begins with the block. (`struct tracked`
+    /// in `runtime/memprof.c`, 4.12 to 4.14)
+    ///
+    /// # Safety
+    /// As [`Roots::each`].
+    unsafe fn each_sample(&self, sample: &mut dyn FnMut(u64, u64)) {
+        const WORDS_BEFORE: u64 = 3;
+        // SAFETY: what it tells of is the fourth word of an entry.
+        let mut told = |_, slot: u64, metadata: u64| unsafe {
+            sample(metadata, ((slot - 8 * WORDS_BEFORE) as *const u64).read());
+        };
+        let mut asking = Asking { sort: Sort::Memprof, told: &mut told };
+        ASKING.store((&raw mut asking).cast(), Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { (self.memprof)(root4) };
+        ASKING.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 
     /// # Safety

@@ -103,10 +103,10 @@ fn take_if_outside() -> Outcome {
 fn take_here(runtime: &Runtime) {
     if runtime.version.has_fibers() {
         (0..TRIES).take_while(|_| is_wanted()).for_each(|_| {
-            take_of_all_domains(Why::Asked, runtime.version);
+            take_of_all_domains(Why::Asked, runtime);
         });
     } else if is_wanted() {
         // SAFETY: the thread has the runtime's lock, and its stack is as the runtime wants it for a collection.
-        unsafe { take(Why::Asked, runtime.version, &[]) };
+        unsafe { take(Why::Asked, runtime.version, runtime.symbol, &[]) };
     }
 }

@@ -1,7 +1,10 @@
 //! The names of variables, from the symbols of the files that they are in.
 
+use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object::elf::{FileHeader64, PT_LOAD, STT_OBJECT};
@@ -11,7 +14,8 @@ use object::{Endianness, SectionIndex};
 use rustc_hash::FxHashMap;
 use rustix::process::Pid;
 
-use super::maps::Mapping;
+use crate::mapped_files::open_regular;
+use crate::maps::Mapping;
 
 /// What variables of one file are called.
 pub(super) struct Globals {
@@ -24,7 +28,7 @@ struct Module {
     range: Range<u64>,
     /// Where it begins in the file, of the first one.
     offset: u64,
-    path: Arc<str>,
+    path: Arc<OsStr>,
     file: Option<File>,
 }
 
@@ -37,6 +41,7 @@ struct Variable {
 impl Globals {
     /// Of a process that lives still: its files are opened, and can be read later on.
     pub(super) fn of(process: Pid, maps: &[Mapping]) -> Globals {
+        let folder = PathBuf::from(format!("/proc/{}", process.as_raw_nonzero()));
         let mut modules: Vec<Module> = Vec::new();
         for mapping in maps {
             match modules.last_mut() {
@@ -48,14 +53,10 @@ impl Globals {
                     range: mapping.range.clone(),
                     offset: mapping.offset,
                     path: Arc::clone(&mapping.name),
-                    file: None,
+                    file: open_regular(&mapping.path_in(&folder)),
                 }),
                 _ => {}
             }
-        }
-        let root = format!("/proc/{}/root", process.as_raw_nonzero());
-        for module in &mut modules {
-            module.file = File::open(format!("{root}{}", module.path)).ok();
         }
         Globals { modules }
     }
@@ -105,8 +106,8 @@ impl Module {
         Some(self.range.start.wrapping_sub(first.p_vaddr(endian) / PAGE * PAGE))
     }
 
-    fn name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or_default()
+    fn name(&self) -> Cow<'_, str> {
+        Path::new(&*self.path).file_name().unwrap_or_default().to_string_lossy()
     }
 
     fn data(&self) -> Arc<str> {

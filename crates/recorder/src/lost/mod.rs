@@ -16,7 +16,6 @@
 mod blocks;
 mod globals;
 mod kernel;
-mod maps;
 mod memory;
 mod pages;
 mod regions;
@@ -25,6 +24,7 @@ mod scan;
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,11 +35,11 @@ use rustix::process::Pid;
 pub(crate) use blocks::Candidate;
 use blocks::{Blocks, Index};
 use globals::Globals;
-use maps::Mapping;
 use regions::{Standing, regions};
 use scan::{Pointer, Scan};
 
 use crate::clock::monotonic_now;
+use crate::maps::{self, Mapping};
 use crate::stop::{StopError, Stopped};
 
 /// What the main thread is called.
@@ -115,7 +115,7 @@ pub(crate) fn look(
     // The main thread may have ended, and with it what can be asked by its number.
     let thread = stopped.threads().find(|&thread| thread == process);
     let living = thread.or_else(|| stopped.threads().next()).unwrap_or(process);
-    let maps = maps::read(living)?;
+    let maps = maps::read(Path::new(&format!("/proc/{}", living.as_raw_nonzero())))?;
     let globals = Globals::of(living, &maps);
     let mut scan = Scan::new(living, &blocks)?;
     scan_all(living, &stopped, &maps, &blocks, &mut scan)?;
@@ -216,7 +216,7 @@ impl Known<'_> {
             Some(Pointer::Thread(thread)) => {
                 Holder::Thread(self.threads.get(&thread).cloned().unwrap_or_default())
             }
-            Some(Pointer::File(at)) => Holder::File(self.maps[at].name.clone()),
+            Some(Pointer::File(at)) => Holder::File(self.maps[at].name.to_string_lossy().into()),
             Some(Pointer::Heap) => Holder::Heap,
         })
     }

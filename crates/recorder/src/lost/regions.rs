@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use rustix::process::Pid;
 
-use super::maps::Mapping;
 use super::pages::Wanted;
+use crate::maps::Mapping;
 
 /// What a program may use below the stack pointer.
 const RED_ZONE: u64 = 128;
@@ -118,7 +118,7 @@ fn is_behind_data(maps: &[Mapping], at: usize) -> bool {
 }
 
 fn is_main_stack(mapping: &Mapping) -> bool {
-    &*mapping.name == "[stack]"
+    *mapping.name == *"[stack]"
 }
 
 /// From where on a stack is in use; the beginning of the mapping if there may be something else in it.
@@ -149,6 +149,8 @@ fn is_thread_stack(maps: &[Mapping], at: usize, thread: &Standing) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     fn mapping(range: Range<u64>, access: &str, name: &str) -> Mapping {
@@ -159,7 +161,7 @@ mod tests {
             is_executable: access.contains('x'),
             is_shared: access.contains('s'),
             offset: 0,
-            name: name.into(),
+            name: OsStr::new(name).into(),
         }
     }
 

@@ -5,17 +5,16 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::mapped_files::open_regular;
+use crate::maps::{Mapping, first_of_files};
 
 /// The files that a process has mapped, and their symbols.
 #[derive(Debug, Default)]
@@ -49,21 +48,13 @@ pub(super) struct Place<'a> {
     pub(super) offset: u64,
 }
 
-/// The first line of `/proc/<pid>/maps` of each file: path, address, offset in the file.
-type First = (PathBuf, u64, u64);
-
 impl Mapped {
     /// What a process has mapped now; nothing if it is gone.
     pub(super) fn of(pid: u32) -> Mapped {
         let process = PathBuf::from(format!("/proc/{pid}"));
-        let maps = fs::read(process.join("maps")).unwrap_or_default();
-        let mut images = BTreeMap::new();
-        for first in firsts(&maps) {
-            if let Some(image) = image(&process, &first) {
-                images.insert(image.range.start, image);
-            }
-        }
-        Mapped { images }
+        let mapped = first_of_files(&process, |_| true);
+        let images = mapped.filter_map(|first| image(&process, &first));
+        Mapped { images: images.map(|image| (image.range.start, image)).collect() }
     }
 
     /// What is at an address, if it is in a file, behind a symbol of it.
@@ -82,23 +73,9 @@ impl Mapped {
     }
 }
 
-fn firsts(maps: &[u8]) -> Vec<First> {
-    let mut firsts: Vec<First> = maps.split(|&byte| byte == b'\n').filter_map(mapped).collect();
-    firsts.dedup_by(|next, first| next.0 == first.0);
-    firsts
-}
-
-fn mapped(line: &[u8]) -> Option<First> {
-    let (fields, path) = line.split_at(line.iter().position(|&byte| byte == b'/')?);
-    let mut fields = str::from_utf8(fields).ok()?.split(' ');
-    let number = |digits| u64::from_str_radix(digits, 16).ok();
-    let start = number(fields.next()?.split('-').next()?)?;
-    let offset = number(fields.nth(1)?)?;
-    Some((PathBuf::from(OsStr::from_bytes(path)), start, offset))
-}
-
-fn image(process: &Path, (path, start, offset): &First) -> Option<Image> {
-    let file = file_of(process, path)?;
+fn image(process: &Path, first: &Mapping) -> Option<Image> {
+    let file = file_of(process, first)?;
+    let (start, offset) = (first.range.start, first.offset);
     let cache = ReadCache::new(&file);
     let object = object::File::parse(&cache).ok()?;
     let stated = |segment: &object::Segment<'_, '_, _>| {
@@ -108,17 +85,17 @@ fn image(process: &Path, (path, start, offset): &First) -> Option<Image> {
     };
     let bias = start.wrapping_sub(object.segments().find_map(|it| stated(&it))?);
     let ends = object.segments().map(|it| it.address() + it.size());
-    let range = *start..bias.wrapping_add(ends.max()?);
+    let range = start..bias.wrapping_add(ends.max()?);
     Some(Image { range, bias, file, symbols: OnceCell::new() })
 }
 
 /// The program's own file even if another is at its path by now.
-fn file_of(process: &Path, path: &Path) -> Option<File> {
+fn file_of(process: &Path, mapping: &Mapping) -> Option<File> {
     let executable = process.join("exe");
-    if fs::read_link(&executable).is_ok_and(|target| target == path) {
+    if fs::read_link(&executable).is_ok_and(|target| *target.as_os_str() == *mapping.name) {
         return File::open(executable).ok();
     }
-    open_regular(&process.join("root").join(path.strip_prefix("/").unwrap_or(path)))
+    open_regular(&mapping.path_in(process))
 }
 
 /// None if the file is none that has any.
@@ -151,8 +128,8 @@ mod tests {
     #[test]
     fn our_own_functions_and_variables_have_names() {
         let mapped = Mapped::of(std::process::id());
-        let function = mapped.place(firsts as *const () as u64).unwrap();
-        assert!(function.symbol.contains("firsts") && function.offset == 0, "{function:?}");
+        let function = mapped.place(file_of as *const () as u64).unwrap();
+        assert!(function.symbol.contains("file_of") && function.offset == 0, "{function:?}");
         let variable = mapped.place((&raw const VARIABLE[2]) as u64).unwrap();
         assert!(variable.symbol.contains("VARIABLE") && variable.offset == 16, "{variable:?}");
         assert_eq!(mapped.place(8), None);

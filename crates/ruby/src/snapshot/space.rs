@@ -77,7 +77,7 @@ impl Space {
         let [flags, class] = unsafe { (address as *const [Value; 2]).read() };
         let has_class = class != 0 && !kind::are_internal(flags) && !kind::are_absent(flags);
         // SAFETY: an object's class lives.
-        let class = if has_class { unsafe { self.vm.real_class(class) } } else { 0 };
+        let class = if has_class { unsafe { self.vm.classes.real(class) } } else { 0 };
         Object { address, flags, class }
     }
 
@@ -127,7 +127,7 @@ impl Space {
     pub(super) unsafe fn name<'n>(&self, object: &Object, name: &'n mut Name) -> &'n [u8] {
         let number = object.flags & kind::MASK;
         // SAFETY: by contract; a class that lives.
-        let class = (object.class != 0).then(|| unsafe { self.vm.class_name(object.class) });
+        let class = (object.class != 0).then(|| unsafe { self.vm.classes.name(object.class) });
         let own = kind::name(number as u32).as_bytes();
         match (number, class.flatten()) {
             (kind::CLASS, _) => name.of(&[b"Class"]),
