@@ -16,6 +16,7 @@ mod custom;
 mod ephemerons;
 mod heap;
 mod roots;
+mod sort;
 mod stacks;
 mod stopped;
 mod waiting;
@@ -42,7 +43,8 @@ use crate::version::Version;
 use custom::Bigarray;
 use ephemerons::Ephemerons;
 use heap::{Heap, Word};
-use roots::{MOST_CATEGORY, Roots};
+use roots::Roots;
+use sort::MOST_CATEGORY;
 use stacks::{Frame, Holder};
 pub(crate) use waiting::follow;
 

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::chain::State;
 
+use super::sort::Sort;
 use super::stacks::{Holder, Stack, Stacks};
 use crate::descriptors::Descriptors;
 use crate::symbols::{Symbols, typed};
@@ -16,59 +17,6 @@ use crate::version::Version;
 
 /// What is told of each root: who holds it, where it stands, the word.
 pub(super) type Told<'a> = dyn FnMut(Holder, u64, u64) + 'a;
-
-/// What roots are of one sort.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
-    Globals,
-    GlobalRoots,
-    Finalisers,
-    Threads,
-    ThreadDescriptors,
-    Stack,
-    LocalRoots,
-    Memprof,
-    Other,
-}
-
-impl Sort {
-    /// For people.
-    pub(super) fn name(self) -> &'static [u8] {
-        match self {
-            Sort::Globals => b"globals",
-            Sort::GlobalRoots => b"global roots of C code",
-            Sort::Finalisers => b"finalisers",
-            Sort::Threads => b"stacks of other threads",
-            Sort::ThreadDescriptors => b"descriptors of threads",
-            Sort::Stack => b"stack",
-            Sort::LocalRoots => b"local roots of C code",
-            Sort::Memprof => b"Gc.Memprof",
-            Sort::Other => b"units linked at run time, and others",
-        }
-    }
-}
-
-/// Room for what roots of one sort are called.
-pub(super) const MOST_CATEGORY: usize = 40;
-
-impl Sort {
-    /// For people, with the thread whose stack it is, if that is known.
-    pub(super) fn name_of(self, thread: Option<u64>, room: &mut [u8; MOST_CATEGORY]) -> &[u8] {
-        const OF_THREAD: &[u8] = b"stack of thread ";
-        let (Sort::Stack | Sort::Threads, Some(mut thread)) = (self, thread) else {
-            return self.name();
-        };
-        let mut first = MOST_CATEGORY;
-        while first == MOST_CATEGORY || thread > 0 {
-            first -= 1;
-            room[first] = b'0' + (thread % 10) as u8;
-            thread /= 10;
-        }
-        let begin = first - OF_THREAD.len();
-        room[begin..first].copy_from_slice(OF_THREAD);
-        &room[begin..]
-    }
-}
 
 /// The functions that tell of roots.
 #[derive(Clone, Copy, Debug)]
@@ -183,8 +131,8 @@ impl Roots {
     /// # Safety
     /// Called in a copy of the process that has no other thread, made where the heap was whole.
     pub(super) unsafe fn each<'a>(&self, domains: &[*const u64], told: &'a mut Told<'a>) {
-        // SAFETY: by contract.
         let stacks = match &self.of_version {
+            // SAFETY: by contract.
             OfVersion::Four(four) => unsafe { four.stacks() },
             OfVersion::Five(_) => Stacks::default(),
         };
@@ -385,18 +333,4 @@ pub(super) unsafe fn ephemerons_of(domain: *const u64) -> [u64; 2] {
 unsafe fn until_zero(first: *const u64) -> impl Iterator<Item = u64> {
     // SAFETY: by contract.
     (0..).map(move |index| unsafe { first.add(index).read() }).take_while(|&word| word != 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stacks_are_called_by_their_threads() {
-        let name = |sort: Sort, thread| sort.name_of(thread, &mut [0; MOST_CATEGORY]).to_vec();
-        assert_eq!(name(Sort::Stack, Some(0)), b"stack of thread 0");
-        assert_eq!(name(Sort::Threads, Some(u64::MAX)), b"stack of thread 18446744073709551615");
-        assert_eq!(name(Sort::Threads, None), b"stacks of other threads");
-        assert_eq!(name(Sort::Globals, Some(1)), b"globals");
-    }
 }

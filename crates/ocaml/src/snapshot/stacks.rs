@@ -1,13 +1,13 @@
 //! Which thread's and which frame's a root on a stack is. \[UNSAFE\]
 //!
-//! The runtime itself tells of the roots ([`super::roots`]). Here its way over a stack is gone along with, frame by frame,
+//! The runtime itself tells of the roots. Here its way over a stack is gone along with, frame by frame,
 //! by the same tables: so it is known to which frame the place belongs that it tells of. Where the two do not agree, nothing
 //! more is said of that stack, and the roots are what they are without.
 //! (`runtime/roots_nat.c`, `otherlibs/systhreads/st_stubs.c`, 4.12 to 4.14)
 
 use lifetrace_agent::chain::State;
 
-use super::roots::Sort;
+use super::sort::Sort;
 use crate::descriptors::{Descriptors, Living};
 
 /// What holds a root.
