@@ -16,7 +16,7 @@ use crate::list::list;
 use crate::object::Object;
 use crate::opened::Opened;
 use crate::sites;
-use crate::steps::way;
+use crate::steps::{is_stack, way};
 
 /// Which object is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl Render for Holding {
 
 /// What lies on a stack may be nothing but a number that looks so, and is gone in a moment.
 pub(crate) fn says_little(heap: &Heap) -> impl Fn(BlockId) -> bool + '_ {
-    |root| matches!(heap.name(root), "machine_context" | "stack")
+    |root| heap.name(root) == "machine_context" || is_stack(heap.name(root))
 }
 
 fn same(one: &[Object], other: &[Object]) -> bool {

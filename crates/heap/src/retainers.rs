@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::object::Object;
 use crate::opened::Opened;
-use crate::steps::slot;
+use crate::steps::slot_of_thread;
 
 /// What retains less than this part of all is not shown by itself.
 const LEAST_SHARE: f64 = 0.01;
@@ -109,7 +109,7 @@ impl Limits {
             let (retainers, others) = self.within(of, id, level + 1);
             let share = self.share(of.retained.bytes(id));
             let slot = if of.heap.graph.is_root(parent) {
-                slot(&of.heap, parent, id)
+                slot_of_thread(&of.heap, parent, id)
             } else {
                 String::new()
             };

@@ -33,6 +33,17 @@ pub(crate) fn slot(heap: &Heap, root: BlockId, to: BlockId) -> String {
     }
 }
 
+/// What a root is called by itself, with the thread it is of if it is on a stack.
+pub(crate) fn slot_of_thread(heap: &Heap, root: BlockId, to: BlockId) -> String {
+    let (category, slot) = (heap.name(root), slot(heap, root, to));
+    if is_stack(category) && !slot.is_empty() { format!("{category}, {slot}") } else { slot }
+}
+
+/// Whether roots that are called so are on the stack of a thread of the program's.
+pub(crate) fn is_stack(category: &str) -> bool {
+    category == "stack" || category.starts_with("stack of ") || category.starts_with("stacks of ")
+}
+
 /// In which of its fields, from 0 on, an object refers to another first, if that is known.
 pub(crate) fn field(of: &Opened, from: BlockId, to: BlockId) -> Option<u32> {
     let place = of.heap.graph.references(from).position(|id| id == to)?;

@@ -14,6 +14,9 @@ use crate::facts::Facts;
 use crate::kinds::{Sums, sums};
 use crate::opened::Opened;
 
+/// No more roots than that have a line of their own on a page.
+const MOST_ROOTS: usize = 30;
+
 /// What a heap consists of: the document of the view.
 #[derive(Debug, Serialize)]
 pub struct Summary {
@@ -170,9 +173,16 @@ impl Render for Summary {
         page.prose("", STRONG, "What each root alone holds");
         let mut table =
             Table::new([Column::left("bytes"), Column::left("objects")]).with_tails("root");
-        for root in &self.roots {
+        let (shown, others) = self.roots.split_at(self.roots.len().min(MOST_ROOTS));
+        for root in shown {
             let cells = [bytes(root.bytes), count(root.objects.into())].map(Cell::from);
             table.row(cells, Tail::Text { indent: 0, text: root.root.clone() });
+        }
+        if !others.is_empty() {
+            let objects = others.iter().map(|root| u64::from(root.objects)).sum();
+            let sum = others.iter().map(|root| root.bytes).sum();
+            let text = format!("({} other roots, each alone)", count(others.len() as u64));
+            table.row([bytes(sum), count(objects)].map(Cell::from), Tail::Text { indent: 0, text });
         }
         let cells = [bytes(self.shared_bytes), String::new()].map(Cell::from);
         table.row(cells, Tail::Text { indent: 0, text: "(several of them together)".to_owned() });

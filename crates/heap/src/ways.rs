@@ -13,7 +13,7 @@ use lifetrace_trace::lth::{Header, Reader};
 
 use crate::guess::{Guess, guess};
 use crate::holding::says_little;
-use crate::steps::slot;
+use crate::steps::{is_stack, slot};
 
 /// The newest snapshot that lies beside a trace and was taken of its process, within its time (nanoseconds since the
 /// Unix epoch).
@@ -76,6 +76,7 @@ fn root(heap: &Heap, id: BlockId, to: BlockId) -> String {
     match category {
         "globals" if !slot.is_empty() && !slot.starts_with("0x") => slot,
         _ if slot.is_empty() || slot.starts_with("0x") => category.to_owned(),
+        _ if is_stack(category) => format!("{category}, {slot}"),
         _ => format!("{category} ({slot})"),
     }
 }

@@ -51,6 +51,17 @@ pub(crate) struct Descriptor {
 struct Context {
     stack: u64,
     code: u64,
+    /// Where registers are saved.
+    registers: u64,
+}
+
+/// What lives in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Living {
+    /// By the frame's name; the offsets from its stack pointer, or twice a saved register's number and one.
+    In { slot: u64, offsets: &'static [u16] },
+    /// It is no frame: C code has called OCaml code back.
+    CalledBack,
 }
 
 impl Descriptors {
@@ -84,6 +95,44 @@ impl Descriptors {
             let lengths = after_live(descriptor).cast::<u8>();
             core::slice::from_raw_parts(lengths.add(1), (*lengths).into())
         }
+    }
+}
+
+impl Descriptors {
+    /// What lives in the frame of code that a call returns to; `None` if the runtime does not know it.
+    pub(crate) fn living(&self, code: u64) -> Option<Living> {
+        let descriptor = self.find(code)?;
+        // SAFETY: it is one, and stays as long as its code.
+        unsafe {
+            if (*descriptor).size == CALLED_BACK {
+                return Some(Living::CalledBack);
+            }
+            let count = usize::from((*descriptor).live_count);
+            let offsets = core::slice::from_raw_parts(after_live(descriptor).sub(count), count);
+            Some(Living::In { slot: descriptor as u64, offsets })
+        }
+    }
+
+    /// The state to which the frame of a state returns.
+    ///
+    /// # Safety
+    /// The stack has it, and stands still.
+    pub(crate) unsafe fn caller(&self, state: State) -> State {
+        // SAFETY: descriptors stay.
+        let size = self.find(state.code).map_or(0, |it| unsafe { (*it).size });
+        let stack = state.stack + u64::from(size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS));
+        State { stack, code: Self::return_address(stack) }
+    }
+
+    /// What OCaml code had come to when it called the C code that has called back at that place of the stack, and where
+    /// its registers are saved. A stack pointer of 0 is none.
+    ///
+    /// # Safety
+    /// It has, and the stack stands still.
+    pub(crate) unsafe fn context(stack: u64) -> (State, u64) {
+        // SAFETY: by contract.
+        let context = unsafe { &*((stack + CONTEXT) as *const Context) };
+        (State { stack: context.stack, code: context.code }, context.registers)
     }
 }
 

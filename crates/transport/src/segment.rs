@@ -21,7 +21,7 @@ use crate::snapshot::{Standing, Wish};
 pub use crate::sources::Sources;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 17;
+pub const PROTOCOL_VERSION: u32 = 18;
 
 const HEADER_BYTES: usize = 4096;
 

@@ -5,10 +5,12 @@
 //!
 //! ```text
 //! 0  kind      form, word, bytes of its name, name         numbered in their order, from 0 on
-//! 1  root      category, slot, reference
+//! 1  root      category, frame plus one or 0, slot, reference
 //! 2  sample    id, address
 //! 3  end       ending, blocks, bytes, nanoseconds of processor time, bytes of memory
 //! 4  category  bytes of its name, name                     numbered in their order, from 0 on
+//! 5  frame     code, line, bytes of function, function, bytes of file, file
+//!                                                          numbered in their order, from 0 on
 //! 8+ block     of that kind less 8: address, bytes, bytes outside, fields
 //!
 //! fields       0 end  1 next  2 value  3 values, count  4 outside  5+ a block's address
@@ -25,7 +27,7 @@ pub const MOST_BYTES: usize = 1 << 16;
 pub const MOST_NAME: usize = 1024;
 
 /// Any item but a block takes no more than this.
-pub const MOST_ITEM: usize = MOST_NAME + 64;
+pub const MOST_ITEM: usize = 2 * MOST_NAME + 64;
 
 /// Room for a field.
 pub const MOST_FIELD: usize = 22;
@@ -38,6 +40,7 @@ const ROOT: u64 = 1;
 const SAMPLE: u64 = 2;
 const END: u64 = 3;
 const CATEGORY: u64 = 4;
+const FRAME: u64 = 5;
 const FIRST_BLOCK: u64 = 8;
 
 const LAST: u64 = 0;
@@ -138,10 +141,14 @@ pub enum Item<'a> {
     },
     /// A category of roots.
     Category(&'a [u8]),
+    /// A frame of a stack: where its code returns to, and what is known of that place.
+    Frame(FramePlace<'a>),
     /// What holds a block without being one.
     Root {
         /// Among the categories.
         category: u64,
+        /// Among the frames, if it is on a stack that is known.
+        frame: Option<u64>,
         /// Where it is; 0 if nobody knows.
         slot: u64,
         /// Never values, nor outside.
@@ -158,6 +165,19 @@ pub enum Item<'a> {
     End(Summary),
     /// A block; its fields follow, each by [`Decoder::field`].
     Block(Head),
+}
+
+/// Code that has called something, and waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FramePlace<'a> {
+    /// The address to which the call returns.
+    pub code: u64,
+    /// Of the call, in the file; 0 if nobody knows.
+    pub line: u64,
+    /// The function's name; empty if nobody knows.
+    pub function: &'a [u8],
+    /// The source file's name; empty if nobody knows.
+    pub file: &'a [u8],
 }
 
 /// A block without its fields.
@@ -226,8 +246,13 @@ impl<'a> Encoder<'a> {
                 self.number(CATEGORY);
                 self.name(name);
             }
-            Item::Root { category, slot, to } => {
-                self.numbers([ROOT, category, slot]);
+            Item::Frame(FramePlace { code, line, function, file }) => {
+                self.numbers([FRAME, code, line]);
+                self.name(function);
+                self.name(file);
+            }
+            Item::Root { category, frame, slot, to } => {
+                self.numbers([ROOT, category, frame.map_or(0, |frame| frame + 1), slot]);
                 self.field(to);
             }
             Item::Sample { id, address } => self.numbers([SAMPLE, id, address]),
@@ -345,6 +370,12 @@ impl<'a> Decoder<'a> {
             SAMPLE => Item::Sample { id: self.number()?, address: self.number()? },
             END => Item::End(self.summary()?),
             CATEGORY => Item::Category(self.name()?),
+            FRAME => Item::Frame(FramePlace {
+                code: self.number()?,
+                line: self.number()?,
+                function: self.name()?,
+                file: self.name()?,
+            }),
             block => self.block(block.checked_sub(FIRST_BLOCK).ok_or(Malformed)?)?,
         };
         Ok(Some(item))
@@ -374,9 +405,11 @@ impl<'a> Decoder<'a> {
     }
 
     fn root(&mut self) -> Result<Item<'a>, Malformed> {
-        let (category, slot) = (self.number()?, self.number()?);
+        let category = self.number()?;
+        let frame = self.number()?.checked_sub(1);
+        let slot = self.number()?;
         match self.field()? {
-            Some(to @ (Field::Next | Field::To(_))) => Ok(Item::Root { category, slot, to }),
+            Some(to @ (Field::Next | Field::To(_))) => Ok(Item::Root { category, frame, slot, to }),
             _ => Err(Malformed),
         }
     }

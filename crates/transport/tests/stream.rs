@@ -1,6 +1,8 @@
 //! What a walk says comes back, and other bytes are refused.
 
-use lifetrace_transport::stream::{Decoder, Encoder, Ending, Field, Form, Head, Item, Summary};
+use lifetrace_transport::stream::{
+    Decoder, Encoder, Ending, Field, Form, FramePlace, Head, Item, Summary,
+};
 use proptest::prelude::*;
 
 /// An item that owns its name, and a block's fields.
@@ -18,7 +20,7 @@ fn fields() -> impl Strategy<Value = Vec<Field>> {
 
 fn items() -> impl Strategy<Value = Vec<Owned>> {
     let name = prop::collection::vec(any::<u8>(), 0..20);
-    prop::collection::vec((0..6u8, any::<[u64; 4]>(), name, fields()), 0..30)
+    prop::collection::vec((0..7u8, any::<[u64; 4]>(), name, fields()), 0..30)
 }
 
 fn item<'a>((which, [a, b, c, d], name, fields): &'a Owned) -> Item<'a> {
@@ -26,7 +28,7 @@ fn item<'a>((which, [a, b, c, d], name, fields): &'a Owned) -> Item<'a> {
     let to = fields.iter().find(is_reference).copied().unwrap_or(Field::Next);
     match which {
         0 => Item::Kind { form: Form::ALL[*a as usize % Form::ALL.len()], word: *b, name },
-        1 => Item::Root { category: *a, slot: *b, to },
+        1 => Item::Root { category: *a, frame: c.checked_sub(1), slot: *b, to },
         2 => Item::Sample { id: *a, address: *b },
         3 => Item::End(Summary {
             ending: if a.is_multiple_of(2) { Ending::Whole } else { Ending::Memory },
@@ -36,6 +38,7 @@ fn item<'a>((which, [a, b, c, d], name, fields): &'a Owned) -> Item<'a> {
             memory: *a,
         }),
         4 => Item::Category(name),
+        6 => Item::Frame(FramePlace { code: *a, line: *b, function: name, file: b"server.ml" }),
         _ => Item::Block(Head { kind: a >> 8, address: b << 3, bytes: *c, outside: *d }),
     }
 }

@@ -11,6 +11,7 @@
 
 pub mod budget;
 pub mod marks;
+mod numbers;
 pub mod output;
 pub mod queue;
 pub mod walk;

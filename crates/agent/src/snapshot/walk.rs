@@ -3,10 +3,11 @@
 //! What differs between runtimes (what a word refers to, what a block is) is its agent's; here is what has been met and
 //! what waits. Where memory is short the walk is given up, and says so.
 
-use lifetrace_transport::stream::{Ending, Field, Form, Head, Item, Summary};
+use lifetrace_transport::stream::{Ending, Field, Form, FramePlace, Head, Item, Summary};
 
 use super::budget::Budget;
 use super::marks::{Marks, NoMemory};
+use super::numbers::Numbers;
 use super::output::Output;
 use super::queue::Queue;
 use crate::sys;
@@ -18,7 +19,9 @@ pub struct Walk<'a> {
     output: Output<'a>,
     marks: Marks<'a>,
     queue: Queue<'a>,
-    kinds: Kinds,
+    kinds: Numbers,
+    /// By the code that they return to.
+    frames: Numbers,
     categories: u64,
     category: u64,
     /// Fields without a reference that were not told of yet.
@@ -49,7 +52,8 @@ impl<'a> Walk<'a> {
             output,
             marks: Marks::new(budget),
             queue: Queue::new(budget),
-            kinds: Kinds { places: &mut [], count: 0 },
+            kinds: Numbers::new(),
+            frames: Numbers::new(),
             categories: 0,
             category: 0,
             values: 0,
@@ -72,8 +76,27 @@ impl<'a> Walk<'a> {
 
     /// A root, in that place, holds a block.
     pub fn root(&mut self, slot: u64, block: u64) {
+        self.root_of_frame(None, slot, block);
+    }
+
+    /// A root, in that place, which belongs to a [`frame`](Self::frame), holds a block.
+    pub fn root_of_frame(&mut self, frame: Option<u64>, slot: u64, block: u64) {
         let to = self.reference(block);
-        self.output.put(&Item::Root { category: self.category, slot, to });
+        self.output.put(&Item::Root { category: self.category, frame, slot, to });
+    }
+
+    /// The number of the frame that returns to some code. What is known of that is asked for once.
+    pub fn frame<'n>(&mut self, code: u64, place: impl FnOnce() -> FramePlace<'n>) -> u64 {
+        if let Some(number) = self.frames.find(0, code) {
+            return number;
+        }
+        match self.frames.add(self.budget, 0, code) {
+            Some(number) => {
+                self.output.put(&Item::Frame(place()));
+                number
+            }
+            None => self.give_up(),
+        }
     }
 
     /// Where a sampled block is.
@@ -97,7 +120,7 @@ impl<'a> Walk<'a> {
     /// that kind's name asked for.
     #[inline]
     pub fn begin<'n>(&mut self, block: &Block, name: impl FnOnce() -> &'n [u8]) {
-        let kind = match self.kinds.find(block.form, block.word) {
+        let kind = match self.kinds.find(block.form as u64, block.word) {
             Some(kind) => kind,
             None => self.new_kind(block, name()),
         };
@@ -188,96 +211,12 @@ impl<'a> Walk<'a> {
     #[cold]
     fn new_kind(&mut self, block: &Block, name: &[u8]) -> u64 {
         let Block { form, word, .. } = *block;
-        match self.kinds.add(self.budget, form, word) {
+        match self.kinds.add(self.budget, form as u64, word) {
             Some(kind) => {
                 self.output.put(&Item::Kind { form, word, name });
                 kind
             }
             None => self.give_up(),
-        }
-    }
-}
-
-/// The numbers of kinds, by a hash of what tells them apart.
-#[derive(Debug)]
-struct Kinds {
-    /// Three words each: the form and one, the word, the number.
-    places: &'static mut [u64],
-    count: u64,
-}
-
-const PLACE: usize = 3;
-const FIRST_PLACES: usize = 512;
-
-impl Kinds {
-    #[inline]
-    fn find(&self, form: Form, word: u64) -> Option<u64> {
-        let at = self.place(form, word)?;
-        (self.places[at] != 0).then(|| self.places[at + 2])
-    }
-
-    /// Where a kind is, or would be; `None` if there are no places.
-    #[inline]
-    fn place(&self, form: Form, word: u64) -> Option<usize> {
-        let form = form as u64 + 1;
-        let mask = (self.places.len() / PLACE).checked_sub(1)?;
-        let mut at =
-            ((word ^ form << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
-        loop {
-            match self.places[PLACE * at..] {
-                [0, ..] => return Some(PLACE * at),
-                [its_form, its_word, ..] if (its_form, its_word) == (form, word) => {
-                    return Some(PLACE * at);
-                }
-                _ => at = (at + 1) & mask,
-            }
-        }
-    }
-
-    fn add(&mut self, budget: &Budget, form: Form, word: u64) -> Option<u64> {
-        if 2 * PLACE * self.count as usize >= self.places.len() {
-            self.grow(budget)?;
-        }
-        let number = self.count;
-        self.count += 1;
-        self.put(form, [form as u64 + 1, word, number])
-    }
-
-    fn put(&mut self, form: Form, place: [u64; PLACE]) -> Option<u64> {
-        let at = self.place(form, place[1])?;
-        self.places[at..at + PLACE].copy_from_slice(&place);
-        Some(place[2])
-    }
-
-    fn grow(&mut self, budget: &Budget) -> Option<()> {
-        let count = (2 * self.places.len() / PLACE).max(FIRST_PLACES);
-        let larger = budget.words(PLACE * count)?;
-        let smaller = core::mem::replace(&mut self.places, larger);
-        for place in smaller.as_chunks().0.iter().filter(|place| place[0] != 0) {
-            let form = *Form::ALL.get(place[0] as usize - 1)?;
-            self.put(form, *place)?;
-        }
-        budget.give_back(smaller);
-        Some(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_known_again() {
-        let budget = Budget::of(1 << 24);
-        let mut kinds = Kinds { places: &mut [], count: 0 };
-        let forms = [Form::Fields, Form::Closure, Form::Custom];
-        let all = || (0..3_000u64).flat_map(|word| forms.map(|form| (form, word * 16)));
-        for (number, (form, word)) in all().enumerate() {
-            assert_eq!(kinds.find(form, word), None);
-            assert_eq!(kinds.add(&budget, form, word), Some(number as u64));
-        }
-        for (number, (form, word)) in all().enumerate() {
-            assert_eq!(kinds.find(form, word), Some(number as u64));
         }
     }
 }

@@ -61,8 +61,15 @@ fn check_there(snapshot: &Snapshot, length: u64, by: &str) {
     let [block] = of_length(snapshot, length)[..] else {
         panic!("{length}: {:?}", of_length(snapshot, length));
     };
-    assert!(snapshot.held_by(|root| &*root.category == by)[block], "{length} is not held by {by}");
-    let others = snapshot.held_by(|root| &*root.category != by);
+    let is_by = |category: &str| match by {
+        "stack" => matches!(category, "stack" | "stack of thread 0"),
+        "stacks of other threads" => {
+            category == by || (category.starts_with("stack of ") && !category.ends_with(" 0"))
+        }
+        by => category == by,
+    };
+    assert!(snapshot.held_by(|root| is_by(&root.category))[block], "{length} is not held by {by}");
+    let others = snapshot.held_by(|root| !is_by(&root.category));
     assert!(by == "globals" || !others[block], "{length} is not held by {by} alone");
 }
 
@@ -92,6 +99,62 @@ fn what_is_held_is_there_and_nothing_else() {
 #[test]
 fn a_stripped_program_is_known_as_well() {
     check_held(&ocaml::stripped("held"));
+}
+
+/// The thread and the frame on whose stack the only thing is that is told to be `by`, which has its line there.
+fn on_stacks(snapshot: &Snapshot, printed: &str, by: &str) -> Vec<(String, String)> {
+    let lengths = printed.lines().filter_map(|line| {
+        let (length, its) = line.strip_prefix("there ")?.split_once(' ')?;
+        (its == by).then(|| number(length))
+    });
+    let mut found = Vec::new();
+    for length in lengths {
+        let [block] = of_length(snapshot, length)[..] else { panic!("{length}") };
+        let roots = snapshot.roots.iter().filter(|(_, to)| *to == block as u64);
+        let named = roots.map(|(root, _)| (root.category.to_string(), root.name.clone()));
+        found.extend(named.map(|(category, name)| (category, name.unwrap().to_string())));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// OCaml 4.12 to 4.14.
+fn check_stacks(program: &Path) {
+    let recording = at_exit(program);
+    let [ref path] = snapshots(&recording)[..] else { panic!("{:?}", recording.traces()) };
+    let (snapshot, printed) = (Snapshot::read(path), recording.outcome.stdout_text());
+    let source = include_str!("../../../../fixtures/targets/ocaml/held.ml");
+    let line = |code: &str| 1 + source.lines().position(|line| line.contains(code)).unwrap();
+    let main = format!("Held.on_stack (held.ml:{})", line("  work ();"));
+    let other = format!("Held.in_thread (held.ml:{})", line("do Condition.wait never start"));
+    let is_in = |(category, name): &(String, String), thread: &str, frame: &str| {
+        category == thread && name.replace("Dune__exe__", "").replace("ocaml/", "") == frame
+    };
+    let found = on_stacks(&snapshot, &printed, "stack");
+    assert!(found.iter().any(|it| is_in(it, "stack of thread 0", &main)), "{found:?} {main}");
+    let found = on_stacks(&snapshot, &printed, "stacks of other threads");
+    for thread in ["stack of thread 1", "stack of thread 2"] {
+        assert!(found.iter().any(|it| is_in(it, thread, &other)), "{found:?} {other}");
+    }
+    // The way over each stack was the runtime's own.
+    let is_vague = |category: &str| matches!(category, "stack" | "stacks of other threads");
+    let vague: Vec<_> =
+        snapshot.roots.iter().filter(|(root, _)| is_vague(&root.category)).collect();
+    assert!(vague.is_empty(), "{vague:?}");
+    let of_view = |view: &[&str]| {
+        let read = [&["heap", path.to_str().unwrap()], view].concat();
+        lifetrace_verb(&read).stdout_text().to_owned()
+    };
+    assert!(of_view(&[]).contains("stack of thread 0"), "{}", of_view(&[]));
+    let retainers = of_view(&["--view", "retainers"]);
+    assert!(retainers.contains("stack of thread 1, "), "{retainers}");
+}
+
+#[test]
+fn what_is_on_stacks_is_told_by_thread_and_frame() {
+    check_stacks(&ocaml::native("held"));
+    check_stacks(&ocaml::stripped("held"));
 }
 
 #[test]

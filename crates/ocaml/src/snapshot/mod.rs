@@ -16,6 +16,8 @@ mod custom;
 mod ephemerons;
 mod heap;
 mod roots;
+mod sort;
+mod stacks;
 mod stopped;
 mod waiting;
 
@@ -27,9 +29,10 @@ use lifetrace_agent::snapshot::{self, is_wanted};
 use lifetrace_agent::sys;
 use lifetrace_transport::message::Body;
 use lifetrace_transport::snapshot::{Answer, Standing, Taken};
-use lifetrace_transport::stream::Form;
+use lifetrace_transport::stream::{Form, FramePlace};
 
 use crate::counters;
+use crate::debug_info::{MOST_LOCATIONS, Reader, SourceLocation};
 use crate::entry;
 use crate::memprof;
 use crate::runtime::Runtime;
@@ -39,7 +42,9 @@ use crate::version::Version;
 use custom::Bigarray;
 use ephemerons::Ephemerons;
 use heap::{Heap, Word};
-use roots::{Roots, Sort};
+use roots::Roots;
+use sort::MOST_CATEGORY;
+use stacks::{Frame, Holder};
 pub(crate) use waiting::follow;
 
 /// All that a walk needs to know.
@@ -47,6 +52,7 @@ pub(crate) use waiting::follow;
 struct Source {
     heap: Heap,
     roots: Roots,
+    debug_info: Reader,
     /// OCaml 4's list of ephemerons.
     ephemerons: *const u64,
 }
@@ -192,7 +198,8 @@ impl Source {
             // SAFETY: a variable of that type.
             false => unsafe { typed(symbol, c"caml_ephe_list_head").ok()? },
         };
-        Some(Source { heap, roots, ephemerons })
+        let debug_info = Reader::of(version, symbol).ok()?;
+        Some(Source { heap, roots, debug_info, ephemerons })
     }
 
     /// In the child.
@@ -300,15 +307,17 @@ impl Source {
     ) -> Result<(), NoMemory> {
         let mut slots = Marks::new(walk.budget());
         let (mut last, mut result) = (None, Ok(()));
-        let mut told = |sort: Sort, slot: u64, word: u64| {
+        let mut told = |holder: Holder, slot: u64, word: u64| {
             // SAFETY: by contract.
             let Word::Block(block) = (unsafe { self.heap.word(word) }) else { return };
             match slots.insert(slot) {
                 Ok(true) => {
-                    if last.replace(sort) != Some(sort) {
-                        walk.category(sort.name());
+                    let Holder { sort, thread, frame } = holder;
+                    if last.replace((sort, thread)) != Some((sort, thread)) {
+                        walk.category(sort.name_of(thread, &mut [0; MOST_CATEGORY]));
                     }
-                    walk.root(slot, block);
+                    let frame = frame.map(|frame| self.frame(frame, walk));
+                    walk.root_of_frame(frame, slot, block);
                 }
                 Ok(false) => {}
                 Err(error) => result = Err(error),
@@ -317,6 +326,17 @@ impl Source {
         // SAFETY: by contract.
         unsafe { self.roots.each(domains, &mut told) };
         result
+    }
+
+    /// The number of a frame. Where others are inlined there, it is told as the function that they are inlined into.
+    fn frame(&self, Frame { code, slot }: Frame, walk: &mut Walk<'_>) -> u64 {
+        walk.frame(code, || {
+            let mut locations = [SourceLocation::default(); MOST_LOCATIONS];
+            let count = self.debug_info.locations(slot, &mut locations);
+            let whole = count.checked_sub(1).map_or(SourceLocation::default(), |at| locations[at]);
+            let SourceLocation { file, function, line, .. } = whole;
+            FramePlace { code, line: line.into(), function, file }
+        })
     }
 
     /// # Safety

@@ -7,38 +7,16 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use lifetrace_agent::chain::State;
+
+use super::sort::Sort;
+use super::stacks::{Holder, Stack, Stacks};
+use crate::descriptors::Descriptors;
 use crate::symbols::{Symbols, typed};
 use crate::version::Version;
 
-/// What is told of each root: the sort, where it stands, the word.
-pub(super) type Told<'a> = dyn FnMut(Sort, u64, u64) + 'a;
-
-/// What roots are of one sort.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
-    Globals,
-    GlobalRoots,
-    Finalisers,
-    Threads,
-    Stack,
-    Memprof,
-    Other,
-}
-
-impl Sort {
-    /// For people.
-    pub(super) fn name(self) -> &'static [u8] {
-        match self {
-            Sort::Globals => b"globals",
-            Sort::GlobalRoots => b"global roots of C code",
-            Sort::Finalisers => b"finalisers",
-            Sort::Threads => b"stacks of other threads",
-            Sort::Stack => b"stack",
-            Sort::Memprof => b"Gc.Memprof",
-            Sort::Other => b"units linked at run time, and others",
-        }
-    }
-}
+/// What is told of each root: who holds it, where it stands, the word.
+pub(super) type Told<'a> = dyn FnMut(Holder, u64, u64) + 'a;
 
 /// The functions that tell of roots.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +46,9 @@ struct Four {
     /// The domain's state: where the stack begins, and so on.
     state: *const *const u64,
     stack_index: usize,
+    descriptors: Descriptors,
+    /// A function of the thread library's, if it is there.
+    library: Option<u64>,
 }
 
 type Action5 = unsafe extern "C" fn(*mut c_void, u64, *const u64);
@@ -93,13 +74,16 @@ static ASKING: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 struct Asking<'a> {
     sort: Sort,
+    stacks: Stacks,
     told: &'a mut Told<'a>,
 }
 
 unsafe extern "C" fn root4(word: u64, slot: *const u64) {
     // SAFETY: null, or set by `ask` for as long as the runtime is asked.
     if let Some(asking) = unsafe { ASKING.load(Ordering::Relaxed).cast::<Asking<'_>>().as_mut() } {
-        (asking.told)(asking.sort, slot as u64, word);
+        // SAFETY: the runtime tells of it, in the child of a fork.
+        let holder = unsafe { asking.stacks.holder(asking.sort, slot as u64, word) };
+        (asking.told)(holder, slot as u64, word);
     }
 }
 
@@ -123,6 +107,11 @@ impl Roots {
                     stack: typed(symbol, c"caml_do_local_roots_nat").ok()?,
                     state: typed(symbol, c"Caml_state").ok()?,
                     stack_index: index,
+                    descriptors: Descriptors {
+                        table: typed(symbol, c"caml_frame_descriptors").ok()?,
+                        mask: typed(symbol, c"caml_frame_descriptors_mask").ok()?,
+                    },
+                    library: typed(symbol, c"caml_thread_initialize").ok(),
                 }),
                 None => OfVersion::Five(Five {
                     global: typed(symbol, c"caml_scan_global_roots").ok()?,
@@ -142,7 +131,12 @@ impl Roots {
     /// # Safety
     /// Called in a copy of the process that has no other thread, made where the heap was whole.
     pub(super) unsafe fn each<'a>(&self, domains: &[*const u64], told: &'a mut Told<'a>) {
-        let mut asking = Asking { sort: Sort::Globals, told };
+        let stacks = match &self.of_version {
+            // SAFETY: by contract.
+            OfVersion::Four(four) => unsafe { four.stacks() },
+            OfVersion::Five(_) => Stacks::default(),
+        };
+        let mut asking = Asking { sort: Sort::Globals, stacks, told };
         // SAFETY: by contract, here and below.
         unsafe { self.each_global(&mut asking) };
         ASKING.store((&raw mut asking).cast(), Ordering::Relaxed);
@@ -172,7 +166,7 @@ impl Roots {
                     let first = block as *const u64;
                     for index in 0..(first.sub(1).read() >> 10) as usize {
                         let slot = first.add(index);
-                        (asking.told)(Sort::Globals, slot as u64, slot.read());
+                        (asking.told)(Holder::of(Sort::Globals), slot as u64, slot.read());
                     }
                 }
             }
@@ -188,7 +182,7 @@ impl Roots {
         // SAFETY: its first field is the stack's address, its lowest bit set.
         let stack = unsafe { (continuation as *const u64).read() } & !1;
         if stack != 0 {
-            let mut asking = Asking { sort: Sort::Stack, told };
+            let mut asking = Asking { sort: Sort::Stack, stacks: Stacks::default(), told };
             let before = ASKING.swap((&raw mut asking).cast(), Ordering::Relaxed);
             // SAFETY: by contract.
             unsafe { (five.fiber)(root5, 0, core::ptr::null_mut(), stack, 0) };
@@ -221,7 +215,7 @@ impl Roots {
                 (last, metadata) = (slot, word);
             }
         };
-        let mut asking = Asking { sort: Sort::Memprof, told: &mut told };
+        let mut asking = Asking { sort: Sort::Memprof, stacks: Stacks::default(), told: &mut told };
         ASKING.store((&raw mut asking).cast(), Ordering::Relaxed);
         for &domain in domains {
             // SAFETY: by contract.
@@ -259,20 +253,55 @@ impl Four {
         let mut told = |_, slot: u64, metadata: u64| unsafe {
             sample(metadata, ((slot - 8 * WORDS_BEFORE) as *const u64).read());
         };
-        let mut asking = Asking { sort: Sort::Memprof, told: &mut told };
+        let mut asking = Asking { sort: Sort::Memprof, stacks: Stacks::default(), told: &mut told };
         ASKING.store((&raw mut asking).cast(), Ordering::Relaxed);
         // SAFETY: by contract.
         unsafe { (self.memprof)(root4) };
         ASKING.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 
+    /// Word of the domain's state, from the one on that has where the stack begins.
+    ///
+    /// # Safety
+    /// As [`Roots::each`].
+    unsafe fn word(&self, after: usize) -> u64 {
+        // SAFETY: by contract; the domain's state has these words one after the other.
+        unsafe { self.state.read().add(self.stack_index + after).read() }
+    }
+
+    /// The stacks that the runtime will tell of.
+    ///
+    /// # Safety
+    /// As [`Roots::each`].
+    unsafe fn stacks(&self) -> Stacks {
+        // SAFETY: by contract.
+        unsafe {
+            let at = State { stack: self.word(0), code: self.word(1) };
+            Stacks::of(Stack::of(self.descriptors, at, self.word(2)), self.has_thread_library())
+        }
+    }
+
+    /// Whether it is the thread library of OCaml's that tells of other threads' stacks, and not somebody who has taken its
+    /// place: its functions are near one another.
+    ///
+    /// # Safety
+    /// As [`Roots::each`].
+    unsafe fn has_thread_library(&self) -> bool {
+        const NEAR: u64 = 1 << 14;
+        // SAFETY: by contract; the runtime's variable.
+        let threads = unsafe { self.threads.read() };
+        threads.is_some_and(|tell| {
+            self.library.is_some_and(|library| library.abs_diff(tell as usize as u64) < NEAR)
+        })
+    }
+
     /// # Safety
     /// As [`Roots::each`].
     unsafe fn scan_stack(&self) {
         const LOCAL_ROOTS_AFTER: usize = 10;
-        // SAFETY: by contract; the domain's state has these words one after the other.
+        // SAFETY: by contract.
         unsafe {
-            let word = |after| self.state.read().add(self.stack_index + after).read();
+            let word = |after| self.word(after);
             if word(0) != 0 {
                 (self.stack)(root4, word(0), word(1), word(2), word(LOCAL_ROOTS_AFTER));
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lifetrace_transport::stream::Form;
+use lifetrace_transport::stream::{Form, FramePlace};
 
 use super::mapped::{Mapped, Place};
 use crate::symbolizer::ocaml_function;
@@ -37,6 +37,21 @@ impl Names {
             None if offset == 0 => symbol.into(),
             None => format!("{symbol} + {offset}").into(),
         })
+    }
+
+    /// What a frame is called: its function, and where in that its code is.
+    pub(super) fn frame(
+        &self,
+        &FramePlace { code, line, function, file }: &FramePlace<'_>,
+    ) -> Arc<str> {
+        let (function, file) = (String::from_utf8_lossy(function), String::from_utf8_lossy(file));
+        match (&*function, &*file) {
+            // The call is before the address to which it returns, and may be the last of its function.
+            ("", "") => self.function(code.saturating_sub(1)),
+            ("", file) => format!("{file}:{line}").into(),
+            (function, "") => function.into(),
+            (function, file) => format!("{function} ({file}:{line})").into(),
+        }
     }
 
     fn function(&self, code: u64) -> Arc<str> {
@@ -94,6 +109,19 @@ fn plain(form: Form) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_frames_are_called() {
+        let names = Names(Mapped::of(std::process::id()));
+        let code = custom as *const () as u64 + 1;
+        let frame = |function: &'static str, file: &'static str| {
+            let (function, file) = (function.as_bytes(), file.as_bytes());
+            names.frame(&FramePlace { code, line: 42, function, file })
+        };
+        assert_eq!(&*frame("Server.loop", "server.ml"), "Server.loop (server.ml:42)");
+        assert_eq!((&*frame("", "server.ml"), &*frame("f", "")), ("server.ml:42", "f"));
+        assert!(frame("", "").contains("custom"), "{}", frame("", ""));
+    }
 
     #[test]
     fn what_modules_and_custom_blocks_are_called() {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use lifetrace_trace::ids::AllocationId;
 use lifetrace_trace::lth::{self, Address, Header, KindId, Outcome, Writer};
 use lifetrace_transport::message::SampleId;
-use lifetrace_transport::stream::{self, Ending, Field, Form, Head, Item, Summary};
+use lifetrace_transport::stream::{self, Ending, Field, Form, FramePlace, Head, Item, Summary};
 use rustc_hash::FxHashMap;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -69,6 +69,7 @@ struct Saving<'a> {
     /// What the file has.
     called: FxHashMap<lth::Kind, KindId>,
     categories: Vec<Arc<str>>,
+    frames: Vec<Arc<str>>,
     fields: Vec<lth::Field>,
     blocks: u64,
     samples: Vec<(SampleId, u64)>,
@@ -115,6 +116,7 @@ impl<'a> Saving<'a> {
             kinds: Vec::new(),
             called: FxHashMap::default(),
             categories: Vec::new(),
+            frames: Vec::new(),
             fields: Vec::new(),
             blocks: 0,
             samples: Vec::new(),
@@ -129,7 +131,10 @@ impl<'a> Saving<'a> {
             Heard::Item(Item::Category(name)) => {
                 self.categories.push(String::from_utf8_lossy(name).into());
             }
-            Heard::Item(Item::Root { category, slot, to }) => self.root(category, slot, to)?,
+            Heard::Item(Item::Frame(place)) => self.frame(&place),
+            Heard::Item(Item::Root { category, frame, slot, to }) => {
+                self.root(category, frame, slot, to)?;
+            }
             Heard::Item(Item::Sample { id, address }) => self.samples.push((SampleId(id), address)),
             Heard::Item(Item::End(summary)) => {
                 self.summary = Some(summary);
@@ -153,10 +158,24 @@ impl<'a> Saving<'a> {
         Ok(())
     }
 
-    fn root(&mut self, category: u64, slot: u64, to: Field) -> Result<(), Failure> {
+    fn frame(&mut self, place: &FramePlace<'_>) {
+        self.frames.push(self.names.frame(place));
+    }
+
+    fn root(
+        &mut self,
+        category: u64,
+        frame: Option<u64>,
+        slot: u64,
+        to: Field,
+    ) -> Result<(), Failure> {
         let category = self.categories.get(category as usize).ok_or(Stop::Malformed)?;
         let to = of_field(to).ok_or(Stop::Malformed)?;
-        let (category, name) = (Arc::clone(category), self.names.slot(slot));
+        let name = match frame {
+            Some(frame) => Some(self.frames.get(frame as usize).ok_or(Stop::Malformed)?.clone()),
+            None => self.names.slot(slot),
+        };
+        let category = Arc::clone(category);
         self.writer.root(&lth::Root { category, name, slot: Address(slot), to })?;
         Ok(())
     }

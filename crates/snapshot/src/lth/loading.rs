@@ -67,7 +67,8 @@ impl Loading {
         let Root { category, name, slot, to } = root;
         let to = targets(&[to], next.0).next();
         let slot = RawSlot { name, address: slot.0, to };
-        match self.roots.iter_mut().find(|(known, _)| *known == category) {
+        // Mostly it is the category of the root before; a program with many threads has many.
+        match self.roots.iter_mut().rev().find(|(known, _)| *known == category) {
             Some((_, slots)) => slots.push(slot),
             None => self.roots.push((category, vec![slot])),
         }
