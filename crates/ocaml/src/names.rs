@@ -23,6 +23,8 @@ macro_rules! for_runtime_names {
             "caml_ephe_list_head"
             "caml_ephe_none"
             "caml_final_do_roots"
+            "caml_frame_descriptors"
+            "caml_frame_descriptors_mask"
             "caml_frametable"
             "caml_gc_minor_words_unboxed"
             "caml_globals"
@@ -50,6 +52,7 @@ macro_rules! for_runtime_names {
             "caml_scan_stack"
             "caml_something_to_do"
             "caml_terminate_signals"
+            "caml_thread_initialize"
             "caml_try_run_on_all_domains"
         }
     };
