@@ -258,8 +258,9 @@ mod tests {
 
     #[test]
     fn what_is_on_a_stack_belongs_to_its_frames() {
-        // Two frames; between them C code, called by the outer one, has called back.
-        let mut words = [0u64; 16];
+        // Two frames; between them C code, called by the outer one, has called back. What C code keeps of the outermost ends
+        // at the last word.
+        let mut words = [0u64; 19];
         let base = words.as_ptr() as u64;
         let at = |index: u64| base + index * 8;
         words[3] = 0x2010;
