@@ -37,7 +37,7 @@ impl Capture {
     /// as the program's own, but has no line. Others have none.
     ///
     /// # Safety
-    /// As [`Vm::profile_frames`].
+    /// As [`Frames::of_thread`](crate::frames::Frames::of_thread).
     pub(crate) unsafe fn find_outermost(&mut self, vm: &Vm, limit: usize) {
         // SAFETY: by contract.
         let Some((keys, false)) = (unsafe { self.take(vm, limit, true, None) }) else { return };
@@ -71,7 +71,7 @@ impl Capture {
     /// if there is no memory. The machine's own outermost one is left out, unless there is no other.
     ///
     /// # Safety
-    /// As [`Vm::profile_frames`].
+    /// As [`Frames::of_thread`](crate::frames::Frames::of_thread).
     pub(crate) unsafe fn take(
         &mut self,
         vm: &Vm,

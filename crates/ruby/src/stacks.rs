@@ -21,7 +21,7 @@ const LEAST_LIMIT: usize = 16;
 /// is to know all of it.
 ///
 /// # Safety
-/// As [`Vm::profile_frames`]; the class is alive.
+/// As [`Frames::of_thread`](crate::frames::Frames::of_thread); the class is alive.
 pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered, class: Key) -> bool {
     let State { vm, capture, numbers, unnamed, .. } = state;
     let limit = limit(entered);
@@ -49,7 +49,7 @@ pub(crate) unsafe fn take(state: &mut State, entered: &mut Entered, class: Key) 
 /// This thread's stack as words of a native backtrace, innermost first; `None` if there is no memory.
 ///
 /// # Safety
-/// As [`Vm::profile_frames`].
+/// As [`Frames::of_thread`](crate::frames::Frames::of_thread).
 pub(crate) unsafe fn words<'a>(state: &'a mut State, entered: &mut Entered) -> Option<&'a [u64]> {
     let State { vm, capture, numbers, unnamed, .. } = state;
     let have_lines = !(compiler::may_compile() && vm.version().has_unsafe_compiled_lines());
