@@ -42,6 +42,9 @@ function Words({ trace, answer, go }: ViewProps) {
     <section aria-labelledby="in-words" class="words">
       <h2 id="in-words">In words</h2>
       {verdict && <Lead isBad={verdict.isBad}>{verdict.first}</Lead>}
+      {verdict && answer.canonical !== null && (
+        <p class="proviso">What grows, lives and is lost is judged over the whole trace; the filter does not change it.</p>
+      )}
       {lost?.isAny && <Lead isBad>{lost.summary}</Lead>}
       {rest.filter(Boolean).map((text) => (
         <p key={text}>{text}</p>
