@@ -116,7 +116,7 @@ function Detail({ row, props }: { row: Callsite; props: ViewProps }) {
       {tells(trace.facts, "times", "live") && (
         <>
           <h3>Live bytes from the start to the end</h3>
-          <Spark values={growth} label="Live bytes" wide />
+          <Spark values={growth} label="Live bytes" />
         </>
       )}
       {backtraces.map((it, at) => (
