@@ -37,6 +37,8 @@ fn main() -> io::Result<()> {
     seed_import(here)?;
     seed_heap_dump(here)?;
     seed_heap_snapshot(here)?;
+    seed_cmt(here)?;
+    seed_request(here)?;
     for path in traces_of_our_own(here)? {
         let trace = std::fs::read(&path)?;
         let name = path.file_stem().unwrap_or_default();
@@ -51,6 +53,29 @@ fn main() -> io::Result<()> {
         }
     }
     filters(here)
+}
+
+/// One for each route, and what browsers say.
+fn seed_request(here: &Path) -> io::Result<()> {
+    let corpus = here.join("corpus/request");
+    std::fs::create_dir_all(&corpus)?;
+    let headers = "Host: localhost:1\r\nAuthorization: Bearer x\r\nOrigin: http://localhost:1\r\nSec-Fetch-Site: none\r\n";
+    for (number, target) in [
+        "GET /",
+        "GET /metrics",
+        "GET /processes?ended=1&token=x",
+        "GET /processes/7/pprof/heap?seconds=5&gc=1&debug=0",
+        "HEAD /processes/7/trace?minutes=5",
+        "GET /processes/7/report?view=hot&filter=size+%3E+1KiB&focus=a;b&hide=fn:x&top=3&metric=live",
+        "POST /processes/7/snapshot?file=1",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = format!("{target} HTTP/1.1\r\n{headers}\r\n");
+        std::fs::write(corpus.join(number.to_string()), text)?;
+    }
+    Ok(())
 }
 
 /// Each with the byte that says what it is: a filter, a frame or a path.
@@ -114,6 +139,28 @@ fn seed_heap_snapshot(here: &Path) -> io::Result<()> {
                 std::fs::write(corpus.join(name), contents)?;
             }
             rest = &rest[12 + length..];
+        }
+    }
+    Ok(())
+}
+
+/// Files of OCaml's compiler's, and their values alone, after a byte for their version.
+fn seed_cmt(here: &Path) -> io::Result<()> {
+    const BEFORE_VALUES: usize = 32;
+    let corpus = here.join("corpus/cmt");
+    std::fs::create_dir_all(&corpus)?;
+    for entry in std::fs::read_dir(here.join("../fixtures/cmt"))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "cmt") {
+            continue;
+        }
+        let file = std::fs::read(&path)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        std::fs::write(corpus.join(&name), &file)?;
+        let begin = file.windows(4).position(|it| it == b"T030").unwrap_or_default();
+        if begin > 0 && file.len() < HEAD {
+            let values = &file[begin + 4 + BEFORE_VALUES - 12..];
+            std::fs::write(corpus.join(format!("{name}-values")), [&[0], values].concat())?;
         }
     }
     Ok(())

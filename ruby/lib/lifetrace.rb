@@ -125,13 +125,7 @@ module Lifetrace
     #
     # Returns a HeapSnapshot when the file is written. Raises Error if nothing is recorded here, or there is no snapshot.
     def snapshot(path = nil, overwrite: false)
-      begun = Native.begin_snapshot(text(path ? File.expand_path(path) : ""), overwrite ? true : false)
-      raise Error, begun if begun.is_a?(String)
-
-      nil until (found = Native.await_snapshot)
-      raise Error, found if found.is_a?(String)
-
-      path, objects, bytes, nanoseconds = found
+      path, objects, bytes, nanoseconds = saved_snapshot(text(path ? File.expand_path(path) : ""), overwrite ? true : false)
       HeapSnapshot.new(path: path.force_encoding(Encoding.default_external), objects:, bytes:, pause: nanoseconds / 1e9)
     end
 
@@ -139,6 +133,21 @@ module Lifetrace
     attr_reader :flushers
 
     private
+
+    # Several threads may wait, each for its own.
+    def saved_snapshot(path, overwrite)
+      number = Native.begin_snapshot(path, overwrite)
+      raise Error, number if number.is_a?(String)
+
+      begin
+        nil until (found = Native.await_snapshot(number))
+      ensure
+        Native.forget_snapshot(number)
+      end
+      raise Error, found if found.is_a?(String)
+
+      found
+    end
 
     def send_sizes
       from, to = 0, Native.next_sample

@@ -211,6 +211,11 @@ def snapshots(folder)
     snapshot = Lifetrace.snapshot("#{folder}/#{round}.lth")
     raise snapshot.inspect unless snapshot.path == "#{folder}/#{round}.lth" && snapshot.objects > 5_000 && snapshot.pause.positive?
   end
+  # Who waits at the same time gets each their own.
+  waiting = Array.new(3) { |number| Thread.new { Lifetrace.snapshot("#{folder}/thread-#{number}.lth").path } }
+  paths = waiting.map(&:value)
+  raise paths.inspect unless paths == Array.new(3) { |number| "#{folder}/thread-#{number}.lth" }
+
   begin
     Lifetrace.snapshot("#{folder}/0.lth")
     raise "it was overwritten"

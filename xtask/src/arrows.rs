@@ -32,11 +32,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lifetrace-import", &["lifetrace-analysis"]),
     ("lifetrace-study", &["lifetrace-human", "lifetrace-import"]),
     ("lifetrace-report", &["lifetrace-study"]),
+    ("lifetrace-live", &["lifetrace-report"]),
     ("lifetrace-export", &["lifetrace-report", "lifetrace-pprof"]),
     ("lifetrace-snapshot", &["lifetrace-trace"]),
-    ("lifetrace-heap", &["lifetrace-snapshot", "lifetrace-report"]),
+    ("lifetrace-cmt", &[]),
+    ("lifetrace-heap", &["lifetrace-snapshot", "lifetrace-report", "lifetrace-cmt"]),
     ("lifetrace-viewer", &["lifetrace-heap"]),
-    ("lifetrace-cli", &["lifetrace-export", "lifetrace-viewer"]),
+    ("lifetrace-serve", &["lifetrace-pprof", "lifetrace-live", "lifetrace-viewer"]),
+    ("lifetrace-cli", &["lifetrace-export", "lifetrace-serve"]),
     ("xtask", &["lifetrace-trace"]),
 ];
 

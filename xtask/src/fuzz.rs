@@ -28,6 +28,8 @@ const FUZZERS: &[&str] = &[
     "import",
     "heap_dump",
     "heap_snapshot",
+    "cmt",
+    "request",
 ];
 
 /// Runs each fuzzer for so many seconds.

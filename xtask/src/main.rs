@@ -32,6 +32,7 @@ usage: cargo xtask COMMAND
   test            install what the tests need (as root; else say what is missing), run them
   ci              formatting, lints, dependency arrows, circles, words, no_std, documentation, tests,
                   aarch64, OCaml 5, the viewer, and where npm and pip are, readers
+  arrows          refuse dependencies between crates that ARCHITECTURE.md does not have
   circles         refuse circles between the files of a crate
   words           refuse comments of items that lean on their neighbours'
   fmt             format all code
@@ -64,9 +65,13 @@ usage: cargo xtask COMMAND
                   what `record` adds to whole programs, in instructions, and where; appends to
                   benchmarks/record/instructions
   bench pair      instructions of an unsampled malloc and free; appends to benchmarks/record/pair
+  bench attached  what it costs redis-server to be attached to, and to have been; appends to
+                  benchmarks/record/attached
   bench held      what a look for lost blocks costs: a row in benchmarks/record/held
   bench snapshots what a snapshot of a Ruby program's heap costs, beside a dump by the machine itself: rows in
                   benchmarks/record/snapshots
+  bench ocaml-snapshots
+                  what a snapshot of an OCaml program's heap costs; rows in benchmarks/record/ocaml-snapshots
   bench churn [PAIRS]
                   resident memory after long use, under four allocators; appends to
                   benchmarks/record/churn
@@ -79,6 +84,8 @@ usage: cargo xtask COMMAND
   bench report [--large]
                   time and memory of `report` on synthetic traces of up to 10 million events (or one
                   of 100 million); appends to benchmarks/record/report
+  bench live      processor time that the live page costs, of 100,000 live samples; appends to
+                  benchmarks/record/live
   bench viewer    how long the viewer's page takes to answer, of 100,000 and of a million samples, in
                   Chromium; appends to benchmarks/record/viewer
   loom            model checking of the ring and of the agent's phases
@@ -88,7 +95,8 @@ usage: cargo xtask COMMAND
   readers         exports as Go's pprof and Mozilla's profiler understand them, which come from PyPI
                   (by python3 with pip) and npm
   soak NAME       a long run that must pass: cpython [TEST]..., sqlite, stress [--minutes N], kills,
-                  killers [NAME]..., friends [NAME]...;
+                   killers [NAME]..., friends [NAME]..., snapshots [NAME]..., attach [ROUNDS] [NAME]...,
+                   collector [--minutes N | --sessions N];
                   see docs/verification.md
   synth --events 10M [--seed N] [--stacks json|server|mixed] [--threads N] [--gc] [-f] -o OUT.lt
                   write a synthetic trace, the same for the same words
@@ -101,6 +109,7 @@ fn main() -> Result<()> {
     match words[..] {
         ["test"] => ci::test(),
         ["ci"] => ci::ci(),
+        ["arrows"] => arrows::check(),
         ["circles"] => circles::check(),
         ["words"] => words::check(),
         ["fmt"] => ci::fmt(),
@@ -120,8 +129,10 @@ fn main() -> Result<()> {
         ["bench", "draws"] => bench::draws::run(),
         ["bench", "sample"] => bench::sample::run(),
         ["bench", "pair"] => bench::pair::run(),
+        ["bench", "attached"] => bench::attached::run(),
         ["bench", "held"] => bench::held::run(),
         ["bench", "snapshots"] => bench::snapshots::run(),
+        ["bench", "ocaml-snapshots"] => bench::ocaml_snapshots::run(),
         ["bench", "churn"] => bench::churn::run(None),
         ["bench", "churn", pairs] => bench::churn::run(Some(pairs)),
         ["bench", "trace"] => bench::trace::run(None),
@@ -129,6 +140,7 @@ fn main() -> Result<()> {
         ["bench", "report"] => bench::report::run(false),
         ["bench", "report", "--large"] => bench::report::run(true),
         ["bench", "viewer"] => bench::viewer::run(),
+        ["bench", "live"] => bench::live::run(),
         ["loom"] => checkers::loom(),
         ["miri"] => checkers::miri(),
         ["semver", since] => checkers::semver(since),

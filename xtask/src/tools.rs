@@ -18,6 +18,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("/usr/share/doc/php-sqlite3", "php-sqlite3"),
     ("ruby", "ruby"),
     ("git", "git"),
+    ("go", "golang-go"),
     ("strip", "binutils"),
     ("dwz", "dwz"),
     ("llvm-dwp", "llvm"),

@@ -1,6 +1,8 @@
 //! Tests with other versions of a language than the system's, from other Debians or Ubuntus, unpacked into folders.
 
-use anyhow::{Result, ensure};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
 
 use crate::archive::Archive;
 use crate::foreign::Packages;
@@ -43,10 +45,24 @@ impl Versions {
         wanted.try_for_each(|(version, packages)| self.test_one(version, packages))
     }
 
-    fn test_one(&self, version: &str, packages: &Packages<'_>) -> Result<()> {
+    /// Where a known version is unpacked; `None` if there is nowhere to fetch it from, which a line says.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn root(&self, version: &str) -> Result<Option<PathBuf>> {
+        let known = self.known.iter().find(|(known, _)| *known == version);
+        let (_, packages) = known.with_context(|| format!("{version} is not known"))?;
+        self.unpacked(version, packages)
+    }
+
+    fn unpacked(&self, version: &str, packages: &Packages<'_>) -> Result<Option<PathBuf>> {
         let name = format!("{} {version}", self.language);
         let folder = shell::target_folder()?.join(name.to_lowercase().replace(' ', "-"));
-        let Some(root) = packages.unpacked(&folder, &name)? else { return Ok(()) };
+        packages.unpacked(&folder, &name)
+    }
+
+    fn test_one(&self, version: &str, packages: &Packages<'_>) -> Result<()> {
+        let Some(root) = self.unpacked(version, packages)? else { return Ok(()) };
         let tests =
             format!("test --release --package lifetrace-cli --test end_to_end {}", self.tests);
         let mut command = shell::cargo_command(&tests);

@@ -8,33 +8,22 @@
 //! (the loader's above all).
 
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{Ordering, compiler_fence};
 
 use lifetrace_transport::message::{BacktraceDelta, Body, SourceKind};
 use lifetrace_transport::segment::LostReason;
 
 use crate::backtrace::Backtraces;
+use crate::countdown::{self, Draw};
 use crate::lock::Patience;
 use crate::managed::Managed;
 use crate::phase::{self, Phase, Start};
-use crate::random::Random;
 use crate::room::{Room, Space};
-use crate::sampler::{Hits, WORD};
+use crate::sampler::{Rate, WORD};
 use crate::sender::{AtOnce, Sender};
-use crate::session::Session;
+use crate::session::{self, Session};
 use crate::thread::{self, COUNTING, ENTERING, EXCLUDED, Thread};
 use crate::{sys, tls};
-
-/// Nobody allocates so many words.
-const FAR_WORDS: u64 = 1 << 59;
-
-/// Bytes that nobody allocates.
-const FAR: i64 = i64::MAX / 2;
-
-/// Streams of random numbers for gaps while paused, beyond those that threads are numbered from.
-const FIRST_PAUSED_STREAM: u64 = 1 << 32;
-
-static PASSED_OVER: AtomicU64 = AtomicU64::new(0);
 
 /// What a hook may do now.
 #[derive(Debug)]
@@ -61,7 +50,7 @@ pub struct Entered {
 #[derive(Debug)]
 pub enum Countdown {
     /// A block with hits.
-    Hit(Entered, Hits),
+    Hit(Entered, Draw),
     /// Start the agent first, then try again.
     Start(Start),
     /// No hit, or nothing to be done about it.
@@ -117,7 +106,7 @@ fn enter_as(enter: impl FnOnce(&'static Session) -> Option<Entered>) -> Entry {
             Some(start) => Entry::Start(start),
             None => Entry::Bypass,
         },
-        Phase::Starting | Phase::Off => Entry::Bypass,
+        Phase::Starting | Phase::Off | Phase::Waiting => Entry::Bypass,
     }
 }
 
@@ -125,26 +114,30 @@ fn enter_as(enter: impl FnOnce(&'static Session) -> Option<Entered>) -> Entry {
 #[cold]
 pub fn countdown_ended(words: u64) -> Countdown {
     if is_excluded() {
-        tls::set_countdown(FAR);
+        countdown::never();
         return Countdown::Pass;
     }
     if is_busy() {
         lost_in_signal_handler();
         return Countdown::Pass;
     }
+    if let Some(start) = phase::look_for_recorder() {
+        return Countdown::Start(start);
+    }
     if phase::current() == Phase::Recording {
-        if let Some(session) = phase::recording().filter(|session| !samples_malloc(session)) {
-            pass_over(session);
+        let session = phase::recording();
+        if let Some(session) = session.filter(|session| !samples_malloc(session)) {
+            countdown::pass_over(session);
             return Countdown::Pass;
         }
-        if tls::state() == 0 && !first_countdown(words) {
+        if tls::state() == 0 && session.is_some_and(|it| !countdown::first(it, words)) {
             return Countdown::Pass;
         }
     }
     match enter() {
         Entry::Recording(mut entered) => {
-            let hits = entered.draw();
-            Countdown::Hit(entered, hits)
+            let draw = countdown::draw(entered.session, &mut entered.random);
+            Countdown::Hit(entered, draw)
         }
         Entry::Start(start) => Countdown::Start(start),
         Entry::Bypass => {
@@ -195,22 +188,17 @@ pub fn count_lost(reason: LostReason) {
     }
 }
 
-/// To be called by a thread of the recorder, first of all: it is never sampled, and never waits for the
-/// recorder.
+/// To be called by a thread of the recorder, first of all: it is never sampled, and never waits for the recorder.
 pub fn exclude_thread() {
     tls::set_state(EXCLUDED);
-    tls::set_countdown(FAR);
+    countdown::never();
 }
 
-/// Malloc's blocks are sampled at another rate from now on, by each thread from its next epoch on. Whether
-/// the recorder could be told: there may be no room for the news just now. `None` if nothing is recorded.
-pub fn change_rate(per_word: f64) -> Option<bool> {
-    let Entry::Recording(mut entered) = enter() else { return None };
-    let is_told = entered.sender().0.push(Body::Rate { bits: per_word.to_bits() }).is_ok();
-    if is_told {
-        entered.session().change_rate(per_word, phase::samples());
-    }
-    Some(is_told)
+/// Malloc's blocks are sampled at another rate from now on: the probability of a word, in (0, 1]. Each thread goes on at
+/// that of before until its next sample, or its next epoch. False if nothing is recorded.
+pub fn change_rate(per_word: f64) -> bool {
+    let session = phase::recording();
+    session.inspect(|it| it.header.set_rate(per_word)).is_some()
 }
 
 fn is_excluded() -> bool {
@@ -227,9 +215,9 @@ pub fn enter_epoch(epoch: usize, words: u64) -> bool {
             if tls::state() == 0 {
                 tls::set_state(COUNTING);
             }
-            tls::set_countdown(first_gap(session) * WORD as i64);
+            countdown::restart_fresh(session);
         }
-        _ => tls::set_countdown(FAR),
+        _ => countdown::never(),
     }
     tls::take((words * WORD) as usize)
 }
@@ -268,50 +256,20 @@ pub fn thread_ended() {
     }
 }
 
-/// The first countdown of a fresh thread; whether the block at hand is hit.
-fn first_countdown(words: u64) -> bool {
-    let Some(session) = phase::recording() else { return true };
-    let countdown = first_gap(session) - words as i64;
-    tls::set_state(COUNTING);
-    tls::set_countdown(countdown * WORD as i64);
-    countdown < 0
-}
-
-/// Words before the first hit of a fresh thread.
-fn first_gap(session: &Session) -> i64 {
-    session.rate().gap(&mut stream(session)) as i64
-}
-
-/// Restarts the countdown while recording is paused, or for ever if malloc is not to be sampled. The
-/// gaps have no memory: whenever it goes on, what is left of the last one is as good as a fresh one. So
-/// a thread that was fresh is fresh no more; it would else draw a first gap in place of the hit that
-/// this one leads to.
-fn pass_over(session: &Session) {
-    if tls::state() == 0 {
-        tls::set_state(COUNTING);
-    }
-    let settings = session.header.settings();
-    let gap = if !settings.sources.has_malloc() {
-        FAR_WORDS
-    } else if session.rate().probability() >= 1.0 {
-        0
-    } else {
-        let stream = FIRST_PAUSED_STREAM + PASSED_OVER.fetch_add(1, Ordering::Relaxed);
-        session.rate().gap(&mut Random::new(settings.seed, stream))
-    };
-    tls::set_countdown((gap * WORD) as i64);
-}
-
 /// Restarts the countdown where it can't lead to a sample now: never again when off, at once when
 /// the agent is about to start, and at random when it records but could not serve this thread.
 fn rest() {
     const AT_ONCE: i64 = 0;
-    tls::set_countdown(match phase::current() {
-        Phase::Off => FAR,
-        Phase::Recording => phase::recording()
-            .map_or(FAR, |session| (session.rate().gap(&mut stream(session)) * WORD) as i64),
-        Phase::Unborn | Phase::Starting | Phase::Forked => AT_ONCE,
-    });
+    let session = match phase::current() {
+        Phase::Off => return countdown::never(),
+        Phase::Unborn | Phase::Starting | Phase::Forked => return tls::set_countdown(AT_ONCE),
+        Phase::Recording => phase::recording(),
+        Phase::Waiting if session::current().is_none() => {
+            return tls::set_countdown(phase::BETWEEN_LOOKS);
+        }
+        Phase::Waiting => session::current(),
+    };
+    session.map_or_else(countdown::never, countdown::restart_fresh);
 }
 
 fn lost_in_signal_handler() {
@@ -319,10 +277,6 @@ fn lost_in_signal_handler() {
         session.header.count_lost(LostReason::Reentrant);
     }
     rest();
-}
-
-fn stream(session: &Session) -> Random {
-    Random::new(session.header.settings().seed, u64::from(thread::next_number()))
 }
 
 impl Entered {
@@ -371,7 +325,7 @@ impl Entered {
         compiler_fence(Ordering::SeqCst);
         if before == 0 {
             // It is here before it has allocated: to free, or for a managed runtime.
-            tls::set_countdown(first_gap(session) * WORD as i64);
+            countdown::restart_fresh(session);
         }
         let seed = session.header.settings().seed;
         let thread = tls::aside(|| thread::acquire(seed, room));
@@ -385,9 +339,10 @@ impl Entered {
     /// Introduces this thread to a session that does not know it.
     #[cold]
     fn introduce(&mut self) {
-        let number = self.session().number;
+        let (number, first_rate) = (self.session.number, self.session.first_rate().probability());
         let thread: &mut Thread = self;
         thread.introduced_to = number;
+        thread.counts_by = first_rate;
         thread.backtraces.forget();
         thread.managed.clear();
         let os_id = tls::aside(sys::thread_os_id);
@@ -460,13 +415,19 @@ impl Entered {
         is_sent
     }
 
-    /// Draws the hits of the block that took the countdown below zero, and restarts it.
-    fn draw(&mut self) -> Hits {
-        let after = tls::countdown().wrapping_neg().max(WORD as i64) as u64 / WORD - 1;
-        let rate = self.session.rate();
-        let hits = rate.hits(&mut self.random, after);
-        tls::set_countdown((hits.gap * WORD) as i64);
-        hits
+    /// By which rate what is sent of malloc's blocks now counts.
+    pub fn rate(&self) -> Rate {
+        Rate::per_word(self.counts_by)
+    }
+
+    /// Has what is sent of malloc's blocks from now on count by this rate, the probability of a word; false if the
+    /// recorder could not be told.
+    pub fn count_by(&mut self, rate: f64) -> bool {
+        let is_told = self.counts_by == rate || self.send(Body::Rate { bits: rate.to_bits() });
+        if is_told {
+            self.counts_by = rate;
+        }
+        is_told
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Memory is a stream of 8-byte *words*, allocated one after the other; each is *hit* with the same
 //! small probability ([`sampler`]). A thread counts down the words to its next hit in thread-local
-//! storage ([`tls`]), so a block without a hit costs one subtraction and one branch. A block with a
+//! storage ([`tls`], [`countdown`]), so a block without a hit costs one subtraction and one branch. A block with a
 //! hit is a *sample*: whoever observes it (malloc, a runtime) takes a [`guard::Entry`], captures a
 //! backtrace into the [`thread::Thread`], and reports the block to its [`tracker`], which answers what to
 //! remember with it; later it reports that the block was promoted, and that it died. The tracker of a
@@ -42,6 +42,7 @@ pub mod buffer;
 pub mod chain;
 pub mod code;
 pub mod context;
+pub mod countdown;
 pub mod errand;
 pub mod frames;
 pub mod guard;

@@ -5,14 +5,16 @@
 //! the rest (a raw `clone`, `_Fork`). A vfork child shares our memory and is its parent to us.
 
 pub mod machine;
+mod patience;
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use lifetrace_transport::handshake::Origin;
+use lifetrace_transport::handshake::{Origin, Unheard};
 
 use self::machine::Machine;
 pub use self::machine::Phase;
+pub(crate) use self::patience::BETWEEN_LOOKS;
 use crate::session::{self, Session};
 use crate::{sender, sys, thread, tls};
 
@@ -63,10 +65,41 @@ fn notice_fork() -> Phase {
 pub fn recording() -> Option<&'static Session> {
     let session = session::current()?;
     if session.header.stopped() {
-        STATE.machine.end();
+        leave(session);
         return None;
     }
     Some(session)
+}
+
+#[cold]
+fn leave(session: &Session) {
+    if STATE.machine.end(patience::may_begin_again(session)) {
+        patience::note_end();
+    }
+}
+
+fn leave_if_dead(session: &Session) {
+    if session.header.settings().is_standing != 0 && patience::is_dead(session) {
+        leave(session);
+    }
+}
+
+/// From now on a recorder is looked for again and again, where there is none.
+pub fn wait_for_recorders() {
+    patience::begin();
+}
+
+/// To be called when a countdown has ended: leaves a recorder that has shown no sign of life for long, if another may come.
+/// Takes the right to look for one once more, if there is none and it is time for that.
+pub(crate) fn look_for_recorder() -> Option<Start> {
+    if current() == Phase::Recording {
+        recording().into_iter().for_each(leave_if_dead);
+    }
+    let is_due = STATE.machine.phase() == Phase::Waiting && patience::is_due();
+    if !is_due || !STATE.machine.claim_late_start() {
+        return None;
+    }
+    Some(Start { origin: Origin::Late(Unheard(patience::unheard_millis())) })
 }
 
 /// Takes the right to start, if this is the time for it.
@@ -84,7 +117,7 @@ pub fn claim_restart() -> Option<Start> {
 
 /// Ends the recording from this side: nobody enters any more.
 pub fn end() {
-    STATE.machine.end();
+    STATE.machine.end(false);
 }
 
 impl Start {
@@ -100,16 +133,58 @@ impl Start {
 
     /// Connects to the recorder that listens at `path`. The process is recorded only after [`finish`](Self::finish).
     pub fn connect_to(&self, path: &[u8]) -> Option<&'static Session> {
+        let before = session::current();
         let session = session::connect(self.origin, path)?;
+        if let Some(before) = before.filter(|_| matches!(self.origin, Origin::Late(_))) {
+            before.give_back_rings();
+        }
+        self.begin();
+        Some(session)
+    }
+
+    /// Becomes the session with this memory, `bytes` long, of a recorder that has made it and listens at `path`. The
+    /// process is recorded only after [`finish`](Self::finish).
+    pub fn join(
+        &self,
+        memory: &sys::Descriptor,
+        bytes: usize,
+        path: &[u8],
+    ) -> Option<&'static Session> {
+        let (session, _) = session::join(memory, bytes, path)?;
+        self.begin();
+        Some(session)
+    }
+
+    /// As [`join`](Self::join); the memory of earlier sessions is given back.
+    ///
+    /// # Safety
+    /// When the earlier session had ended there was a moment at which no thread was in the agent: so none knows a session
+    /// that was before that.
+    pub unsafe fn join_anew(
+        &self,
+        memory: &sys::Descriptor,
+        bytes: usize,
+        path: &[u8],
+    ) -> Option<&'static Session> {
+        let (session, before) = session::join(memory, bytes, path)?;
+        self.begin();
+        if let Some(before) = before {
+            // SAFETY: by contract.
+            unsafe { session::give_back(before) };
+        }
+        Some(session)
+    }
+
+    fn begin(&self) {
         watch_for_forks();
         sys::prepare_thread_ends(crate::guard::thread_ended);
         STATE.first_sample.store(STATE.next_sample.load(Ordering::Relaxed), Ordering::Relaxed);
-        Some(session)
     }
 
     /// Ends the start, one way or the other.
     pub fn finish(self, recorded: bool) {
-        STATE.machine.settle(if recorded { Phase::Recording } else { Phase::Off });
+        let otherwise = if patience::is_endless() { Phase::Waiting } else { Phase::Off };
+        STATE.machine.settle(if recorded { Phase::Recording } else { otherwise });
     }
 
     /// It is too early to tell: somebody else will try again.
@@ -117,6 +192,7 @@ impl Start {
         STATE.machine.settle(match self.origin {
             Origin::Exec => Phase::Unborn,
             Origin::Fork => Phase::Forked,
+            Origin::Late(_) => Phase::Waiting,
         });
     }
 }
@@ -186,6 +262,9 @@ fn forked_unnoticed() -> bool {
 /// goes unnoticed, and the child's samples are lost in the parent's closed session.
 fn watch_for_forks() {
     const PAGE: usize = 4096;
+    if !STATE.fork_mark.load(Ordering::Relaxed).is_null() {
+        return;
+    }
     let Some(page) = sys::map(PAGE) else { return };
     // SAFETY: the page was mapped a line ago.
     if unsafe { sys::wipe_on_fork(page, PAGE) } {

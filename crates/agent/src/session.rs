@@ -4,7 +4,7 @@
 //! be inside; a forked child replaces it, being a single thread then.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use lifetrace_transport::handshake::{self, Hello, Origin, SOCKET_VARIABLE, Welcome};
 use lifetrace_transport::patch::{self, Patch};
@@ -14,12 +14,19 @@ use lifetrace_transport::segment::{SegmentHeader, patches_offset, ring_offsets, 
 use crate::lock::Patience;
 use crate::sampler::Rate;
 use crate::sys::{self, Address};
+use crate::thread;
 
 /// More rings than this are not used.
 pub const MAX_RINGS: usize = 16;
 
 /// How long a recorder may take to answer.
 const HANDSHAKE_MILLIS: u64 = 5_000;
+
+/// How long a standing one may take when a program begins, of which that is to be recorded from the start.
+const STANDING_MILLIS: u64 = 2_000;
+
+/// How long it may take when a program looks for it in the midst of its work.
+const LATE_MILLIS: u64 = 250;
 
 /// A mapped segment. What every message needs stands at the front.
 #[derive(Debug)]
@@ -31,23 +38,25 @@ pub struct Session {
     ring_count: usize,
     /// Different for each session of this process and those that it was forked from.
     pub number: u32,
+    /// It is that of a forked child, which has its parent's code and hooks.
+    pub is_of_fork: bool,
     /// The probability of a word, as it was first.
     rate: Rate,
-    /// As it is now, and the first sample that may be of it; bits of 0.0 if it is as it was.
-    changed: AtomicU64,
-    changed_at: AtomicU64,
     /// Where its recorder listens.
     path: [u8; PATH_ROOM],
     path_length: usize,
 }
 
 /// Longest address of a recorder, in bytes.
-const PATH_ROOM: usize = 108;
+const PATH_ROOM: usize = 108 + handshake::STANDING.len();
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(core::ptr::null_mut());
 static PATH: [AtomicU8; PATH_ROOM] = [const { AtomicU8::new(0) }; PATH_ROOM];
 static PATH_LENGTH: AtomicUsize = AtomicUsize::new(0);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// The session before the current one, where it is still to be given back.
+static BEFORE: AtomicPtr<Session> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The session of this process, once there is one.
 pub fn current() -> Option<&'static Session> {
@@ -57,17 +66,48 @@ pub fn current() -> Option<&'static Session> {
 
 /// Finds the recorder, and becomes one of its sessions. `None`: nobody listens, or not to us.
 pub(crate) fn connect(origin: Origin, path: &[u8]) -> Option<&'static Session> {
-    let socket = greet(Hello::Session(origin), path)?;
+    let patience = match origin {
+        Origin::Late(_) => LATE_MILLIS,
+        Origin::Exec | Origin::Fork => STANDING_MILLIS,
+    };
+    let socket = greet(Hello::Session(origin), path, patience)?;
     let mut answer = [0; handshake::LEN];
     let (length, memory) = sys::receive(&socket, &mut answer)?;
     let welcome = Welcome::from_bytes(answer.get(..length)?)?;
-    install(&memory, welcome.segment_bytes as usize, path)
+    install(&memory, welcome.segment_bytes as usize, path, origin == Origin::Fork)
+}
+
+/// Becomes the session whose memory is behind `memory`, of a recorder that listens at `path`. The one before is over; it
+/// is returned.
+pub(crate) fn join(
+    memory: &sys::Descriptor,
+    bytes: usize,
+    path: &[u8],
+) -> Option<(&'static Session, Option<&'static Session>)> {
+    let before = current();
+    keep_path(path);
+    Some((install(memory, bytes, path, false)?, before))
+}
+
+/// Gives what it can of a session back that is not [`current`] any more, and all of the one before that: a thread may just
+/// have found the former, by a hook of a managed runtime's.
+///
+/// # Safety
+/// No thread that is not [busy](thread::is_any_busy) knows an earlier session than `before`.
+pub(crate) unsafe fn give_back(before: &'static Session) {
+    before.give_back_rings();
+    let earlier = BEFORE.swap(core::ptr::from_ref(before).cast_mut(), Ordering::AcqRel);
+    // SAFETY: null, or a session that was the last one, and is mapped.
+    let earlier = unsafe { earlier.as_ref() };
+    if let Some(earlier) = earlier.filter(|_| !thread::is_any_busy()) {
+        earlier.give_back();
+    }
 }
 
 /// Says hello to the recorder of this process once more; `None` if nobody listens any more.
 pub(crate) fn approach(hello: Hello) -> Option<sys::Descriptor> {
     let session = current()?;
-    greet(hello, session.path.get(..session.path_length)?)
+    greet(hello, session.path.get(..session.path_length)?, LATE_MILLIS)
 }
 
 /// Has the recorder look at what was sent, without an answer.
@@ -75,13 +115,17 @@ pub(crate) fn announce_end() {
     approach(Hello::Leaving);
 }
 
-fn greet(hello: Hello, path: &[u8]) -> Option<sys::Descriptor> {
-    let socket = knock(path)?;
+/// `standing_millis` is for how long to wait for a standing recorder.
+fn greet(hello: Hello, path: &[u8], standing_millis: u64) -> Option<sys::Descriptor> {
+    let socket = knock(path, standing_millis)?;
     sys::send(&socket, &hello.to_bytes()).then_some(socket)
 }
 
 /// By the path, or if the process has left that part of the file system (chroot), without one.
-fn knock(path: &[u8]) -> Option<sys::Descriptor> {
+fn knock(path: &[u8], standing_millis: u64) -> Option<sys::Descriptor> {
+    if let Some(path) = handshake::standing(path) {
+        return sys::connect(Address::Path(path), standing_millis);
+    }
     if let Some(name) = path.strip_prefix(b"@") {
         return sys::connect(Address::Abstract(name), HANDSHAKE_MILLIS);
     }
@@ -94,21 +138,34 @@ fn knock(path: &[u8]) -> Option<sys::Descriptor> {
 /// it forks.
 pub(crate) fn socket_path() -> Option<&'static [u8]> {
     if PATH_LENGTH.load(Ordering::Acquire) == 0 {
-        let path = sys::environment_variable(SOCKET_VARIABLE)?;
-        for (to, from) in PATH.iter().zip(path) {
-            to.store(*from, Ordering::Relaxed);
-        }
-        PATH_LENGTH.store(path.len().min(PATH.len()), Ordering::Release);
+        keep_path(sys::environment_variable(SOCKET_VARIABLE)?);
     }
     let length = PATH_LENGTH.load(Ordering::Acquire);
     // SAFETY: these bytes do not change any more; an atomic byte has the layout of a byte.
     Some(unsafe { core::slice::from_raw_parts(PATH.as_ptr().cast(), length) })
 }
 
+fn keep_path(path: &[u8]) {
+    for (to, from) in PATH.iter().zip(path) {
+        to.store(*from, Ordering::Relaxed);
+    }
+    PATH_LENGTH.store(path.len().min(PATH.len()), Ordering::Release);
+}
+
+/// Whether the recorder in the environment is one that may come later.
+pub fn awaits_recorder() -> bool {
+    socket_path().is_some_and(|path| handshake::standing(path).is_some())
+}
+
 /// Malloc's rate where it is not sampled: countdowns are to end rarely.
 const UNHEARD: f64 = 1e-9;
 
-fn install(memory: &sys::Descriptor, bytes: usize, path: &[u8]) -> Option<&'static Session> {
+fn install(
+    memory: &sys::Descriptor,
+    bytes: usize,
+    path: &[u8],
+    is_of_fork: bool,
+) -> Option<&'static Session> {
     let base = sys::map_shared(memory, bytes)?;
     // SAFETY: the recorder wrote a header of this version at the start of the segment, and the
     // mapping is never removed in this process.
@@ -125,9 +182,8 @@ fn install(memory: &sys::Descriptor, bytes: usize, path: &[u8]) -> Option<&'stat
         path: kept,
         path_length,
         header,
+        is_of_fork,
         rate: Rate::per_word(settings.sources.malloc().map_or(UNHEARD, |malloc| malloc.rate)),
-        changed: AtomicU64::new(0),
-        changed_at: AtomicU64::new(0),
         number: NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
         base,
         ring_count: (settings.ring_count as usize).clamp(1, MAX_RINGS),
@@ -140,27 +196,19 @@ fn install(memory: &sys::Descriptor, bytes: usize, path: &[u8]) -> Option<&'stat
 
 /// In a forked child: lets go of the parent's session.
 pub(crate) fn abandon() {
+    BEFORE.store(core::ptr::null_mut(), Ordering::Release);
     CURRENT.store(core::ptr::null_mut(), Ordering::Release);
 }
 
 impl Session {
-    /// The probability of a word.
+    /// The probability of a word, as it was when the session began.
+    pub(crate) fn first_rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The probability of a word, as it is now.
     pub fn rate(&self) -> Rate {
-        match self.changed.load(Ordering::Acquire) {
-            0 => self.rate,
-            bits => Rate::per_word(f64::from_bits(bits)),
-        }
-    }
-
-    /// Whether a sample may be of another rate than that of now.
-    pub fn is_of_earlier_rate(&self, sample: u64) -> bool {
-        sample < self.changed_at.load(Ordering::Relaxed)
-    }
-
-    /// Samples from `first` on are of this rate.
-    pub(crate) fn change_rate(&self, per_word: f64, first: u64) {
-        self.changed_at.store(first, Ordering::Relaxed);
-        self.changed.store(per_word.to_bits(), Ordering::Release);
+        self.header.rate().map_or(self.rate, Rate::per_word)
     }
 
     /// For how long to wait for a lock of the agent's: where all is recorded nothing may be lost.
@@ -197,6 +245,18 @@ impl Session {
         let (start, end) = (ring_offsets(settings, 0).0, segment_bytes(settings));
         // SAFETY: inside the mapping, as `install` has checked.
         unsafe { sys::discard_shared(self.base.add(start), end - start) };
+    }
+
+    /// Gives all its memory back, its own included. To be called when it is not [`current`] any more, and no thread
+    /// refers to it.
+    fn give_back(&self) {
+        let bytes = segment_bytes(self.header.settings());
+        let own = NonNull::from(self).cast();
+        // SAFETY: both are mappings of `install`'s, which nobody uses any more.
+        unsafe {
+            sys::unmap(self.base, bytes);
+            sys::unmap(own, size_of::<Session>());
+        }
     }
 
     /// Ring `index`, below [`ring_count`](Self::ring_count).

@@ -37,6 +37,8 @@ pub struct Thread {
     pub id: ThreadId,
     /// The session to which it has introduced itself.
     pub(crate) introduced_to: u32,
+    /// By which rate the recorder counts what this thread samples of malloc's blocks: the probability of a word.
+    pub(crate) counts_by: f64,
     /// Inside the agent now.
     pub(crate) busy: bool,
     /// Where its `errno` is: libc's code that tells is in no cache when a sample comes.
@@ -58,10 +60,13 @@ pub struct Thread {
     /// Room for the head of the message that it is sending.
     pub(crate) head: [u8; MAX_HEAD],
     next_free: *mut Thread,
+    /// The one that was made before it.
+    previous: *mut Thread,
 }
 
 static FREE: Lock = Lock::new();
 static FIRST_FREE: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+static LAST_MADE: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 /// Number of the next random stream or thread: each is used once.
@@ -82,8 +87,9 @@ pub(crate) fn current() -> Option<*mut Thread> {
 /// Gives this thread a `Thread`, busy from the beginning; `None` when there is no memory for one.
 pub(crate) fn acquire(seed: u64, room: Room) -> Option<*mut Thread> {
     let thread = take_free().or_else(|| {
-        let fresh = sys::map(size_of::<Thread>())?;
-        Some(fresh.as_ptr().cast::<Thread>())
+        let fresh = sys::map(size_of::<Thread>())?.as_ptr().cast::<Thread>();
+        enter_in_chain(fresh);
+        Some(fresh)
     })?;
     let id = next_number();
     // SAFETY: a fresh mapping is zeroed, and all-zero is a valid `Thread`; one from the free list
@@ -104,6 +110,33 @@ pub(crate) fn acquire(seed: u64, room: Room) -> Option<*mut Thread> {
     Some(thread)
 }
 
+fn enter_in_chain(fresh: *mut Thread) {
+    let mut last = LAST_MADE.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: a fresh mapping of a `Thread`, which is nobody else's until it is in the chain.
+        unsafe { (*fresh).previous = last };
+        match LAST_MADE.compare_exchange(last, fresh, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(found) => last = found,
+        }
+    }
+}
+
+/// Whether any thread is inside the agent now.
+pub fn is_any_busy() -> bool {
+    let mut thread = LAST_MADE.load(Ordering::Acquire);
+    while !thread.is_null() {
+        // SAFETY: records stay mapped, and are in the chain from the beginning; the owner may write to `busy`.
+        let (busy, previous) =
+            unsafe { (ptr::read_volatile(&raw const (*thread).busy), (*thread).previous) };
+        if busy {
+            return true;
+        }
+        thread = previous;
+    }
+    false
+}
+
 /// Gives the thread's `Thread` back; the thread is fresh again, should it go on.
 pub(crate) fn release(thread: *mut Thread) {
     tls::set_state(COUNTING);
@@ -118,6 +151,7 @@ pub(crate) fn release(thread: *mut Thread) {
 pub(crate) fn reset_after_fork() {
     FREE.reset();
     FIRST_FREE.store(ptr::null_mut(), Ordering::Relaxed);
+    LAST_MADE.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
 fn take_free() -> Option<*mut Thread> {

@@ -204,13 +204,31 @@ fn the_end_of_a_session_is_not_that_of_a_start() {
     loom::model(|| {
         let process = unborn();
         let other = Arc::clone(&process);
-        let other = thread::spawn(move || other.machine.end());
+        let other = thread::spawn(move || other.machine.end(false));
         process.sample(true);
         let phase = process.machine.phase();
         other.join().unwrap();
         assert!(matches!(phase, Phase::Recording | Phase::Off), "{phase:?}");
-        process.machine.end();
+        process.machine.end(false);
         assert!(!process.sample(true));
         assert_eq!((process.starts(), process.machine.phase()), (1, Phase::Off));
+    });
+}
+
+/// Two threads find the recorder gone at once: one of them says so, and one of two that look for the next one begins.
+#[test]
+fn a_late_start_is_claimed_once() {
+    loom::model(|| {
+        let process = Process::new(Phase::Recording, Session::Own, FRESH);
+        let other = Arc::clone(&process);
+        let look = |process: &Process| {
+            let has_ended = process.machine.end(true);
+            (has_ended, process.machine.claim_late_start())
+        };
+        let other = thread::spawn(move || look(&other));
+        let [one, another] = [look(&process), other.join().unwrap()];
+        assert!(one.0 != another.0, "the end is noticed once");
+        assert!(one.1 != another.1, "there is one start");
+        assert_eq!(process.machine.phase(), Phase::Starting);
     });
 }

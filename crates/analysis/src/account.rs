@@ -87,6 +87,12 @@ impl Account {
         self.live += block;
     }
 
+    /// A block lives that was allocated before all this; `last_peak` is the peak before that.
+    pub fn inherit(&mut self, block: &Tally, last_peak: PeakNumber) {
+        self.settle(last_peak);
+        self.live += block;
+    }
+
     /// A block dies; `last_peak` is the peak before that.
     pub fn collect(&mut self, block: &Tally, last_peak: PeakNumber) {
         self.settle(last_peak);

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::estimate::Amount;
 use crate::history::Block;
-use crate::replay::{Death, Observer, since};
+use crate::replay::{Death, Earlier, Observer, since};
 use crate::sites::{SiteId, Sites};
 use crate::statistics::growth::outliving;
 use crate::statistics::{Growth, Lives, Mass, Proportion, Shape, Survival, Together, Unit};
@@ -204,5 +204,14 @@ impl Observer for Leaks<'_, '_> {
 
     fn survived(&mut self, block: &Block, end: Timestamp) {
         self.end(block, end, false);
+    }
+
+    /// What lives at the start is what a callsite grows from.
+    fn earlier(&mut self, block: &Block, step: Earlier) {
+        match step {
+            Earlier::Died(death) => self.died(block, death),
+            Earlier::Survived(end) => self.survived(block, end),
+            Earlier::Lives | Earlier::Promoted => {}
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::filter::View;
 use crate::history::Block;
 use crate::metric::Metric;
 use crate::names::Names;
-use crate::replay::{Death, Observer, Replay, since};
+use crate::replay::{Death, Earlier, Observer, Replay, since};
 use crate::sampling::InvalidSampling;
 use crate::shape::Shaped;
 use crate::sites::Sites;
@@ -28,8 +28,10 @@ pub struct Profile {
 }
 
 /// The accounts of a trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Ledger {
+    /// Of the trace.
+    start: Timestamp,
     /// Those of the backtraces that have one, and which backtrace has which.
     accounts: Vec<(NodeId, Account)>,
     places: Vec<Option<u32>>,
@@ -60,7 +62,13 @@ impl Profile {
     /// # Errors
     /// If nothing can be estimated from such a trace.
     pub fn new(info: &TraceInfo) -> Result<Self, InvalidSampling> {
-        Ok(Self { replay: Replay::new(info)?, ledger: Ledger::default() })
+        let ledger = Ledger {
+            start: info.start_time,
+            accounts: Vec::new(),
+            places: Vec::new(),
+            totals: Totals::default(),
+        };
+        Ok(Self { replay: Replay::new(info)?, ledger })
     }
 
     /// Of old heaps alone, if it `is` so; see [`Replay::in_old_heap`].
@@ -93,6 +101,17 @@ impl Profile {
         admits: impl FnMut(&Block, &CallTree) -> bool,
     ) {
         self.replay.take_if(record, backtrace, admits, &mut self.ledger);
+    }
+
+    /// Takes what comes next, as [`take_if`](Self::take_if) does, and tells an observer of it as well.
+    pub fn take_beside(
+        &mut self,
+        record: &Record,
+        backtrace: &[LocationCode],
+        admits: impl FnMut(&Block, &CallTree) -> bool,
+        observer: &mut impl Observer,
+    ) {
+        self.replay.take_if(record, backtrace, admits, &mut (&mut self.ledger, observer));
     }
 
     /// Says when the trace ended, if that was after its last event.
@@ -188,10 +207,7 @@ impl Observer for Ledger {
     }
 
     fn promoted(&mut self, block: &Block) {
-        // It is told of as it is after its promotion.
-        if block.source == Source::Minor {
-            self.totals.young -= &block.tally();
-        }
+        self.totals.grow_old(block);
         // Of memory outside the heap it is the block that stands for it that moves.
         if block.source != Source::External {
             self.totals.promoted += &block.tally();
@@ -203,20 +219,53 @@ impl Observer for Ledger {
         let account = self.account(block.backtrace);
         account.collect(&tally, peak);
         account.lives_mut().end(block, death.time);
-        self.totals.live -= &tally;
-        if is_young(block) {
-            self.totals.young -= &tally;
-        }
+        self.totals.collect(&tally, block);
     }
 
     fn survived(&mut self, block: &Block, end: Timestamp) {
         self.account(block.backtrace).lives_mut().end(block, end);
+    }
+
+    /// It is among what lives, and not among what was allocated, nor is how long it lived.
+    fn earlier(&mut self, block: &Block, step: Earlier) {
+        let (tally, peak) = (block.tally(), self.totals.peak_number);
+        match step {
+            Earlier::Lives => {
+                self.account(block.backtrace).inherit(&tally, peak);
+                self.totals.add_live(&tally, block, self.start);
+            }
+            Earlier::Promoted if block.promoted >= Some(self.start) => self.promoted(block),
+            Earlier::Promoted => self.totals.grow_old(block),
+            Earlier::Died(_) => {
+                self.account(block.backtrace).collect(&tally, peak);
+                self.totals.collect(&tally, block);
+            }
+            Earlier::Survived(_) => {}
+        }
     }
 }
 
 impl Totals {
     fn allocate(&mut self, tally: &Tally, block: &Block) {
         self.allocated += tally;
+        self.add_live(tally, block, block.born);
+    }
+
+    /// It is told of as it is after its promotion.
+    fn grow_old(&mut self, block: &Block) {
+        if block.source == Source::Minor {
+            self.young -= &block.tally();
+        }
+    }
+
+    fn collect(&mut self, tally: &Tally, block: &Block) {
+        self.live -= tally;
+        if is_young(block) {
+            self.young -= tally;
+        }
+    }
+
+    fn add_live(&mut self, tally: &Tally, block: &Block, time: Timestamp) {
         self.live += tally;
         if is_young(block) {
             self.young += tally;
@@ -225,7 +274,7 @@ impl Totals {
             self.peak = self.live;
             self.young_at_peak = self.young;
             self.peak_number = self.peak_number.next();
-            self.peak_time = Some(block.born);
+            self.peak_time = Some(time);
         }
     }
 }

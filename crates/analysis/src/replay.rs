@@ -36,6 +36,10 @@ pub trait Observer {
     /// The trace is over, and it still lives. Blocks are told in the order of their births.
     fn survived(&mut self, _block: &Block, _end: Timestamp) {}
 
+    /// Of a block that was born before the trace's start, this happened. Nothing else is told of it; who does not want to know
+    /// looks at what was allocated in the trace's time.
+    fn earlier(&mut self, _block: &Block, _step: Earlier) {}
+
     /// At a look through the process's memory this pointed to it; if that was another block, `holder` is it, as far as it
     /// is known.
     fn held(&mut self, _block: &Block, _pointer: &Holder, _holder: Option<&Block>) {}
@@ -45,6 +49,20 @@ pub trait Observer {
 
     /// The trace is over; what survived comes next.
     fn ended(&mut self, _end: Timestamp) {}
+}
+
+/// What happened to a block that was born before the trace's start: the trace goes on where another one ends, and tells what
+/// lived then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// It lives at the start.
+    Lives,
+    /// As [`Observer::promoted`].
+    Promoted,
+    /// As [`Observer::died`].
+    Died(Death),
+    /// As [`Observer::survived`].
+    Survived(Timestamp),
 }
 
 /// How a block ended.
@@ -61,6 +79,8 @@ pub struct Death {
 pub struct Counts {
     /// Allocations sampled.
     pub samples: u64,
+    /// Blocks that had been sampled before the trace's start and lived then.
+    pub earlier: u64,
     /// Units hit in them.
     pub hits: u64,
     /// Samples promoted.
@@ -149,9 +169,12 @@ impl Replay {
         observer.ended(self.end);
         let mut live: Vec<_> = self.history.live().map(|(_, block)| block).collect();
         live.sort_unstable_by_key(|block| block.index);
-        live.into_iter()
-            .filter(|block| self.tells(block))
-            .for_each(|block| observer.survived(block, self.end));
+        for block in live.into_iter().filter(|block| self.tells(block)) {
+            match self.is_earlier(block) {
+                true => observer.earlier(block, Earlier::Survived(self.end)),
+                false => observer.survived(block, self.end),
+            }
+        }
     }
 
     /// How the trace is sampled now.
@@ -222,8 +245,13 @@ impl Replay {
             self.has_refused = true;
             return;
         }
-        self.counts.samples += 1;
-        self.counts.hits = self.counts.hits.saturating_add(birth.samples);
+        let is_earlier = self.is_earlier(&block);
+        if is_earlier {
+            self.counts.earlier += 1;
+        } else {
+            self.counts.samples += 1;
+            self.counts.hits = self.counts.hits.saturating_add(birth.samples);
+        }
         if let Some(lost) = self.history.allocate(birth.id, block) {
             self.counts.unmatched += 1;
             if self.tells(&lost) {
@@ -231,8 +259,17 @@ impl Replay {
             }
         }
         if self.tells(&block) {
-            observer.born(&block);
+            if is_earlier {
+                observer.earlier(&block, Earlier::Lives)
+            } else {
+                observer.born(&block)
+            }
         }
+    }
+
+    /// Whether it was not allocated in the trace's time.
+    fn is_earlier(&self, block: &Block) -> bool {
+        block.born < self.start
     }
 
     fn promotion(
@@ -256,10 +293,17 @@ impl Replay {
         observer: &mut (impl Observer + ?Sized),
     ) {
         if !self.is_in_old_heap || block.source == Source::Major {
-            self.counts.promotions += 1;
+            let is_of_the_time = block.promoted.is_some_and(|promoted| promoted >= self.start);
+            self.counts.promotions += u64::from(is_of_the_time);
+            if self.is_earlier(block) {
+                return observer.earlier(block, Earlier::Promoted);
+            }
             observer.promoted(block);
         } else if let Some(block) = self.history.begin_at_promotion(id) {
-            observer.born(&block);
+            match self.is_earlier(&block) {
+                true => observer.earlier(&block, Earlier::Lives),
+                false => observer.born(&block),
+            }
         }
     }
 
@@ -277,8 +321,11 @@ impl Replay {
         match self.history.collect(id) {
             Some(block) => {
                 self.counts.collections += 1;
-                if self.tells(&block) {
-                    observer.died(&block, Death { time: record.time, thread: record.thread });
+                let death = Death { time: record.time, thread: record.thread };
+                if self.tells(&block) && self.is_earlier(&block) {
+                    observer.earlier(&block, Earlier::Died(death));
+                } else if self.tells(&block) {
+                    observer.died(&block, death);
                 }
             }
             None => self.counts.unmatched += u64::from(!self.has_refused),
@@ -344,6 +391,11 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn survived(&mut self, block: &Block, end: Timestamp) {
         self.0.survived(block, end);
         self.1.survived(block, end);
+    }
+
+    fn earlier(&mut self, block: &Block, step: Earlier) {
+        self.0.earlier(block, step);
+        self.1.earlier(block, step);
     }
 
     fn held(&mut self, block: &Block, pointer: &Holder, holder: Option<&Block>) {

@@ -124,11 +124,13 @@ impl Resident {
         (is_steady && risen >= least).then_some(growth)
     }
 
-    /// The median of what there is beside what lives, in a part of the time.
+    /// The median of what there is beside what lives, in a part of the time. Nothing grows where a block is written to
+    /// that lives already: less than nothing is nothing.
     fn level(&self, part: usize, end: Duration) -> Option<f64> {
         let bound = |part: usize| end.mul_f64(START + (1.0 - START) * part as f64 / PARTS as f64);
         let is_in = |it: &&Moment| bound(part) <= it.time && it.time <= bound(part + 1);
-        let mut rests: Vec<f64> = self.moments.iter().filter(is_in).map(Moment::rest).collect();
+        let rest = |moment: &Moment| moment.rest().max(0.0);
+        let mut rests: Vec<f64> = self.moments.iter().filter(is_in).map(rest).collect();
         rests.sort_unstable_by(f64::total_cmp);
         rests.get(rests.len() / 2).copied()
     }
@@ -176,7 +178,9 @@ mod tests {
             |at: f64| (50.0 + 40.0 * (at as u64 % 3) as f64, 1.0),
             // By little.
             |at: f64| (300.0 + at, 1.0),
-        ] as [fn(f64) -> (f64, f64); 5]
+            // What lives is written to.
+            |at: f64| (10.0 + 25.0 * at, 1000.0),
+        ] as [fn(f64) -> (f64, f64); 6]
         {
             let found = resident(12, megabytes).growth();
             assert_eq!(found, None);

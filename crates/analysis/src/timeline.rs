@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::estimate::{Estimate, Tally};
 use crate::history::Block;
-use crate::replay::{Death, Observer};
+use crate::replay::{Death, Earlier, Observer};
 use crate::sites::{SiteId, Sites};
 
 /// Observes live bytes.
@@ -169,6 +169,14 @@ impl Observer for Timeline<'_, '_> {
 
     fn died(&mut self, block: &Block, death: Death) {
         self.change(block, death.time, -1.0);
+    }
+
+    fn earlier(&mut self, block: &Block, step: Earlier) {
+        match step {
+            Earlier::Lives => self.change(block, self.start, 1.0),
+            Earlier::Died(death) => self.died(block, death),
+            Earlier::Promoted | Earlier::Survived(_) => {}
+        }
     }
 
     fn fact(&mut self, time: Timestamp, fact: &Fact) {

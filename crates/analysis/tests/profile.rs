@@ -320,3 +320,40 @@ proptest! {
         profile.summary();
     }
 }
+
+/// The trace goes on where another one ends: what lived then lives, and was allocated before.
+#[test]
+fn what_lived_at_the_start_is_not_allocated() {
+    let mut profile = Profile::new(&info(1.0)).unwrap();
+    let mut birth = |time: u64, id: u64| {
+        let allocation = Allocation {
+            id: AllocationId(id),
+            length: Words(10),
+            samples: 10,
+            source: Source::External,
+            domain: DomainId(0),
+            backtrace: &[LocationCode(1)],
+            common_prefix: 0,
+        };
+        profile.record(Timestamp(time), &Event::Allocation(allocation));
+    };
+    birth(START - 500, 3);
+    birth(START - 1, 5);
+    birth(START, 9);
+    profile.record(Timestamp(START + 7), &Event::Collection(AllocationId(3)));
+    profile.record(Timestamp(START + 8), &Event::Collection(AllocationId(9)));
+    profile.finish(Timestamp(START + 100));
+    let summary = profile.summary();
+    let bytes = |amount: &lifetrace_analysis::estimate::Amount| amount.bytes.value;
+    let amounts = [&summary.allocated, &summary.live, &summary.peak.amount].map(bytes);
+    assert_eq!(amounts, [80.0, 80.0, 240.0]);
+    assert_eq!((summary.samples, summary.collections, summary.unmatched), (1, 2, 0));
+    assert_eq!(summary.peak.time, Duration::ZERO);
+    assert_eq!(profile.replay().counts().earlier, 2);
+    let (_, balance) = profile.balances().next().unwrap();
+    let seconds = balance.lives.object_seconds.value;
+    assert!(
+        (seconds - 8e-6).abs() < 1e-12,
+        "how long the others live is not known here: {seconds}"
+    );
+}

@@ -45,6 +45,22 @@ enum Verb {
     /// Run a program and record its allocations
     #[command(alias = "run")]
     Record(cmd::record::Args),
+    /// Record a process that runs already
+    ///
+    /// Nothing has to be prepared in it, and it is not restarted. What is sampled is what it allocates from then on: blocks
+    /// from before are not known.
+    Attach(Box<cmd::attach::Args>),
+    /// End the recording of a process that was attached to
+    Detach(cmd::detach::Args),
+    /// Record all processes that find it, for as long as it runs: a service
+    ///
+    /// They find it by two environment variables, which `lifetrace env` prints. Finished traces are in a folder, cut by time
+    /// and size; docs/collector.md says how to run it for months.
+    Collect(Box<cmd::collect::Args>),
+    /// Print the environment variables by which programs find `lifetrace collect`
+    Env(cmd::env::Args),
+    /// Put the library down that programs load, for images of containers and for `lifetrace env`
+    Library(cmd::library::Args),
     /// Show how much was allocated and by whom
     Report(cmd::report::Args),
     /// Show traces in a browser, with every question at the mouse
@@ -75,6 +91,8 @@ enum Verb {
     /// live on. What lasts (the process, samplers, modules, labels) is kept, counters and markers only
     /// if they are within. A filter is of the whole input, whatever the span.
     Slice(cmd::slice::Args),
+    /// Make one trace of the files that `lifetrace collect` has written of a process
+    Join(cmd::join::Args),
     /// Copy a trace without its names, so that it can be shown to others
     ///
     /// Functions, files, modules, the executable, its arguments, the host, threads, markers and the
@@ -84,6 +102,13 @@ enum Verb {
     Strip(cmd::strip::Args),
     /// Write a trace as other programs read it: pprof, flame graphs and the like
     Export(cmd::export::Args),
+    /// Show what programs hold now, while they run, and how that changes
+    ///
+    /// A page like top's, once a second, of a program that it runs, or of one that is being recorded: live bytes and their
+    /// growth by callsite, the calls that lead there, lifetimes, and what changed since a moment: docs/live.md.
+    Live(Box<cmd::live::Args>),
+    /// Show what is being recorded on this machine, and by whom
+    Ps(cmd::ps::Args),
     /// Take a snapshot of the heap of a process that is being recorded
     Snapshot(cmd::snapshot::Args),
     /// Show what is on a heap, what holds it, and what would go with what
@@ -126,6 +151,11 @@ fn is_record(verb: Option<std::ffi::OsString>) -> bool {
 fn run(verb: Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Record(args) => cmd::record::run(args),
+        Verb::Attach(args) => cmd::attach::run(*args),
+        Verb::Detach(args) => cmd::detach::run(&args),
+        Verb::Collect(args) => cmd::collect::run(*args),
+        Verb::Env(args) => cmd::env::run(&args),
+        Verb::Library(args) => cmd::library::run(&args),
         Verb::Report(args) => cmd::report::run(args),
         Verb::View(args) => cmd::view::run(*args),
         Verb::Diff(args) => cmd::diff::run(*args),
@@ -136,8 +166,11 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Convert(args) => cmd::convert::run(args),
         Verb::Import(args) => cmd::import::run(args),
         Verb::Slice(args) => cmd::slice::run(args),
+        Verb::Join(args) => cmd::join::run(&args),
         Verb::Strip(args) => cmd::strip::run(args),
         Verb::Export(args) => cmd::export::run(args),
+        Verb::Live(args) => cmd::live::run(*args),
+        Verb::Ps(args) => cmd::ps::run(&args),
         Verb::Snapshot(args) => cmd::snapshot::run(args),
         Verb::Heap(args) => cmd::heap::run(args),
         Verb::Completions(args) => cmd::completions::run(&args, &mut Cli::command()),

@@ -9,6 +9,7 @@ use lifetrace_report::views::Render;
 use lifetrace_snapshot::graph::BlockId;
 use serde::Serialize;
 
+use crate::evidence::Told;
 use crate::holding::Which;
 use crate::list::list;
 use crate::object::Object;
@@ -19,6 +20,9 @@ use crate::steps::{self, PATTERNED};
 #[derive(Debug, Serialize)]
 pub struct Block {
     object: Object,
+    /// How it is known which type it is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Told>,
     /// What is beside its references, if the file tells of fields.
     fields_total: u32,
     values: u32,
@@ -44,10 +48,8 @@ impl Block {
     /// If there is no such block.
     pub fn new(of: &Opened, which: &Which, top: usize) -> anyhow::Result<Block> {
         let (id, graph) = (which.find(of)?, &of.heap.graph);
-        let with_field = |from: BlockId, to: BlockId, shown: BlockId| Object {
-            field: steps::field(of, from, to),
-            ..Object::new(of, shown)
-        };
+        let referred =
+            |&to: &BlockId| Object::new(of, to).in_field(of, id, steps::field(of, id, to));
         let references: Vec<BlockId> = graph.references(id).collect();
         let all = graph.roots().chain(graph.blocks());
         let mut referrers: Vec<BlockId> =
@@ -57,20 +59,22 @@ impl Block {
         dominated.sort_by_key(|&it| (Reverse(of.retained.bytes(it)), it));
         let has_fields = of.origin.as_ref().is_some_and(|origin| !origin.is_import());
         let shape = of.heap.shape(id).filter(|_| has_fields);
+        let length = shape.map_or(0, |shape| of.heap.length(shape));
         let codes = |code| {
             let of = |it: &&_| shape.is_some_and(|shape| shape.pattern >> (2 * **it) & 3 == code);
-            let fields: Vec<u32> = (0..shape.map_or(0, |it| it.fields.min(PATTERNED))).collect();
+            let fields: Vec<u32> = (0..length.min(PATTERNED)).collect();
             fields.iter().filter(of).count() as u32
         };
         let nearest = of.dominators.dominator(id).filter(|&it| it != BlockId::ALL_ROOTS);
         Ok(Block {
             object: Object::new(of, id),
-            fields_total: shape.map_or(0, |shape| shape.fields),
+            evidence: of.declared.as_ref().and_then(|it| Told::of(it, id)),
+            fields_total: length,
             values: codes(0),
             outside: codes(2),
-            references: references.iter().take(top).map(|&to| with_field(id, to, to)).collect(),
+            references: references.iter().take(top).map(referred).collect(),
             references_total: references.len(),
-            referrers: referrers.iter().take(top).map(|&it| with_field(it, id, it)).collect(),
+            referrers: referrers.iter().take(top).map(|&it| steps::referrer(of, it, id)).collect(),
             referrers_total: referrers.len(),
             dominated: dominated.iter().take(top).map(|&it| Object::new(of, it)).collect(),
             dominated_total: dominated.len(),
@@ -98,6 +102,9 @@ impl Render for Block {
             );
         }
         page.prose("", PLAIN, &text);
+        if let Some(evidence) = &self.evidence {
+            page.prose("", PLAIN, &evidence.text());
+        }
         let heading = |text: &str, shown: usize, total: usize| match total - shown {
             0 => text.to_owned(),
             more => format!("{text}, and {} more", human::count(more as f64)),

@@ -69,6 +69,12 @@ impl Guess {
         name.to_owned()
     }
 
+    /// Whether little else looks so: what a pair of numbers looks like as well is not worth a name outside of a view of
+    /// guesses.
+    pub(crate) fn is_particular(self) -> bool {
+        matches!(self, Guess::HashTable | Guess::Buckets)
+    }
+
     /// Whether that may well be wrong.
     pub(crate) fn is_one(self) -> bool {
         !matches!(self, Guess::Fields(_))
@@ -78,16 +84,17 @@ impl Guess {
 /// What a block seems to be; nothing of what its kind says already.
 pub(crate) fn guess(heap: &Heap, id: BlockId) -> Option<Guess> {
     let shape = fields_of(heap, id)?;
+    let length = heap.length(shape);
     let refers = |field| reference(heap, id, shape, field);
     let is_or_alike = |field: u32| match code(shape, field) {
         VALUE => true,
         BLOCK => refers(field)
             .and_then(|to| fields_of(heap, to))
-            .is_some_and(|to| (to.fields, to.kind) == (shape.fields, shape.kind)),
+            .is_some_and(|to| (heap.length(to), to.kind) == (length, shape.kind)),
         _ => false,
     };
     let is_value = |field| code(shape, field) == VALUE;
-    Some(match shape.fields {
+    Some(match length {
         1 => Guess::Single,
         2 if is_or_alike(1) => Guess::List,
         3 if is_or_alike(2) && !is_value(1) => Guess::Bucket,
@@ -106,7 +113,7 @@ pub(crate) fn guess(heap: &Heap, id: BlockId) -> Option<Guess> {
 fn fields_of(heap: &Heap, id: BlockId) -> Option<&Shape> {
     let shape = heap.shape(id)?;
     let form = heap.forms.get(shape.kind.0 as usize)?;
-    (*form == Form::Fields && shape.fields > 0).then_some(shape)
+    (*form == Form::Fields && heap.length(shape) > 0).then_some(shape)
 }
 
 /// What is referred to in a field.
@@ -119,12 +126,14 @@ fn reference(heap: &Heap, id: BlockId, shape: &Shape, field: u32) -> Option<Bloc
 fn is_table(heap: &Heap, id: BlockId, shape: &Shape) -> bool {
     let codes = [0, 1, 3].map(|field| code(shape, field));
     let buckets = reference(heap, id, shape, 1).and_then(|to| fields_of(heap, to));
+    let buckets = buckets.map(|it| heap.length(it));
     codes == [VALUE, BLOCK, VALUE]
-        && buckets.is_some_and(|it| it.fields >= 8 && it.fields.is_power_of_two())
+        && buckets.is_some_and(|length| length >= 8 && length.is_power_of_two())
 }
 
 /// All that it has are cells of three fields.
 fn is_buckets(heap: &Heap, id: BlockId) -> bool {
     let mut cells = heap.graph.references(id).take(64).peekable();
-    cells.peek().is_some() && cells.all(|to| fields_of(heap, to).is_some_and(|to| to.fields == 3))
+    cells.peek().is_some()
+        && cells.all(|to| fields_of(heap, to).is_some_and(|to| heap.length(to) == 3))
 }

@@ -16,14 +16,14 @@ use crate::list::list;
 use crate::object::Object;
 use crate::opened::Opened;
 use crate::sites;
-use crate::steps::{is_stack, way};
+use crate::steps::{self, is_stack, way};
 
 /// Which object is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The one at an address.
     At(u64),
-    /// That of a class that retains most.
+    /// That of a class, or of a type where types are known, that retains most.
     OfClass(String),
     /// The sampled one that was allocated at a site and retains most.
     OfSite(u32),
@@ -58,7 +58,10 @@ impl Which {
             }),
             Which::OfSite(site) => sites::most_of(of, *site),
             Which::OfClass(class) => {
-                let blocks = heap.graph.blocks().filter(|&id| heap.name(id) == class);
+                let is_of = |id: &BlockId| {
+                    heap.name(*id) == class || of.type_of(*id) == Some(class.as_str())
+                };
+                let blocks = heap.graph.blocks().filter(is_of);
                 let most = blocks
                     .max_by_key(|&id| (of.retained.bytes(id), heap.graph.bytes(id), Reverse(id)));
                 if let Some(id) = most {
@@ -87,29 +90,31 @@ impl Holding {
     /// If there is no such object.
     pub fn new(of: &Opened, which: &Which, top: usize) -> anyhow::Result<Holding> {
         let (id, graph) = (which.find(of)?, &of.heap.graph);
-        let kind = of.heap.kind(id);
+        let label = of.label(id);
         let object = |&id: &BlockId| Object::new(of, id);
-        let first = |ids: &mut Vec<BlockId>| -> Vec<Object> {
+        let sort = |ids: &mut Vec<BlockId>| {
             ids.sort_by_key(|&id| (Reverse(of.retained.bytes(id)), id));
             ids.dedup();
-            ids.iter().take(top).map(object).collect()
         };
         let above =
             |id: &BlockId| of.dominators.dominator(*id).filter(|&it| it != BlockId::ALL_ROOTS);
         let mut dominators: Vec<_> = std::iter::successors(Some(id), above).collect();
         dominators.reverse();
         let all = graph.roots().chain(graph.blocks());
-        let mut referrers = all.filter(|&from| graph.references(from).any(|to| to == id)).collect();
-        let mut references = graph.references(id).collect();
+        let refers = |from: &BlockId| graph.references(*from).any(|to| to == id);
+        let mut referrers: Vec<BlockId> = all.filter(refers).collect();
+        let mut references: Vec<BlockId> = graph.references(id).collect();
+        sort(&mut referrers);
+        sort(&mut references);
         let is_held = of.dominators.is_reachable(id);
         Ok(Holding {
             object: object(&id),
-            of_class: graph.blocks().filter(|&other| of.heap.kind(other) == kind).count() as u64,
+            of_class: graph.blocks().filter(|&other| of.label(other) == label).count() as u64,
             shortest_path: way(of, &Shortest::of(graph, says_little(&of.heap)).path(id)),
             dominators: dominators.iter().filter(|_| is_held).map(object).collect(),
-            referrers: first(&mut referrers),
+            referrers: referrers.iter().take(top).map(|&it| steps::referrer(of, it, id)).collect(),
             referrers_total: referrers.len(),
-            references: first(&mut references),
+            references: references.iter().take(top).map(object).collect(),
             references_total: references.len(),
         })
     }
@@ -125,7 +130,8 @@ impl Render for Holding {
         ));
         let (bytes, objects) =
             (human::bytes(retained_bytes as f64), human::count(retained_objects.into()));
-        let (count, class) = (human::count(self.of_class as f64), &self.object.class);
+        let class = self.object.r#type.as_ref().unwrap_or(&self.object.class);
+        let count = human::count(self.of_class as f64);
         let held = match self.shortest_path.is_empty() {
             true => "No root holds it any more: it is garbage that is not freed yet.".to_owned(),
             false => format!("With it {bytes} in {objects} objects would go."),

@@ -10,6 +10,7 @@
 //!                               └─▶ Types      what shapes look like          │
 //! two of them ──────────────────────▶ Diff       what has become more          ─┘
 //! three ─────────────────────────────▶ Survivors  what came and stayed
+//! .cmt files ─▶ declared ─▶ what blocks are called in all of these
 //! a dump ─▶ import ─▶ a snapshot
 //! a snapshot beside a trace ─▶ ways ─▶ the report of that trace
 //! ```
@@ -18,7 +19,9 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod declared;
 mod diff;
+mod evidence;
 mod facts;
 mod guess;
 mod heapsnapshot;
@@ -39,6 +42,7 @@ mod types;
 mod ways;
 
 pub use block::Block;
+pub use declared::Sources;
 pub use diff::Diff;
 pub use heapsnapshot::write_heapsnapshot;
 pub use holding::{Holding, Which};

@@ -1,5 +1,6 @@
 //! A dump or a snapshot, read and analysed.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use lifetrace_snapshot::ruby;
 use lifetrace_snapshot::tree::Tree;
 use lifetrace_trace::lth::is_snapshot;
 
+use crate::declared::{Sources, Verdict, Verdicts};
+use crate::guess::{Guess, guess};
 use crate::origin::{MISSING, Origin};
 use crate::said::Said;
 
@@ -40,6 +43,8 @@ pub struct Opened {
     /// What else a snapshot tells; nothing of another program's dump.
     pub origin: Option<Origin>,
     said: Said,
+    /// What blocks are by the types that the program declares, where those are known.
+    pub(crate) declared: Option<Verdicts>,
 }
 
 /// What has been read of a file.
@@ -77,7 +82,72 @@ impl Opened {
         let tree = Tree::of(&heap.graph, &dominators);
         let retained = Retained::of(&heap.graph, &dominators);
         let path = path.to_owned();
-        Ok(Opened { path, heap, dominators, tree, retained, missing, complaints, origin, said })
+        let declared = None;
+        Ok(Opened {
+            path,
+            heap,
+            dominators,
+            tree,
+            retained,
+            missing,
+            complaints,
+            origin,
+            said,
+            declared,
+        })
+    }
+
+    /// Finds out which of the types that a program declares its blocks are of.
+    ///
+    /// # Errors
+    /// If the heap is no snapshot of an OCaml program.
+    pub fn declare(&mut self, sources: &Sources) -> anyhow::Result<()> {
+        let runtime = self.origin.as_ref().filter(|it| !it.is_import());
+        let runtime = runtime.map_or("another program's dump", |it| &*it.header.runtime);
+        if !runtime.starts_with("OCaml") {
+            bail!(
+                "{}: .cmt files tell the types of OCaml programs; this is of {runtime}",
+                self.path.display()
+            );
+        }
+        self.complaints.extend(sources.complaints.iter().cloned());
+        self.declared = Some(Verdicts::of(&self.heap, sources));
+        Ok(())
+    }
+
+    /// What the objects that are like this one are called: by the type that the program declares, if that is known, else
+    /// by their class.
+    pub(crate) fn label(&self, id: BlockId) -> &str {
+        self.type_of(id).unwrap_or_else(|| self.heap.name(id))
+    }
+
+    /// As [`label`](Self::label), but for those that look like something in particular.
+    pub(crate) fn look(&self, id: BlockId) -> Cow<'_, str> {
+        self.looks_like(id).map_or_else(|| self.label(id).into(), Cow::from)
+    }
+
+    /// What a block of an OCaml program looks like, if it looks like something in particular and its type is not known.
+    pub(crate) fn looks_like(&self, id: BlockId) -> Option<String> {
+        let guess = guess(&self.heap, id).filter(|guess| guess.is_particular());
+        guess.filter(|_| self.type_of(id).is_none()).map(Guess::one)
+    }
+
+    /// The type of a block, if it is known which one that is.
+    pub(crate) fn type_of(&self, id: BlockId) -> Option<&str> {
+        let declared = self.declared.as_ref()?;
+        match declared.verdict(id) {
+            Verdict::One(layout, _) => Some(&declared.layout(layout).name),
+            Verdict::Array => Some("array"),
+            _ => None,
+        }
+    }
+
+    /// What a field of a block is called, if that is known.
+    pub(crate) fn field_name(&self, id: BlockId, field: u32) -> Option<&str> {
+        let declared = self.declared.as_ref()?;
+        let Verdict::One(layout, _) = declared.verdict(id) else { return None };
+        let name = declared.layout(layout).names.get(field as usize)?;
+        (!name.is_empty()).then_some(name)
     }
 
     /// What the file says of an object beside its class, in a few words; nothing of a root, or if the file cannot be read

@@ -1,5 +1,6 @@
 //! What would go with what: the tree of dominators, as far as it matters.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use lifetrace_human as human;
@@ -46,7 +47,7 @@ struct Retainer {
     /// What it retains, by what retains most of that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     retainers: Vec<Retainer>,
-    /// The objects that it immediately retains beside these, by class.
+    /// The objects that it immediately retains beside these, by class, or by type where that is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     others: Vec<Others>,
 }
@@ -120,18 +121,18 @@ impl Limits {
 
     /// The greatest of them, by class.
     fn others(&self, of: &Opened, ids: &[BlockId]) -> Vec<Others> {
-        let mut sums: FxHashMap<&str, (u64, u64)> = FxHashMap::default();
+        let mut sums: FxHashMap<Cow<'_, str>, (u64, u64)> = FxHashMap::default();
         for &id in ids {
-            let (objects, bytes) = sums.entry(of.heap.name(id)).or_default();
+            let (objects, bytes) = sums.entry(of.look(id)).or_default();
             *objects += 1;
             *bytes += of.retained.bytes(id);
         }
         let mut sums: Vec<_> =
             sums.into_iter().filter(|(_, sum)| sum.1 >= self.least.max(1)).collect();
-        sums.sort_by_key(|&(class, (_, bytes))| (Reverse(bytes), class));
+        sums.sort_by(|(a, (_, of_a)), (b, (_, of_b))| of_b.cmp(of_a).then_with(|| a.cmp(b)));
         let others = sums.into_iter().take(self.top).map(|(class, (objects, retained_bytes))| {
             let share = self.share(retained_bytes);
-            Others { class: class.to_owned(), objects, retained_bytes, share }
+            Others { class: class.into_owned(), objects, retained_bytes, share }
         });
         others.collect()
     }

@@ -18,9 +18,19 @@ pub(crate) fn way(of: &Opened, ids: &[BlockId]) -> Vec<Object> {
         if of.heap.graph.is_root(from) {
             objects[at].description = slot(&of.heap, from, to);
         }
-        objects[at + 1].field = field(of, from, to);
+        let step = objects[at + 1].clone();
+        objects[at + 1] = step.in_field(of, from, field(of, from, to));
     }
     objects
+}
+
+/// An object that refers to another: in which field, or, if it is a root, which of those that are called alike.
+pub(crate) fn referrer(of: &Opened, from: BlockId, to: BlockId) -> Object {
+    let mut object = Object::new(of, from).in_field(of, from, field(of, from, to));
+    if of.heap.graph.is_root(from) {
+        object.description = slot(&of.heap, from, to);
+    }
+    object
 }
 
 /// What the root is called by itself that refers to an object, among those that are called alike.

@@ -28,7 +28,7 @@ impl From<CollectorError> for StartError {
     fn from(error: CollectorError) -> StartError {
         match error {
             CollectorError::Output(error) => StartError::Output(error),
-            error @ CollectorError::System(_) => StartError::Recorder(error),
+            error => StartError::Recorder(error),
         }
     }
 }

@@ -166,6 +166,7 @@ impl Recording {
             labels: self.labels,
             snapshots: SnapshotPlan::default(),
             looks_for_lost: false,
+            standing: None,
             introduction: Introduction::default(),
         })
     }

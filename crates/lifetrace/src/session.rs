@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use lifetrace_agent::guard;
 use lifetrace_inside::cell::{CellGuard, RecordingCell};
@@ -23,9 +21,6 @@ use crate::hooks;
 use crate::listening::{self, Audience, is_in_tracker};
 use crate::snapshot::Snapshot;
 use crate::summary::Summary;
-
-/// For how long the recorder may have no room for a new rate.
-const RATE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A session under way. It ends when it is [stopped](Session::stop) or dropped, or with the process.
 #[derive(Debug)]
@@ -172,7 +167,7 @@ impl Session {
         }
         self.with(|current| match current.format {
             Format::Memtrace => Err(Error::OneRate),
-            Format::Lt if is_told_of(rate.per_word()) => {
+            Format::Lt if guard::change_rate(rate.per_word()) => {
                 hooks::count();
                 Ok(())
             }
@@ -211,17 +206,6 @@ impl Drop for Session {
     fn drop(&mut self) {
         if let Some(number) = self.number.take() {
             tell(end(number));
-        }
-    }
-}
-
-/// A recorder that is behind has no room for the news at once, but soon.
-fn is_told_of(per_word: f64) -> bool {
-    let deadline = Instant::now() + RATE_PATIENCE;
-    loop {
-        match guard::change_rate(per_word) {
-            Some(false) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
-            is_told => return is_told == Some(true),
         }
     }
 }

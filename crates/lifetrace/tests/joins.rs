@@ -35,6 +35,7 @@ fn options(folder: &Path) -> CollectorOptions {
         native_frames: false,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
         looks_for_lost: false,
+        standing: None,
         introduction: Introduction::default(),
     }
 }

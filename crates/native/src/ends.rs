@@ -5,8 +5,8 @@
 //! Both are also called between `vfork` and the child's own program, in memory that is the parent's, by signal
 //! handlers, and in a forked child that nobody records; then they are left alone.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Phase};
@@ -15,7 +15,7 @@ use lifetrace_agent::{leave, room, sys};
 use lifetrace_transport::message::Body;
 
 use crate::live;
-use crate::next::lookup;
+use crate::next::Named;
 
 /// What is called before the end, and, if there is none, after all: an `exec` may fail.
 #[derive(Clone, Copy, Debug)]
@@ -31,36 +31,14 @@ type Exit = unsafe extern "C" fn(c_int) -> !;
 type Exec = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
 type ExecWith = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 
-/// The next function of a name.
-struct Next {
-    name: &'static CStr,
-    found: AtomicPtr<c_void>,
-}
-
-static EXIT: Next = Next::named(c"_exit");
-static EXECV: Next = Next::named(c"execv");
-static EXECVP: Next = Next::named(c"execvp");
-static EXECVE: Next = Next::named(c"execve");
-static EXECVPE: Next = Next::named(c"execvpe");
+static EXIT: Named = Named::new(c"_exit");
+static EXECV: Named = Named::new(c"execv");
+static EXECVP: Named = Named::new(c"execvp");
+static EXECVE: Named = Named::new(c"execve");
+static EXECVPE: Named = Named::new(c"execvpe");
 
 /// Whose session it is.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-
-impl Next {
-    const fn named(name: &'static CStr) -> Next {
-        Next { name, found: AtomicPtr::new(core::ptr::null_mut()) }
-    }
-
-    fn get(&self) -> Option<*mut c_void> {
-        let known = self.found.load(Ordering::Relaxed);
-        if !known.is_null() {
-            return Some(known);
-        }
-        let found = lookup(self.name)?;
-        self.found.store(found, Ordering::Relaxed);
-        Some(found)
-    }
-}
 
 /// Finds the next functions. The process has a single thread now.
 pub(crate) fn resolve() {
@@ -94,12 +72,15 @@ pub fn say_farewell() {
         _ => false,
     };
     let session = phase::recording().filter(|_| is_told && !room::is_sandbox_expected());
-    if let Some(session) = session
-        && session.header.settings().looks_for_lost != 0
-        && live::are_any()
-    {
+    if let Some(session) = session.filter(|it| is_looked_at(it)) {
         leave::wait_for_look(session);
     }
+}
+
+/// Whether the recorder has something to look at: blocks that may be lost, or what of mappings is in memory.
+fn is_looked_at(session: &Session) -> bool {
+    let settings = session.header.settings();
+    settings.looks_for_lost != 0 && live::are_any() || settings.sources.has_mappings()
 }
 
 /// Whether this is the end of what is recorded.
@@ -150,7 +131,7 @@ pub fn exit(witness: Witness, status: c_int) -> ! {
 
 /// # Safety
 /// As C's.
-unsafe fn exec(witness: Witness, next: &Next, path: *const c_char, arguments: Strings) -> c_int {
+unsafe fn exec(witness: Witness, next: &Named, path: *const c_char, arguments: Strings) -> c_int {
     let Some(next) = next.get() else { return unable() };
     before_end(witness);
     // SAFETY: a function of this type; the arguments are the caller's.
@@ -163,7 +144,7 @@ unsafe fn exec(witness: Witness, next: &Next, path: *const c_char, arguments: St
 /// As C's.
 unsafe fn exec_with(
     witness: Witness,
-    next: &Next,
+    next: &Named,
     path: *const c_char,
     arguments: Strings,
     environment: Strings,

@@ -22,6 +22,12 @@
 //! their own, announced as a growth with the realloc's backtrace. Words that it drops die.
 //! So the bytes allocated are the sum of what was asked for first and of what was added, at any rate.
 //!
+//! # Mappings
+//!
+//! Where a session asks for them, calls of `mmap` and its like are told one by one ([`mappings`]): they are rare, so
+//! there is no countdown, and no table. They are heard by their names, or, in a process that is attached to, by their
+//! first instructions.
+//!
 //! # Allocators in the program
 //!
 //! Calls of an allocator that the program has in itself cannot be hooked by name. The recorder says which of
@@ -33,8 +39,8 @@
 //! No lock of the program's or of the loader's is waited for ([`modules`]), and none of ours is held while
 //! the unwinder or the next allocator is at work; every wait is bounded.
 //!
-//! \[UNSAFE\] files: `arena`, `boot`, `bytes/*`, `cxx`, `ends`, `executable`, `families/*`, `interpose`, `jemalloc/*`,
-//! `live/{mod,filter}`, `modules/*`, `next`, `patch/{island,mod,quiet}`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
+//! \[UNSAFE\] files: `arena`, `attach`, `boot`, `bytes/*`, `cxx`, `ends`, `executable`, `families/*`, `interpose`, `jemalloc/*`,
+//! `live/{mod,filter}`, `mappings/{calls,mod,next,patched}`, `modules/*`, `next`, `patch/{island,late,mod,quiet}`, `sandbox`, `signal_frame`, `start`, `totals`, `unwind/*`.
 
 #![no_std]
 #![cfg_attr(test, allow(clippy::undocumented_unsafe_blocks, reason = "tests own what they touch"))]
@@ -44,6 +50,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod arena;
+pub mod attach;
 mod blocks;
 pub mod boot;
 pub mod bytes;
@@ -56,6 +63,7 @@ pub mod interpose;
 pub mod jemalloc;
 pub mod linked;
 pub mod live;
+pub mod mappings;
 pub mod modules;
 pub mod next;
 pub mod patch;

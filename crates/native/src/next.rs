@@ -6,7 +6,7 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use lifetrace_agent::{loader, tls};
 
@@ -130,6 +130,39 @@ impl Next {
         for (slot, function) in pointers {
             slot.store(function, Ordering::Relaxed);
         }
+    }
+}
+
+/// The next function of a name, which may not be known yet.
+pub(crate) struct Named {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Named {
+    pub(crate) const fn new(name: &'static CStr) -> Named {
+        Named { name, found: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+
+    /// It, which is looked up if need be.
+    pub(crate) fn get(&self) -> Option<*mut c_void> {
+        self.known().or_else(|| {
+            let found = lookup(self.name)?;
+            self.found.store(found, Ordering::Relaxed);
+            Some(found)
+        })
+    }
+
+    /// Has it be this function, which is not to be looked up.
+    pub(crate) fn lead_to(&self, function: usize) {
+        self.found.store(function as *mut c_void, Ordering::Relaxed);
+    }
+
+    /// It, if it has been looked up.
+    #[inline(always)]
+    pub(crate) fn known(&self) -> Option<*mut c_void> {
+        let known = self.found.load(Ordering::Relaxed);
+        (!known.is_null()).then_some(known)
     }
 }
 

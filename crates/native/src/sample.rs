@@ -9,9 +9,10 @@
 //! interrupted the agent), what is missed thereby is counted.
 
 use lifetrace_agent::context;
+use lifetrace_agent::countdown::Draw;
 use lifetrace_agent::guard::{self, Countdown, Entered, Entry};
 use lifetrace_agent::phase::{self, Start};
-use lifetrace_agent::sampler::{Hits, WORD, footprint, words};
+use lifetrace_agent::sampler::{Rate, WORD, footprint, words};
 use lifetrace_agent::tls;
 use lifetrace_agent::tracker::{Allocation, Tracker};
 use lifetrace_transport::message::{AllocationKind, Body, MemoryKind, Place, SampleId, SourceKind};
@@ -46,7 +47,7 @@ pub trait SampleListener {
 /// How often words that are about to be allocated are hit, and in which session.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn {
-    hits: u64,
+    draw: Draw,
     session: u32,
 }
 
@@ -55,7 +56,7 @@ pub struct Drawn {
 struct Birth {
     first: u64,
     words: u64,
-    hits: u64,
+    draw: Draw,
     bytes: u64,
 }
 
@@ -63,8 +64,8 @@ struct Birth {
 /// are hit.
 #[cold]
 pub fn draw(listener: &impl SampleListener, size: usize) -> Option<Drawn> {
-    let (entered, hits) = hit(listener, size)?;
-    Some(Drawn { hits: hits.count, session: entered.session().number })
+    let (entered, draw) = hit(listener, size)?;
+    Some(Drawn { draw, session: entered.session().number })
 }
 
 /// Announces a new block of `size` bytes for which hits were drawn. `mark` is what its allocator says of it
@@ -77,7 +78,7 @@ pub fn born(
     size: usize,
     mark: usize,
 ) {
-    let birth = Birth { first: 0, words: words(size), hits: drawn.hits, bytes: size as u64 };
+    let birth = Birth { first: 0, words: words(size), draw: drawn.draw, bytes: size as u64 };
     begin(listener, drawn, address, Block::new(size, mark), birth);
 }
 
@@ -92,7 +93,7 @@ pub fn grown(
     size: usize,
     mark: usize,
 ) {
-    let birth = growth(words(size).saturating_sub(added), added, drawn.hits);
+    let birth = growth(words(size).saturating_sub(added), added, drawn.draw);
     begin(listener, drawn, address, Block::new(size, mark), birth);
 }
 
@@ -105,10 +106,13 @@ pub fn external_allocated(
     size: usize,
     kind: impl FnOnce(&mut Entered) -> Option<MemoryKind>,
 ) -> Option<SampleId> {
-    let (mut entered, hits) = hit(listener, size)?;
+    let (mut entered, draw) = hit(listener, size)?;
     unwind::capture(&mut entered, listener.own_stack());
     let kind = AllocationKind::Outside(kind(&mut entered)?);
-    let (size, samples, source) = (size as u64, hits.count, SourceKind::Malloc);
+    let (size, samples, source) = (size as u64, draw.hits, SourceKind::Malloc);
+    if !entered.count_by(draw.rate) {
+        return None;
+    }
     listener.tracker().allocated(&mut entered, &Allocation { size, samples, source, kind })
 }
 
@@ -288,8 +292,8 @@ fn grow(listener: &impl SampleListener, block: &mut Block, first: u64, added: u6
     if !tls::take(bytes) {
         return;
     }
-    if let Some((mut entered, hits)) = hit(listener, bytes) {
-        announce(listener, &mut entered, block, growth(first, added, hits.count));
+    if let Some((mut entered, draw)) = hit(listener, bytes) {
+        announce(listener, &mut entered, block, growth(first, added, draw));
     }
 }
 
@@ -298,27 +302,27 @@ fn shrink(listener: &impl SampleListener, block: &mut Block, kept: u64) {
     let Entry::Recording(mut entered) = enter_started(listener) else { return };
     let mut cut = None;
     block.retain(|extent| {
-        // What was sampled at another rate stays as it is: nothing that is announced now counts by that.
-        let is_old = entered.session().is_of_earlier_rate(extent.sample) && extent.first < kept;
-        let stays = is_old || extent.first + extent.words <= kept;
+        let stays = extent.first + extent.words <= kept;
         if !stays {
             release(listener, &mut entered, extent.sample);
-            cut = (extent.first < kept).then_some(*extent).or(cut);
+            let is_ours = phase::of_this_session(extent.sample);
+            cut = (is_ours && extent.first < kept).then_some(*extent).or(cut);
         }
         stays
     });
     let Some(cut) = cut else { return };
     let words = kept - cut.first;
-    let rate = entered.session().rate();
+    let rate = Rate::per_word(cut.rate);
     let hits = rate.thin(&mut entered.random, cut.hits, words, cut.words);
     if hits > 0 {
         let bytes = if cut.first == 0 { block.size as u64 } else { words * WORD };
-        announce(listener, &mut entered, block, Birth { first: cut.first, words, hits, bytes });
+        let draw = Draw { hits, rate: cut.rate };
+        announce(listener, &mut entered, block, Birth { first: cut.first, words, draw, bytes });
     }
 }
 
-fn growth(first: u64, words: u64, hits: u64) -> Birth {
-    Birth { first, words, hits, bytes: words * WORD }
+fn growth(first: u64, words: u64, draw: Draw) -> Birth {
+    Birth { first, words, draw, bytes: words * WORD }
 }
 
 /// Captures the backtrace, and says that some words of `block` are a sample. If that does not get
@@ -332,17 +336,20 @@ fn announce(
 ) {
     unwind::capture(entered, listener.own_stack());
     context::refresh(entered);
-    let Birth { first, words, hits, bytes } = birth;
+    let Birth { first, words, draw: Draw { hits, rate }, bytes } = birth;
     let allocation = Allocation {
         size: bytes,
         samples: hits,
         source: SourceKind::Malloc,
         kind: if first == 0 { AllocationKind::Plain } else { AllocationKind::Growth },
     };
+    if !entered.count_by(rate) {
+        return;
+    }
     let announced = listener.tracker().allocated(entered, &allocation);
     totals::send_if_due(entered);
     if let Some(SampleId(sample)) = announced
-        && !block.attach(Extent { sample, first, words, hits })
+        && !block.attach(Extent { sample, first, words, hits, rate })
     {
         release(listener, entered, sample);
         entered.session().header.count_lost(LostReason::NoBlockRecord);
@@ -365,14 +372,14 @@ pub(crate) fn enter_started(listener: &impl SampleListener) -> Entry {
 }
 
 /// Whether the block, or the added words, of `size` bytes are hit; starts the agent if need be.
-pub(crate) fn hit(listener: &impl SampleListener, size: usize) -> Option<(Entered, Hits)> {
+pub(crate) fn hit(listener: &impl SampleListener, size: usize) -> Option<(Entered, Draw)> {
     if size > LARGEST - 8 {
         tls::set_countdown(tls::countdown().wrapping_add(footprint(size) as i64));
         return None;
     }
     for _ in 0..2 {
         match guard::countdown_ended(words(size)) {
-            Countdown::Hit(entered, hits) => return Some((entered, hits)),
+            Countdown::Hit(entered, draw) => return Some((entered, draw)),
             Countdown::Start(start) => listener.start(start),
             Countdown::Pass => return None,
         }

@@ -31,6 +31,43 @@ pub(crate) fn resolve() {
     }
 }
 
+/// A copy of the first instructions of C's `prctl`, where those are a jump to us.
+static COPY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Has [`patched`] go on at this copy of the first instructions of C's `prctl`.
+pub(crate) fn go_on_at(copy: usize) {
+    COPY.store(copy as *mut c_void, Ordering::Relaxed);
+}
+
+/// What `prctl` becomes where its first instructions are a jump. It must not be called by the name that the library
+/// exports: in a process that has loaded us late, that name is C's own function.
+///
+/// # Safety
+/// As [`prctl`]; a copy is known.
+pub(crate) unsafe extern "C" fn patched(
+    option: c_int,
+    second: c_ulong,
+    third: c_ulong,
+    fourth: c_ulong,
+    fifth: c_ulong,
+) -> c_int {
+    prepare(option);
+    // SAFETY: only a patched function leads here, whose copy is of this type; the arguments are the caller's.
+    unsafe {
+        let copy = COPY.load(Ordering::Relaxed);
+        core::mem::transmute::<*mut c_void, Prctl>(copy)(option, second, third, fourth, fifth)
+    }
+}
+
+/// Does what is to be done before a process may have entered a sandbox.
+#[inline(never)]
+fn prepare(option: c_int) {
+    if matches!(option, libc::PR_SET_SECCOMP | libc::PR_SET_NO_NEW_PRIVS) {
+        room::expect_sandbox();
+        connect_while_possible();
+    }
+}
+
 /// # Safety
 /// As C's, which is variadic: arguments that an option does not have may hold anything.
 pub unsafe extern "C" fn prctl(
@@ -40,10 +77,7 @@ pub unsafe extern "C" fn prctl(
     fourth: c_ulong,
     fifth: c_ulong,
 ) -> c_int {
-    if matches!(option, libc::PR_SET_SECCOMP | libc::PR_SET_NO_NEW_PRIVS) {
-        room::expect_sandbox();
-        connect_while_possible();
-    }
+    prepare(option);
     let next = NEXT_PRCTL.load(Ordering::Relaxed);
     if next.is_null() {
         // SAFETY: what C's prctl does with the caller's arguments.

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::guard::{self, Entry};
 use lifetrace_agent::phase::{self, Start};
-use lifetrace_agent::session::Session;
+use lifetrace_agent::session::{self, Session};
 use lifetrace_agent::{loader, room, sys};
 use lifetrace_transport::handshake::{Origin, SOCKET_VARIABLE};
 use lifetrace_transport::message::Body;
@@ -16,7 +16,9 @@ use lifetrace_transport::message::Body;
 use crate::next::{NEXT, comes_by_our_malloc};
 use crate::patch::Outcome;
 use crate::unwind::engine;
-use crate::{arena, cxx, ends, executable, forks, jemalloc, live, modules, patch, sandbox, totals};
+use crate::{
+    arena, cxx, ends, executable, forks, jemalloc, live, mappings, modules, patch, sandbox, totals,
+};
 
 /// File name of the preload library, by which it knows itself in LD_PRELOAD.
 pub const LIBRARY: &str = "liblifetrace.so";
@@ -43,6 +45,7 @@ pub fn start(start: Start) {
         cxx::resolve();
         sandbox::resolve();
         ends::resolve();
+        mappings::resolve();
     }
     // A forked child goes by what its parent knew; it may have no environment any more.
     if start.origin() == Origin::Exec && !sys::environment_is_ready() {
@@ -55,23 +58,39 @@ pub fn start(start: Start) {
         // Of a child that was made without the help of libc, nobody else has done it.
         live::abandon();
     }
+    if session::awaits_recorder() && start.origin() == Origin::Exec {
+        // Later, a thread that looks for a recorder may be anywhere in the program.
+        phase::wait_for_recorders();
+        register_once(atfork);
+    }
     let Some(session) = start.connect() else { return start.finish(false) };
     if start.origin() == Origin::Exec && session.header.settings().follow_children == 0 {
         hide_from_children();
     }
+    register_once(atfork);
+    if start.origin() == Origin::Exec {
+        patch_own_allocator(session);
+    }
+    ends::begin(session, start.origin() == Origin::Exec);
+    mappings::begin(session);
+    start.finish(true);
+    if UNPATCHED.load(Ordering::Relaxed) {
+        notice(OWN_ALLOCATOR);
+    }
+}
+
+/// Does what is done once for all sessions of a process.
+pub(crate) fn register_once(atfork: RegisterAtfork) {
     if !REGISTERED.swap(true, Ordering::Relaxed) {
         engine::prepare();
         modules::prepare();
         register(atfork);
     }
-    if start.origin() == Origin::Exec {
-        patch_own_allocator(session);
-    }
-    ends::begin(session, start.origin() == Origin::Exec);
-    start.finish(true);
-    if UNPATCHED.load(Ordering::Relaxed) {
-        notice(OWN_ALLOCATOR);
-    }
+}
+
+/// Nothing is to be looked up later: nobody calls us by the names of what would be.
+pub(crate) fn resolve_nothing() {
+    RESOLVED.store(true, Ordering::Relaxed);
 }
 
 /// Patches the allocator that the program has in itself, if the recorder says so.
@@ -142,12 +161,13 @@ fn hide_from_children() {
 }
 
 /// What `pthread_atfork` is in glibc: its handlers, and the library that they belong to.
-type RegisterAtfork = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
-type Handler = extern "C" fn();
+pub(crate) type RegisterAtfork =
+    unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+pub(crate) type Handler = extern "C" fn();
 
 /// Looked up by name. As an import it would keep programs with another C library, which a traced one
 /// may start, from running at all: their loaders take a missing symbol for a reason to stop.
-fn atfork() -> Option<RegisterAtfork> {
+pub(crate) fn atfork() -> Option<RegisterAtfork> {
     let found = loader::symbol(c"__register_atfork")?;
     // SAFETY: glibc's function has this type.
     Some(unsafe { core::mem::transmute::<*mut c_void, RegisterAtfork>(found.as_ptr()) })

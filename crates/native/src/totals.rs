@@ -15,7 +15,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::size_of;
-use core::ptr::null_mut;
+use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use lifetrace_agent::guard::Entered;
@@ -53,7 +53,17 @@ type Property = unsafe extern "C" fn(*const c_char, *mut usize) -> c_int;
 
 /// Finds out whom to ask. To be called once, when the next malloc is known.
 pub(crate) fn resolve() {
-    let malloc = NEXT.malloc() as *const c_void;
+    find(NEXT.malloc() as *const c_void, lookup);
+}
+
+/// As [`resolve`], where the program's malloc is not the next one after ours.
+pub(crate) fn resolve_late() {
+    let symbol = |name: &CStr| loader::symbol(name).map(NonNull::as_ptr);
+    find(symbol(c"malloc").unwrap_or(null_mut()), symbol);
+}
+
+/// Whom to ask about the allocator that has `malloc`.
+fn find(malloc: *const c_void, lookup: impl Fn(&CStr) -> Option<*mut c_void>) {
     for (slot, name) in [(&MALLCTL, c"mallctl"), (&PROPERTY, c"MallocExtension_GetNumericProperty")]
     {
         // There may be allocators around that are not the program's.

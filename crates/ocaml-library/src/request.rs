@@ -67,6 +67,7 @@ impl Request<'_> {
             native_frames: false,
             snapshots: SnapshotPlan::default(),
             looks_for_lost: false,
+            standing: None,
             introduction: Introduction {
                 context: self.context.to_owned(),
                 runtime_params: self.parameters.to_owned(),

@@ -1,4 +1,4 @@
-//! The collector's exact counters, of this process alone.
+//! The collector's exact counters, of this process alone, and from the moment on at which it is heard.
 
 use lifetrace_transport::message::CollectorTotals;
 
@@ -8,8 +8,9 @@ use crate::{own, terms};
 /// Where the domain's state of OCaml 4 has the size of the minor heap, as an index of words.
 const YOUNG_HEAP_WORDS: usize = 10;
 
-/// To be called in a forked child: from now on what its parent has counted is left out.
-pub(crate) fn note_fork() {
+/// From now on what has been counted so far is left out: in a forked child what its parent has counted, and where somebody
+/// has attached what came before.
+pub(crate) fn begin_anew() {
     if let Some(totals) = runtime::get().filter(|it| are_readable(it)).and_then(read_all) {
         own::begin_at(&totals);
     }

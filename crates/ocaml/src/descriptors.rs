@@ -1,9 +1,11 @@
-//! The frame tables of OCaml 4, and stacks as they explain them. \[UNSAFE\]
+//! The frame tables of OCaml, and stacks of OCaml 4 as they explain them. \[UNSAFE\]
 //!
 //! The compiler leaves a descriptor for each address of code to which a call returns: how large the frame
 //! is, and what is known of the place. The runtime finds them by a hash table. A descriptor of a special
 //! size marks where C code has called OCaml code back: what the code before had come to is written there.
-//! (`runtime/caml/stack.h`, `runtime/backtrace_nat.c` of OCaml 4.11 to 4.14, for amd64 and arm64.)
+//! OCaml 5 has the same descriptors, and other stacks.
+//! (`runtime/caml/stack.h`, `runtime/backtrace_nat.c` of OCaml 4.11 to 4.14, for amd64 and arm64; `frame_descriptors.h` of
+//! 5.3.)
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -101,16 +103,8 @@ impl Descriptors {
 impl Descriptors {
     /// What lives in the frame of code that a call returns to; `None` if the runtime does not know it.
     pub(crate) fn living(&self, code: u64) -> Option<Living> {
-        let descriptor = self.find(code)?;
         // SAFETY: it is one, and stays as long as its code.
-        unsafe {
-            if (*descriptor).size == CALLED_BACK {
-                return Some(Living::CalledBack);
-            }
-            let count = usize::from((*descriptor).live_count);
-            let offsets = core::slice::from_raw_parts(after_live(descriptor).sub(count), count);
-            Some(Living::In { slot: descriptor as u64, offsets })
-        }
+        self.find(code).map(|descriptor| unsafe { living(descriptor) })
     }
 
     /// The state to which the frame of a state returns.
@@ -119,8 +113,8 @@ impl Descriptors {
     /// The stack has it, and stands still.
     pub(crate) unsafe fn caller(&self, state: State) -> State {
         // SAFETY: descriptors stay.
-        let size = self.find(state.code).map_or(0, |it| unsafe { (*it).size });
-        let stack = state.stack + u64::from(size & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS));
+        let size = self.find(state.code).map_or(0, |it| unsafe { frame_bytes(it) });
+        let stack = state.stack + size;
         State { stack, code: Self::return_address(stack) }
     }
 
@@ -225,6 +219,31 @@ pub(crate) unsafe fn of_allocation(frame: u64, index: usize) -> u64 {
             offset => (place + u64::from(offset) + IS_DEBUG_INFO) | 1,
         }
     }
+}
+
+/// What lives in the frame of code that has this descriptor.
+///
+/// # Safety
+/// It is a descriptor of the runtime's, of OCaml 4 or 5, which stays.
+pub(crate) unsafe fn living(descriptor: *const Descriptor) -> Living {
+    // SAFETY: by contract.
+    unsafe {
+        if (*descriptor).size == CALLED_BACK {
+            return Living::CalledBack;
+        }
+        let count = usize::from((*descriptor).live_count);
+        let offsets = core::slice::from_raw_parts(after_live(descriptor).sub(count), count);
+        Living::In { slot: descriptor as u64, offsets }
+    }
+}
+
+/// How large a frame is of code that has this descriptor.
+///
+/// # Safety
+/// As [`living`].
+pub(crate) unsafe fn frame_bytes(descriptor: *const Descriptor) -> u64 {
+    // SAFETY: by contract.
+    u64::from(unsafe { (*descriptor).size } & !(HAS_DEBUG_INFO | HAS_ALLOCATIONS))
 }
 
 /// Where the offsets of live values end.

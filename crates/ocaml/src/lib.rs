@@ -28,11 +28,12 @@
 //!   (OCaml 5), never in what is left of the program's.
 //! - The program may start `Gc.Memprof` itself: then that is its, and ours ends ([`yielding`]).
 //!
+//! A program that is attached to runs already: there sampling begins where its threads come to a safe place ([`late`]).
 //! A program may also have the agent [`linked`] in, and start Memprof with it when it wants to.
 //!
 //! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later.
 //!
-//! \[UNSAFE\] files: `blocks`, `callbacks`, `debug_info`, `descriptors`, `host`, `linked`, `memprof/births`,
+//! \[UNSAFE\] files: `attached`, `blocks`, `callbacks`, `client`, `debug_info`, `descriptors`, `host`, `late`, `linked`, `memprof/births`,
 //! `memprof/fates`, `memprof/functions`, `memprof/minor_heap`, `memprof/mod`, `runtime`, `snapshot/*`, `stack`, `start`, `state`,
 //! `sums`, `symbols`, `thunks/*`, `totals`, `yielding`.
 //!
@@ -43,14 +44,18 @@
 #[cfg(test)]
 extern crate std;
 
+mod attached;
 mod blocks;
 mod callbacks;
 mod callstacks;
+mod client;
 mod counters;
 mod debug_info;
 mod descriptors;
 mod entry;
+mod heard;
 mod host;
+pub mod late;
 pub mod linked;
 mod memprof;
 mod names;

@@ -18,7 +18,7 @@ static AT_FORK: [AtomicU64; CollectorTotals::FIGURES] =
 /// The most words that the heap of a forked process was seen to have.
 static MOST_HEAP: AtomicU64 = AtomicU64::new(0);
 
-/// To be called in a forked child, with what its counters are now.
+/// To be called in a forked child, or where a process is heard from now on, with what its counters are now.
 pub(crate) fn begin_at(totals: &CollectorTotals) {
     for (to, from) in AT_FORK.iter().zip(totals.figures()) {
         to.store(from.unwrap_or(0), Ordering::Relaxed);

@@ -76,6 +76,11 @@ unsafe fn next_readlink(path: *const c_char, to: *mut c_char, size: usize) -> is
     unsafe { core::mem::transmute::<*mut c_void, Readlink>(next)(path, to, size) }
 }
 
+/// The agent of this copy has begun, in a program that runs already.
+pub(crate) fn has_begun() {
+    STARTED.store(true, Ordering::Relaxed);
+}
+
 /// Whether this process is recorded, by this copy of the agent.
 pub fn is_recorded() -> bool {
     phase::current() == Phase::Recording
@@ -198,7 +203,7 @@ fn depth_at(rate: f64, limit: usize) -> usize {
     ((FRAMES_PER_WORD / rate).min(DEEPEST) as usize).max(limit)
 }
 
-fn notice(code: &'static [u8]) {
+pub(crate) fn notice(code: &'static [u8]) {
     if let Entry::Recording(mut entered) = guard::enter() {
         entered.send(Body::Notice { code });
     }
@@ -242,8 +247,20 @@ impl StaticBlocks {
         }
     }
 
-    fn rate(&self) -> Value {
+    pub(crate) fn rate(&self) -> Value {
         Value::block((&raw const self.rate).cast())
+    }
+
+    /// As [`make`](Self::make), in memory that was made before, and is in nobody's use.
+    ///
+    /// # Safety
+    /// The runtime has none of these blocks now, and nobody else refers to them.
+    pub(crate) unsafe fn with_rate(blocks: NonNull<Self>, rate: f64) -> &'static StaticBlocks {
+        // SAFETY: by contract; memory of `make`'s, which stays.
+        unsafe {
+            (*blocks.as_ptr()).rate = rate;
+            blocks.as_ref()
+        }
     }
 
     pub(crate) fn tracker(&self) -> Value {

@@ -18,6 +18,13 @@ pub(crate) const OWN_MEMPROF: &[u8] = b"ocaml-own-memprof";
 /// `Gc.Memprof.start` could not be watched: a program that calls it gets the exception "already started".
 pub(crate) const MEMPROF_UNGUARDED: &[u8] = b"ocaml-memprof-unguarded";
 
+/// The program had Memprof started when it was attached to: its heap is not sampled.
+pub(crate) const MEMPROF_TAKEN: &[u8] = b"ocaml-memprof-taken";
+
+/// The program was attached to, and its runtime's sampler cannot be taken over: its code is not as it is known, or the
+/// kernel does not let it be changed.
+pub(crate) const NOT_ATTACHED: &[u8] = b"ocaml-not-attached";
+
 /// A snapshot of the heap that was wanted without being asked for could not be taken: the runtime does not export what is
 /// needed to find all roots.
 pub(crate) const NO_SNAPSHOT_ROOTS: &[u8] = b"ocaml-snapshot-without-roots";

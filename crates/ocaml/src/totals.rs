@@ -14,7 +14,7 @@ use lifetrace_transport::last_words::Standing;
 use lifetrace_transport::message::Body;
 
 use crate::runtime::{self, Hook, Runtime};
-use crate::{counters, entry, snapshot, state};
+use crate::{attached, counters, entry, heard, snapshot, state};
 
 const PERIOD_NANOS: u64 = 20_000_000;
 
@@ -55,7 +55,7 @@ pub(crate) fn follow(runtime: &Runtime) {
         (None, None) => return,
     };
     if !FOLLOWED.swap(true, Ordering::Relaxed) {
-        phase::listen_to_forks(counters::note_fork);
+        phase::listen_to_forks(counters::begin_anew);
         runtime.hook_minor_collections(hook, &PREVIOUS);
         if runtime.version.slice_state().is_some() {
             runtime.hook_major_slices(slice_begins, &PREVIOUS_OF_SLICES);
@@ -70,6 +70,9 @@ pub(crate) fn sampler_allocates() {
 
 unsafe extern "C" fn minor_collection_ended() {
     call(&PREVIOUS);
+    if let Some(runtime) = runtime::get() {
+        attached::look(runtime);
+    }
     keep(true);
     send_if_due();
     if let Some(runtime) = runtime::get() {
@@ -161,7 +164,7 @@ pub(crate) fn keep_behind() {
 
 /// Keeps the counters where the recorder finds them when the process is gone.
 fn keep(is_behind: bool) {
-    if phase::current() != Phase::Recording {
+    if phase::current() != Phase::Recording || !heard::is_heard() {
         return;
     }
     let (Some(runtime), Some(session)) = (runtime::get(), phase::recording()) else { return };
@@ -174,6 +177,9 @@ fn keep(is_behind: bool) {
 
 fn send() {
     let (Some(runtime), Some(mut entered)) = (runtime::get(), entry::enter()) else { return };
+    if !heard::is_heard() {
+        return;
+    }
     let Some(totals) = counters::read(runtime) else { return };
     SENT.store(sys::now().0, Ordering::Relaxed);
     // So that the recorder knows of the runtime.

@@ -67,7 +67,7 @@ unsafe extern "C" fn make_way_for_stop(unit: Value) -> Value {
 }
 
 /// Ends our sampling, for good. To be called where the runtime's lock is held, in a callback too.
-fn end(runtime: &Runtime) {
+pub(crate) fn end(runtime: &Runtime) {
     // Whoever has the lock does it.
     if let Some(held) = LOCK.acquire(Patience::None) {
         end_under(&held, runtime);

@@ -1,21 +1,25 @@
 //! The shared library that `lifetrace record` loads into targets. \[UNSAFE\]
 //!
 //! All it does is export: the malloc family, jemalloc's functions, the operators of C++, prctl and
-//! readlink, `_exit` and exec under their own names, a constructor and a destructor, and a word for the agents that
+//! readlink, `_exit` and exec, mmap and its like under their own names, a constructor and a destructor, and a word for the agents that
 //! programs have linked in. It depends on libc alone, allocates from the
 //! kernel alone, and has no way to unwind or to print.
 
 #![no_std]
 #![allow(non_snake_case, reason = "C++ mangled names")]
+#![allow(non_upper_case_globals, reason = "symbols that others look for")]
 
 use core::ffi::{c_char, c_int, c_ulong};
 
 use lifetrace_agent::host::Host;
 use lifetrace_native::arena::Arena;
 use lifetrace_native::{
-    abort, byte_functions, cxx, ends, interpose, jemalloc, modules, sandbox, start,
+    abort, attach, byte_functions, cxx, ends, interpose, jemalloc, mappings, modules, sandbox,
+    start,
 };
 use lifetrace_ocaml::start as ocaml;
+use lifetrace_ruby::start as ruby;
+use lifetrace_transport::attach::{Arrival, Table};
 
 byte_functions!("");
 
@@ -70,10 +74,52 @@ export! {
 }
 
 export! {
+    mappings, "C";
+    mmap(
+        address: *mut u8, bytes: usize, access: c_int, flags: c_int, descriptor: c_int, offset: i64
+    ) -> *mut u8;
+    munmap(address: *mut u8, bytes: usize) -> c_int;
+    mremap(
+        old: *mut u8, old_bytes: usize, bytes: usize, flags: c_int, new: *mut u8
+    ) -> *mut u8;
+    mprotect(address: *mut u8, bytes: usize, access: c_int) -> c_int;
+    pkey_mprotect(address: *mut u8, bytes: usize, access: c_int, key: c_int) -> c_int;
+    brk(end: *mut u8) -> c_int;
+    sbrk(more: isize) -> *mut u8;
+}
+
+/// # Safety
+/// As C's `mmap`, under the name that programs with large files have for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap64(
+    address: *mut u8,
+    bytes: usize,
+    access: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: i64,
+) -> *mut u8 {
+    // SAFETY: the caller's contract is the callee's.
+    unsafe { mappings::mmap(address, bytes, access, flags, descriptor, offset) }
+}
+
+export! {
     sandbox, "C";
     prctl(
         option: c_int, second: c_ulong, third: c_ulong, fourth: c_ulong, fifth: c_ulong
     ) -> c_int;
+}
+
+/// What a recorder that attaches tells us, and what it is told.
+#[unsafe(no_mangle)]
+pub static lifetrace_attach_table: Table = Table::new();
+
+/// To be called by a recorder that attaches, on a thread of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn lifetrace_join() {
+    if attach::join(&lifetrace_attach_table) {
+        RUNTIMES.iter().for_each(|runtime| (runtime.attach)(HOST));
+    }
 }
 
 /// What the agents of managed runtimes have from the native one.
@@ -104,8 +150,10 @@ pub unsafe extern "C" fn __readlink_chk(
     unsafe { ocaml::readlink_checked(HOST, path, to, size, length) }
 }
 
-/// The agent of a managed runtime: what it does when the program ends. It does nothing in a program without it.
+/// The agent of a managed runtime: what it does when somebody attaches, and when the program ends. It does nothing in a program without it.
 struct Runtime {
+    /// The program runs already, and a session has begun: called by a thread of the recorder's.
+    attach: fn(Host),
     /// The program is in its exit handlers.
     finish: fn(),
     /// The program is about to end without its exit handlers.
@@ -114,8 +162,23 @@ struct Runtime {
     stay: fn(),
 }
 
-const RUNTIMES: &[Runtime] =
-    &[Runtime { finish: ocaml::finish, leave: ocaml::leave, stay: ocaml::stay }];
+const RUNTIMES: &[Runtime] = &[
+    Runtime {
+        attach: lifetrace_ocaml::late::attach,
+        finish: ocaml::finish,
+        leave: ocaml::leave,
+        stay: ocaml::stay,
+    },
+    Runtime {
+        attach: lifetrace_ruby::late::attach,
+        finish: nothing,
+        leave: nothing,
+        stay: nothing,
+    },
+];
+
+/// Ruby calls procedures of its agent's at its end.
+fn nothing() {}
 
 /// Who has something to leave before a program ends without its exit handlers.
 const WITNESS: ends::Witness = ends::Witness {
@@ -196,9 +259,12 @@ static DESTRUCTOR: extern "C" fn() = destructor;
 
 /// glibc gives constructors what it gives `main`.
 extern "C" fn constructor(_: c_int, arguments: *const *const c_char) {
+    if lifetrace_attach_table.arrival() == Arrival::Attached {
+        return;
+    }
     start::constructor();
     // SAFETY: the program's arguments.
-    unsafe { lifetrace_ruby::start::watch(HOST, arguments) };
+    unsafe { ruby::watch(HOST, arguments) };
 }
 
 extern "C" fn destructor() {

@@ -21,12 +21,13 @@ use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
+use crate::files::Files;
 use crate::handshake::Host;
 use crate::heap::Heap;
 use crate::image::Image;
+use crate::late;
 use crate::notice::Notice;
 use crate::outcome::Refusal;
-use crate::output::Names;
 use crate::output_error::OutputError;
 use crate::patch::{Allocators, Patches};
 use crate::preface;
@@ -35,12 +36,14 @@ use crate::progress::Progress;
 use crate::queue::queue;
 use crate::rate::Rates;
 use crate::receive::{Arrival, ReceiverHandle};
+use crate::requests::{self, Release};
 use crate::runtimes::{ManagedHeap, Programs, RUNTIMES, SourceChoice};
 use crate::samplers::{Samplers, WORD_BITS};
 use crate::scribe::{Assignment, Scribe};
 use crate::session::Session;
 use crate::shm::Segment;
-use crate::snapshots::{self, Desk, NumbersSource, Registration, SnapshotPlan};
+use crate::snapshots::{Desk, NumbersSource, Registration, SnapshotPlan};
+use crate::standing::{Event, Standing};
 use crate::symbolizer::Symbolizer;
 use crate::threads;
 use crate::title::Title;
@@ -59,8 +62,7 @@ pub(crate) struct Admission {
     pub(crate) settings: Settings,
     pub(crate) programs: Arc<Programs>,
     pub(crate) allocators: Arc<Allocators>,
-    /// None if there are to be no files.
-    pub(crate) names: Option<Names>,
+    pub(crate) files: Files,
     /// Whether processes are looked through for blocks to which nothing points.
     pub(crate) looks_for_lost: bool,
     /// Told of each session, if there is one.
@@ -74,6 +76,28 @@ pub(crate) struct Admission {
     pub(crate) desk: Arc<Desk>,
     /// Those that nobody asks for.
     pub(crate) snapshots: SnapshotPlan,
+    pub(crate) release: Release,
+    /// If it is a standing recorder.
+    pub(crate) standing: Option<Standing>,
+    /// Greatest length of a trace, in bytes.
+    pub(crate) max_size: Option<u64>,
+}
+
+/// A process that runs, and is to be recorded from now on.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) pid: Pid,
+    /// An empty anonymous file that the process has open, for its segment.
+    pub(crate) memory: OwnedFd,
+    pub(crate) patches: Patches,
+    /// It may be ended for a system call that it does not expect: what it forks is left alone.
+    pub(crate) is_filtered: bool,
+}
+
+/// How a process has come to have a session.
+enum Entrance {
+    Hello(Origin),
+    Invited(Guest),
 }
 
 impl Host for Admission {
@@ -91,27 +115,44 @@ impl Host for Admission {
     fn hear(&mut self, client: UCred, connection: OwnedFd) {
         let may_ask = client.uid == geteuid() || client.uid.is_root();
         if may_ask && set_nonblocking(&connection, false).is_ok() {
-            let desk = Arc::clone(&self.desk);
+            let (desk, release) = (Arc::clone(&self.desk), self.release.clone());
             // Without a thread the connection is closed, which is an answer.
-            let _ = threads::spawn("request", move || snapshots::answer(&connection, &desk));
+            let _ =
+                threads::spawn("request", move || requests::answer(&connection, &desk, &release));
         }
+    }
+
+    fn give_up(&mut self, client: UCred) {
+        self.receiver.send(Arrival::Returned(client.pid));
+    }
+
+    fn refuse_version(&mut self, client: UCred, version: u32) {
+        self.tell(Event::OtherVersion { pid: number(client.pid), version });
     }
 
     fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
         let pid = client.pid;
-        if self.only.is_some_and(|only| only != pid) || !self.belongs(client) {
+        if self.only.is_some_and(|only| only != pid) {
             return None;
         }
-        self.end_earlier_image(pid);
+        if !self.belongs(client) {
+            self.tell(Event::Stranger { pid: number(pid), user: client.uid.as_raw() });
+            return None;
+        }
+        match origin {
+            Origin::Late(_) => self.end_earlier_session(pid),
+            Origin::Exec | Origin::Fork => self.end_earlier_image(pid),
+        }
         let process = self.introduce(ProcessImage::read(pid), origin);
         let program = process.called.name.clone();
-        let begun = self.begin(process, origin);
+        let begun = self.begin(process, Entrance::Hello(origin));
         begun
             .inspect_err(|error| match error {
                 BeginError::Gone => self.progress.miss(),
                 _ => {
-                    let pid = pid.as_raw_nonzero().get() as u32;
-                    self.progress.refuse(Refusal { pid, program, reason: error.to_string() });
+                    let refusal = Refusal { pid: number(pid), program, reason: error.to_string() };
+                    self.tell(Event::Refused(refusal.clone()));
+                    self.progress.refuse(refusal);
                 }
             })
             .ok()
@@ -119,6 +160,11 @@ impl Host for Admission {
 }
 
 impl Admission {
+    /// Tells whoever runs a standing recorder.
+    fn tell(&self, event: Event) {
+        self.standing.iter().for_each(|standing| standing.tell(event.clone()));
+    }
+
     /// A forked child was run as its parent was, whatever that calls itself by now.
     fn introduce(&self, process: ProcessImage, origin: Origin) -> ProcessImage {
         let parent = Some(process.parent).filter(|_| origin == Origin::Fork);
@@ -134,6 +180,7 @@ impl Admission {
     fn belongs(&self, client: UCred) -> bool {
         let is_family = |pid: Pid| pid == getpid() || self.progress.has_session(pid);
         client.uid == geteuid()
+            || self.standing.as_ref().is_some_and(|it| it.admits.includes(client.uid.as_raw()))
             || successors(Some(client.pid), |&pid| parent_of(pid)).any(is_family)
     }
 
@@ -149,27 +196,64 @@ impl Admission {
         }
     }
 
+    /// Makes a session for a process that runs and has not asked for one; the length of its segment.
+    ///
+    /// # Errors
+    /// [`BeginError`].
+    pub(crate) fn invite(&mut self, guest: Guest) -> Result<u64, BeginError> {
+        let process = ProcessImage::read(guest.pid);
+        self.release.is_attached = true;
+        let (_, bytes) = self.begin(process, Entrance::Invited(guest))?;
+        Ok(bytes)
+    }
+
+    /// A program says hello again that has given up an earlier session, in which nothing more will be said.
+    fn end_earlier_session(&self, pid: Pid) {
+        if self.progress.has_session(pid) {
+            self.receiver.send(Arrival::Returned(pid));
+        }
+    }
+
     fn begin(
         &mut self,
         process: ProcessImage,
-        origin: Origin,
+        entrance: Entrance,
     ) -> Result<(OwnedFd, u64), BeginError> {
         let pid = process.pid;
         let begun = monotonic_now();
         let (handle, image) = (handle_of(pid)?, Image::of(pid));
-        let (mut settings, notice) = self.settle(&process);
-        let allocator = self.allocator_of(&process, settings.sources, origin);
+        let (mut settings, notice) = match &entrance {
+            Entrance::Hello(origin) => self.settle(&process, *origin),
+            Entrance::Invited(_) => self.settle(&process, Origin::Exec),
+        };
+        if matches!(&entrance, Entrance::Invited(guest) if guest.is_filtered) {
+            settings.follow_children = 0;
+        }
+        let late = match &entrance {
+            Entrance::Hello(origin) => late::notice(*origin),
+            Entrance::Invited(_) => Some(Notice::BeganLate(process.age)),
+        };
+        let (allocator, memory) = match entrance {
+            Entrance::Hello(origin) => {
+                (self.allocator_of(&process, settings.sources, origin), None)
+            }
+            Entrance::Invited(guest) => (guest.patches, Some(guest.memory)),
+        };
         settings.patches = allocator.list.len() as u32;
-        let (segment, descriptor) = Segment::create(settings, &allocator.list)?;
+        let (segment, descriptor) = match memory {
+            None => Segment::create(settings, &allocator.list)?,
+            Some(memory) => Segment::create_in(memory, settings, &allocator.list)?,
+        };
         let name = pid.as_raw_nonzero().to_string();
-        let create = |names: &mut Names| names.create(&process.called.name, &name);
-        let (path, file) = self.names.as_mut().map(create).transpose()?.unzip();
+        let begun_at = self.anchor.wall(begun);
+        let opened = self.files.open(&process.called.name, pid, begun_at, self.max_size)?;
+        let (path, destination) = opened.unzip();
         let (failed, title) = (Arc::new(AtomicBool::new(false)), Title::of(&process));
         let (queue, inbox) = queue();
         let queue = Arc::new(queue);
         let last_numbers = Arc::new(OnceLock::new());
         let samplers = Samplers::of(&settings.sources);
-        let info = trace_info(&process, samplers.first_rate(), self.anchor.wall(begun));
+        let info = trace_info(&process, samplers.first_rate(), begun_at);
         let path = path.unwrap_or_default();
         let slot = self.progress.enter(pid, process.parent, process.called.clone(), &path);
         let heap = self.heap.as_ref().map(|heap| heap.enter(&info));
@@ -187,7 +271,7 @@ impl Admission {
             },
         };
         let assignment = Assignment {
-            file,
+            destination,
             heap,
             parent: self.parent_of(&process),
             info,
@@ -198,6 +282,8 @@ impl Admission {
             allocators: samples_malloc(settings.sources, process.pid)
                 .then(|| Arc::clone(&self.allocators)),
             has_unhooked: allocator.is_unhooked,
+            late,
+            awaits_runtime: self.release.is_attached && settings.sources.managed().is_some(),
             path,
             process,
             anchor: self.anchor,
@@ -216,13 +302,23 @@ impl Admission {
     }
 
     /// What is sampled of a process, and what is to be told about that.
-    fn settle(&self, process: &ProcessImage) -> (Settings, Option<Notice>) {
+    fn settle(&self, process: &ProcessImage, origin: Origin) -> (Settings, Option<Notice>) {
         let program = process.executable_file.as_ref();
         let program = program.filter(|_| self.sources.depends_on_program());
         let libraries = || process.libraries();
         let none = [ManagedHeap::None; RUNTIMES.len()];
         let heaps = program.map_or(none, |program| self.programs.heaps(program, libraries));
-        let (sources, notice) = self.sources.settle(&heaps, &self.rates);
+        let (mut sources, notice) = match self.release.is_attached {
+            true => self.sources.settle_late(&heaps, &self.rates),
+            false => self.sources.settle(&heaps, &self.rates),
+        };
+        if matches!(origin, Origin::Late(_)) && sources.managed().is_some() {
+            // Its runtime runs already, and is not hooked.
+            let native = SourceChoice::Native;
+            let has_mappings = self.sources.has_mappings();
+            let late = if has_mappings { native.and_mappings() } else { native };
+            sources = late.settle(&none, &self.rates).0;
+        }
         let is_looked_through = self.looks_for_lost && samples_malloc(sources, process.pid);
         let looks_for_lost = is_looked_through.into();
         let mut settings = Settings { sources, looks_for_lost, ..self.settings };
@@ -242,6 +338,11 @@ impl Admission {
         match origin {
             Origin::Exec => patches,
             Origin::Fork => Patches { list: Vec::new(), ..patches },
+            // Its threads may be in the functions that would be patched.
+            Origin::Late(_) => Patches {
+                is_unhooked: patches.is_unhooked || !patches.list.is_empty(),
+                list: Vec::new(),
+            },
         }
     }
 
@@ -255,6 +356,10 @@ impl Admission {
 /// them itself.
 fn samples_malloc(sources: Sources, pid: Pid) -> bool {
     sources.has_malloc() && pid != getpid()
+}
+
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get() as u32
 }
 
 /// What is readable when the process has ended. Its own end nobody sees; and a sandbox may know no such
@@ -271,7 +376,7 @@ fn handle_of(pid: Pid) -> Result<OwnedFd, BeginError> {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum BeginError {
+pub(crate) enum BeginError {
     /// There is nothing to trace.
     #[error("the process has ended")]
     Gone,

@@ -6,6 +6,7 @@
 //! sample id, by any thread                  allocation id, of those that live
 //! growth of a block, one that was read      one more innermost frame, `GROWTH`, `DESERIALISED`
 //! memory that no allocator sees             likewise, with its kind's name
+//! pages that are mapped, unmapped, moved     births and deaths of mappings
 //! what a thread is at                       outermost frames
 //! bytes of a heap that is sampled by words   words
 //! monotonic nanoseconds                     microseconds of the wall clock
@@ -16,30 +17,31 @@
 use std::io;
 use std::sync::Arc;
 
-use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::{self, Counters, Fact, Looked, RuntimeCount};
-use lifetrace_trace::ids::{self, AllocationId, Bytes, LocationCode, SamplerId, Size};
+use lifetrace_trace::ids::{self, AllocationId, Bytes, SamplerId};
 use lifetrace_transport::message::{
-    AllocationKind, BacktraceDelta, Body, FrameName, MANAGED_FRAME, Message, Module,
-    MonotonicNanos, SampleId, SourceKind,
+    AllocationKind, BacktraceDelta, Body, FrameName, Message, MonotonicNanos, SampleId, SourceKind,
 };
-use lifetrace_transport::sources::SourceName;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::awaited::Awaited;
 use crate::birth::Birth;
 use crate::clock::{Anchor, monotonic_now};
 use crate::collections::{Collections, LastTotals};
 use crate::contexts::Contexts;
 use crate::cuts::Cuts;
 use crate::lost::Found;
+use crate::mappings::{Mappings, PieceId};
 use crate::notice::Notice;
-use crate::places::{DESERIALISED, Places};
+use crate::places::Places;
 use crate::process::ProcessImage;
 use crate::runtimes;
-use crate::samplers::{Samplers, WORD_BITS};
+use crate::samplers::Samplers;
 use crate::sink::Sink;
 use crate::stacks::{Stacks, Stream};
 use crate::symbolizer::Symbolizer;
+use block::{Block, mark_of, module_fact, source_of};
+use rates::ThreadRates;
 
 /// Writes the trace of one session.
 pub(crate) struct Assembler {
@@ -47,6 +49,9 @@ pub(crate) struct Assembler {
     anchor: Anchor,
     last_time: MonotonicNanos,
     samplers: Samplers,
+    /// Malloc's rate of a thread that has said nothing of it.
+    first_rate: Option<f64>,
+    rates: ThreadRates,
     places: Places,
     stacks: Stacks,
     contexts: Contexts,
@@ -56,6 +61,9 @@ pub(crate) struct Assembler {
     /// Of a managed runtime's live samples, those in no heap of its own: when the block that stands for one is promoted,
     /// it is not.
     outside: FxHashSet<SampleId>,
+    mappings: Mappings,
+    /// Pieces of these that have births in the trace, and live.
+    mapped: FxHashMap<PieceId, AllocationId>,
     counts: Counts,
     notices: Vec<Notice>,
     cuts: Cuts,
@@ -63,6 +71,7 @@ pub(crate) struct Assembler {
     collections: Collections,
     /// As it was told last.
     process: Option<fact::Process>,
+    awaited: Awaited,
 }
 
 /// What the target's allocator said last, in bytes.
@@ -76,8 +85,6 @@ struct AllocatorTotals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) samples: u64,
-    /// Of all samples together.
-    pub(crate) hits: u64,
     /// Bytes that these stand for.
     pub(crate) allocated: u64,
     pub(crate) events: u64,
@@ -99,19 +106,24 @@ impl Assembler {
             sink,
             anchor,
             last_time: monotonic_now(),
+            first_rate: samplers.malloc_rate(),
             samplers,
+            rates: ThreadRates::default(),
             places,
             stacks: Stacks::default(),
             contexts: Contexts::default(),
             last_stream: None,
             live: FxHashMap::default(),
             outside: FxHashSet::default(),
+            mappings: Mappings::default(),
+            mapped: FxHashMap::default(),
             counts: Counts::default(),
             notices: Vec::new(),
             cuts: Cuts::default(),
             allocator: None,
             collections: Collections::default(),
             process: None,
+            awaited: Awaited::default(),
         }
     }
 
@@ -134,11 +146,15 @@ impl Assembler {
         self.last_time = message.time;
         self.sink.switch(ids::ThreadId(message.thread.0));
         if self.places.are_many() {
-            self.places.renew(self.stacks.codes_mut().chain(self.contexts.codes_mut()));
+            let used = self.stacks.codes_mut().chain(self.contexts.codes_mut());
+            self.places.renew(used.chain(self.mappings.codes_mut()));
             self.last_stream = None;
         }
         match message.body {
             Body::Allocation { id, size, samples, source, kind, backtrace } => {
+                if !source.is_managed() {
+                    self.follow_rate(message)?;
+                }
                 let sampler = self.sampler_of(message.time, source, kind)?;
                 let mark = mark_of(kind, &mut self.places);
                 let counts_words = self.samplers.counts_words(source);
@@ -173,6 +189,7 @@ impl Assembler {
             Body::ThreadStarted { .. } | Body::ThreadEnded => {
                 self.stacks.remove(message.thread);
                 self.contexts.remove(message.thread);
+                self.rates.remove(message.thread);
                 self.last_stream = self.last_stream.filter(|last| last.thread != message.thread);
             }
             Body::Notice { code } => {
@@ -196,11 +213,11 @@ impl Assembler {
             Body::Context { frames } => {
                 self.contexts.set(message.thread, frames, &mut self.places);
             }
-            Body::Exiting | Body::NamesPending { .. } | Body::Placed { .. } => {}
-            Body::Rate { bits } => {
-                let mut told = self.samplers.change_rate(f64::from_bits(bits)).into_iter();
-                told.try_for_each(|sampler| self.fact(message.time, &Fact::Sampler(sampler)))?;
+            Body::Pages { step, pages, backtrace } => {
+                self.pages(message, step, pages, &backtrace)?;
             }
+            Body::Exiting | Body::NamesPending { .. } | Body::Placed { .. } => {}
+            Body::Rate { bits } => self.take_rate(message.thread, bits),
         }
         Ok(())
     }
@@ -283,23 +300,6 @@ impl Assembler {
         let mut notices = self.places.unread();
         notices.sort_by_cached_key(|notice| notice.code().into_owned());
         notices.into_iter().try_for_each(|notice| self.notice(notice))
-    }
-
-    /// Whether the agent has met a managed runtime.
-    pub(crate) fn has_runtime(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| !process.runtime_version.is_empty())
-    }
-
-    /// One that is not known has a name all the same.
-    fn name_runtime(&mut self, name: SourceName, version: &[u8]) -> io::Result<()> {
-        if let Some(runtime) = runtimes::by_name(name) {
-            self.places.are_of(runtime);
-        }
-        let Some(process) = &mut self.process else { return Ok(()) };
-        process.runtime = name.to_string().into();
-        process.runtime_version = String::from_utf8_lossy(version).into();
-        let told = Fact::Process(process.clone());
-        self.fact(self.last_time, &told)
     }
 
     /// Writes what the process calls itself.
@@ -432,7 +432,6 @@ impl Assembler {
             self.outside.insert(block.id);
         }
         self.counts.samples += 1;
-        self.counts.hits = self.counts.hits.saturating_add(block.samples);
         let allocated = self.samplers.bytes_of(block.source, block.size, block.samples);
         self.counts.allocated = self.counts.allocated.saturating_add(allocated as u64);
         self.counts.events += 1;
@@ -440,58 +439,19 @@ impl Assembler {
     }
 }
 
-struct Block {
-    id: SampleId,
-    size: u64,
-    samples: u64,
-    source: SourceKind,
-    sampler: SamplerId,
-    counts_words: bool,
-    /// One more innermost frame.
-    mark: Option<LocationCode>,
-}
-
-impl Block {
-    fn size(&self) -> Size {
-        let bytes = Size::Bytes(Bytes(self.size));
-        if self.counts_words { Size::Words(bytes.words(WORD_BITS)) } else { bytes }
-    }
-}
-
-fn mark_of(kind: AllocationKind, places: &mut Places) -> Option<LocationCode> {
-    match kind {
-        AllocationKind::Plain => None,
-        AllocationKind::Growth => Some(GROWTH),
-        AllocationKind::Deserialised => Some(DESERIALISED),
-        AllocationKind::Outside(kind) => Some(places.code(MANAGED_FRAME | kind.frame())),
-    }
-}
-
-fn source_of(kind: SourceKind) -> Source {
-    match kind {
-        SourceKind::Minor => Source::Minor,
-        SourceKind::Major => Source::Major,
-        SourceKind::Malloc | SourceKind::External => Source::External,
-    }
-}
-
-fn module_fact(number: u32, path: Arc<str>, module: &Module<'_>) -> fact::Module {
-    fact::Module {
-        number,
-        start: module.start,
-        end: module.end,
-        bias: module.bias,
-        build_id: module.build_id.to_vec(),
-        path,
-    }
-}
-
+mod awaited;
+mod block;
+mod pages;
+mod rates;
+mod renewal;
 mod verdicts;
 
 #[cfg(test)]
 mod fake_tests;
 #[cfg(test)]
 mod managed_tests;
+#[cfg(test)]
+mod pages_tests;
 #[cfg(test)]
 mod span_tests;
 #[cfg(test)]

@@ -12,8 +12,12 @@ use lifetrace_transport::codec::{MAX_FRAMES, MAX_LEN};
 use lifetrace_transport::segment::{Settings, Sources};
 use rustix::process::Pid;
 
-use crate::admission::Admission;
+#[cfg(target_arch = "x86_64")]
+use crate::admission::Guest;
+use crate::admission::{Admission, BeginError};
+use crate::change_rate::{RateChange, RateError, change_rate};
 use crate::clock::{Anchor, after, monotonic_now};
+use crate::files::Files;
 use crate::format::Format;
 use crate::handshake::HandshakeServer;
 use crate::late_processes::LateProcesses;
@@ -24,12 +28,14 @@ use crate::output::{Names, Output};
 use crate::output_error::OutputError;
 use crate::plan::{Introduction, Plan};
 use crate::progress::Progress;
-use crate::rate::Rates;
+use crate::rate::{Rate, Rates};
 use crate::receive::Receiver;
+use crate::requests::{Listed, Recorded, Release};
 use crate::runtimes::SourceChoice;
 use crate::schedule::Schedule;
 use crate::snapshots::{Desk, SavedSnapshot, SnapshotError, SnapshotPlan, SnapshotWish};
 use crate::socket::Socket;
+use crate::standing::Standing;
 use crate::switch::Switch;
 use crate::symbolizer::Symbolizer;
 use crate::template::Template;
@@ -84,6 +90,8 @@ pub struct CollectorOptions {
     pub snapshots: SnapshotPlan,
     /// What each trace begins with, where the program has something to say.
     pub introduction: Introduction,
+    /// If it may go and come again, and processes find it by themselves.
+    pub standing: Option<Standing>,
 }
 
 /// A running collector. It goes on until [`finish`](Self::finish).
@@ -114,6 +122,12 @@ impl CollectorOptions {
     pub(crate) fn names(&self) -> Result<Option<Names>, OutputError> {
         let template = self.output.template().map(Template::parse).transpose()?;
         Ok(template.map(|template| Names::new(template, self.overwrite)))
+    }
+
+    fn files(&self) -> Result<Files, OutputError> {
+        let folder = self.output.folder().cloned().map(Files::Folder);
+        let named = self.names()?.map(Files::Named);
+        Ok(folder.or(named).unwrap_or(Files::None))
     }
 
     fn plan(&self, anchor: Anchor, command: Option<Pid>) -> Plan {
@@ -148,6 +162,7 @@ impl CollectorOptions {
             stack_limit: self.stack_limit.min(MOST_FRAMES),
             patches: 0,
             looks_for_lost: 0,
+            is_standing: self.standing.is_some().into(),
         }
     }
 }
@@ -161,6 +176,19 @@ pub enum CollectorError {
     /// No threads or descriptors.
     #[error("cannot start the recorder: {0}")]
     System(#[from] io::Error),
+    /// The process that was to be recorded has ended.
+    #[error("the process has ended")]
+    Gone,
+}
+
+impl From<BeginError> for CollectorError {
+    fn from(error: BeginError) -> Self {
+        match error {
+            BeginError::Output(error) => CollectorError::Output(error),
+            BeginError::System(error) => CollectorError::System(error),
+            BeginError::Gone => CollectorError::Gone,
+        }
+    }
 }
 
 impl Collector {
@@ -173,6 +201,33 @@ impl Collector {
         socket: Socket,
         options: &CollectorOptions,
         only: Option<Pid>,
+    ) -> Result<Collector, CollectorError> {
+        Collector::start_with(socket, options, only, |_| Ok(()))
+    }
+
+    /// As [`start`](Self::start), with a process that is invited first of all; beside it, the length of its segment.
+    ///
+    /// # Errors
+    /// [`CollectorError`]; then there is no session.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn start_for(
+        guest: Guest,
+        socket: Socket,
+        options: &CollectorOptions,
+    ) -> Result<(Collector, u64), CollectorError> {
+        let (only, mut bytes) = (Some(guest.pid), 0);
+        let collector = Collector::start_with(socket, options, only, |admission| {
+            bytes = admission.invite(guest)?;
+            Ok(())
+        })?;
+        Ok((collector, bytes))
+    }
+
+    fn start_with(
+        socket: Socket,
+        options: &CollectorOptions,
+        only: Option<Pid>,
+        before: impl FnOnce(&mut Admission) -> Result<(), BeginError>,
     ) -> Result<Collector, CollectorError> {
         let anchor = Anchor::now();
         let progress = Arc::new(Progress::new(options.plan(anchor, only)));
@@ -193,7 +248,9 @@ impl Collector {
             settings: options.settings(),
             programs: Arc::default(),
             allocators: Arc::default(),
-            names: options.names()?,
+            files: options.files()?,
+            standing: options.standing.clone(),
+            max_size: options.max_size,
             looks_for_lost: options.looks_for_lost && options.format == Format::Lt,
             heap: options.output.heap().cloned(),
             only: only.filter(|_| !options.follow_children),
@@ -203,7 +260,13 @@ impl Collector {
             receiver: handle,
             desk: Arc::clone(&desk),
             snapshots: options.snapshots,
+            release: Release {
+                is_attached: false,
+                progress: Arc::clone(&progress),
+                stop: Arc::clone(&stop),
+            },
         };
+        before(&mut admission)?;
         let late_processes = LateProcesses::of(socket.path());
         let handshake = HandshakeServer::new(socket, Arc::clone(&stop));
         let serve = move || handshake.serve(&mut admission);
@@ -281,6 +344,15 @@ impl Collector {
         self.progress.figures()
     }
 
+    /// What is being recorded. If `watches` is true, its traces are written sooner for a moment, so that they can be
+    /// read while they grow.
+    pub fn recorded(&self, watches: bool) -> Recorded {
+        if watches {
+            self.progress.watch();
+        }
+        self.progress.recorded()
+    }
+
     /// Waits until no process is being traced and all traces are written, or until
     /// [`stop`](Self::stop); false when `deadline` came first.
     pub fn wait(&self, deadline: Option<Instant>) -> bool {
@@ -315,6 +387,16 @@ impl Collector {
     pub fn snapshot(&self, pid: u32, wish: &SnapshotWish) -> Result<SavedSnapshot, SnapshotError> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         self.desk.take(raw.ok_or(SnapshotError::NotRecorded(pid))?, wish)
+    }
+
+    /// Has malloc's blocks of a process that is being traced sampled at another rate from now on. Each of its threads goes
+    /// on at the rate of before until its next sample; of each sample the trace says by which rate it counts. Other
+    /// processes, those that it starts included, keep theirs.
+    ///
+    /// # Errors
+    /// [`RateError`]; then nothing has changed.
+    pub fn change_rate(&self, pid: u32, rate: Rate) -> Result<RateChange, RateError> {
+        change_rate(&self.desk, pid, rate)
     }
 
     /// Begins to take a snapshot, as [`snapshot`](Self::snapshot) does: what becomes of it comes later. So a process that
@@ -353,6 +435,11 @@ impl Collector {
     pub fn stop(&self) {
         self.progress.stop();
         self.stop.raise();
+    }
+
+    /// Waits for [`stop`](Self::stop), or the end of the schedule; false when `patience` was not enough.
+    pub fn wait_for_stop(&self, patience: Duration) -> bool {
+        self.stop.wait(Some(patience))
     }
 
     /// Readable after [`stop`](Self::stop).

@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome};
+use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome, version_of};
+use lifetrace_transport::segment::PROTOCOL_VERSION;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -23,11 +24,20 @@ use crate::wakeup::Wakeup;
 /// How long a client may take to say hello.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Until there may be descriptors again.
+const WITHOUT_DESCRIPTORS: Duration = Duration::from_millis(50);
+
 /// Who decides about clients. Their connections are to be read from and written to as they are made: they do not wait.
 pub(crate) trait Host {
     /// Makes a session for a client, and returns the segment's descriptor and length, or nothing if the process is not to
     /// be traced.
     fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)>;
+
+    /// Somebody who speaks another version of the protocol has come.
+    fn refuse_version(&mut self, client: UCred, version: u32);
+
+    /// A client has gone before it could be told that it has a session.
+    fn give_up(&mut self, client: UCred);
 
     /// Takes in a child that comes to tell of a heap.
     fn take_in(&mut self, client: UCred, token: u64, connection: OwnedFd);
@@ -104,8 +114,18 @@ impl HandshakeServer {
     fn accept_all(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         for listener in self.socket.listeners() {
-            while let Ok(connection) = accept_with(listener, flags) {
-                self.clients.push(Client { connection, until: Instant::now() + PATIENCE });
+            loop {
+                match accept_with(listener, flags) {
+                    Ok(connection) => {
+                        let until = Instant::now() + PATIENCE;
+                        self.clients.push(Client { connection, until });
+                    }
+                    // Whoever has connected stays at the door, which would wake us again at once.
+                    Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                        break std::thread::sleep(WITHOUT_DESCRIPTORS);
+                    }
+                    Err(_) => break,
+                }
             }
         }
     }
@@ -116,12 +136,21 @@ impl HandshakeServer {
 fn greet(connection: OwnedFd, host: &mut impl Host) -> io::Result<()> {
     let mut bytes = [0; LEN + 1];
     let (received, _) = recv(&connection, &mut bytes[..], RecvFlags::empty())?;
-    let Some(hello) = Hello::from_bytes(&bytes[..received]) else { return Ok(()) };
     let client = socket_peercred(&connection)?;
+    let Some(hello) = Hello::from_bytes(&bytes[..received]) else {
+        let version = version_of(&bytes[..received]).filter(|version| *version != PROTOCOL_VERSION);
+        version.into_iter().for_each(|version| host.refuse_version(client, version));
+        return Ok(());
+    };
     match hello {
         Hello::Session(origin) => {
             if let Some((segment, segment_bytes)) = host.admit(client, origin) {
-                welcome(&connection, &segment, Welcome { segment_bytes })?;
+                let welcomed = welcome(&connection, &segment, Welcome { segment_bytes });
+                if welcomed.is_err() {
+                    // It has not waited for that.
+                    host.give_up(client);
+                }
+                welcomed?;
             }
         }
         Hello::Snapshot(token) => host.take_in(client, token, connection),

@@ -33,14 +33,19 @@
 //! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
-//! - `unsafe` is in `shm.rs`, `usage.rs`, `launch/inherited.rs` and `stop/call.rs` alone.
+//! - `unsafe` is in `shm.rs`, `usage.rs`, `large_blocks.rs`, `launch/inherited.rs`, `stop/call.rs` and `attach/code.rs`
+//!   alone.
 
 #![deny(unsafe_code)]
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nothing is attached to there"))]
 
 mod admission;
 mod assemble;
+#[cfg_attr(not(target_arch = "x86_64"), path = "attach_elsewhere.rs")]
+mod attach;
 mod birth;
 mod called;
+mod change_rate;
 mod clock;
 mod collections;
 mod collector;
@@ -51,11 +56,16 @@ mod end_memory;
 mod exports;
 #[cfg(test)]
 mod fake;
+mod files;
+mod folder;
 mod format;
 mod handshake;
 pub mod heap;
 mod highest;
 mod image;
+#[allow(unsafe_code)]
+mod large_blocks;
+mod late;
 mod late_processes;
 mod launch;
 mod leftovers;
@@ -66,6 +76,7 @@ mod lost;
 mod made_code;
 mod managed;
 mod mapped_files;
+mod mappings;
 mod maps;
 mod memtrace;
 mod modules;
@@ -80,7 +91,7 @@ mod patch;
 mod places;
 mod plan;
 mod preface;
-mod preload;
+pub mod preload;
 mod process;
 mod program_file;
 mod progress;
@@ -90,6 +101,7 @@ mod reach;
 mod receive;
 mod recording;
 mod remains;
+mod requests;
 mod runtimes;
 mod samplers;
 mod schedule;
@@ -101,6 +113,7 @@ mod sink;
 mod snapshots;
 mod socket;
 mod stacks;
+mod standing;
 mod stat;
 #[allow(unsafe_code)]
 mod stop;
@@ -118,8 +131,12 @@ mod usage;
 mod wakeup;
 mod whereabouts;
 
+pub use attach::{AttachConfig, AttachError, Attachment, AttachmentEnd, Detached, Pauses, detach};
+pub use change_rate::{RateChange, RateError};
 pub use collector::{Collector, CollectorError, CollectorOptions, MOST_FRAMES};
+pub use folder::{Folder, FolderError, FolderFigures, FolderTrace, Retention, Rotation, traces_in};
 pub use format::Format;
+pub use large_blocks::return_large_blocks;
 pub use launch::{LaunchError, Untraceable};
 pub use lifetrace_transport::segment::LostReason;
 pub use lifetrace_transport::sources::SourceName;
@@ -131,13 +148,19 @@ pub use output_error::OutputError;
 pub use plan::Introduction;
 pub use process::own_name;
 pub use rate::{Rate, Rates};
-pub use recording::{CommandEnd, Config, Control, Recording, StartError};
-pub use runtimes::{SourceChoice, plain_notices};
+pub use recording::{CommandEnd, Config, Control, Recording, StartError, raise_file_limit};
+pub use requests::{
+    AskError, Done, ListedSession, Recorded, Recorder, ask, recorder_of, recorders,
+};
+pub use runtimes::{Beside, SourceChoice, plain_notices};
 pub use schedule::Schedule;
 pub use snapshots::{
-    AskError, Done, Hindrance, SNAPSHOT_MEMORY, SavedSnapshot, SnapshotError, SnapshotPlan,
-    SnapshotWish, UnaskedSnapshot, ask,
+    Hindrance, SNAPSHOT_MEMORY, SavedSnapshot, SnapshotError, SnapshotPlan, SnapshotWish,
+    UnaskedSnapshot,
 };
 pub use socket::Socket;
+pub use standing::{
+    Admits, Claim, Event, Standing, StandingError, StandingSocket, standing_address,
+};
 pub use symbolizer::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
 pub use threads::on_thread_start;

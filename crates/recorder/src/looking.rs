@@ -1,5 +1,6 @@
 //! When a process is looked through for blocks that are [lost](crate::lost): when it is about to end, when its
-//! recording does, or when somebody wants it.
+//! recording does, or when somebody wants it. In the first two cases it is also asked what of its mappings is
+//! [resident](Seen), where mappings are heard.
 //!
 //! ```text
 //! Exiting, or stop ─▶ wanted ─▶ all rings drained ─▶ a thread looks ─▶ all rings drained ─▶ told to the trace
@@ -16,7 +17,8 @@ use lifetrace_transport::message::{Body, Message};
 use rustix::process::Pid;
 
 use crate::losses::Losses;
-use crate::lost::{Found, LookError, look};
+use crate::lost::{Candidate, Found, LookError, look};
+use crate::mappings::Seen;
 use crate::notice::Unlooked;
 use crate::shm::ExitGate;
 use crate::threads;
@@ -26,12 +28,54 @@ use crate::whereabouts::Whereabouts;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What came of it.
-pub(crate) type Looked = Result<Found, Unlooked>;
+#[derive(Debug)]
+pub(crate) struct Looked {
+    /// `None` if there was nothing to look for.
+    pub(crate) lost: Option<Result<Found, Unlooked>>,
+    /// `None` if that is not wanted, or not known.
+    pub(crate) mapped: Option<Seen>,
+}
+
+/// What is done by a thread of its own.
+struct Task {
+    process: Pid,
+    /// What is looked for, if there is any.
+    candidates: Option<Vec<Candidate>>,
+    /// Deaths of some of them may be unknown.
+    hides_deaths: bool,
+    /// Whether it is asked what is resident.
+    sees_mapped: bool,
+    is_leaving: bool,
+}
+
+impl Task {
+    /// `open` is called as soon as a process that is about to end may do so.
+    fn run(self, open: &impl Fn()) -> Looked {
+        let see = |is_now: bool| is_now.then(|| Seen::read(self.process)).flatten();
+        // Who leaves waits until it has been looked through; who does not goes on, and the recording ends afterwards.
+        let before = see(self.sees_mapped && self.is_leaving);
+        let lost = match self.candidates {
+            None => None,
+            Some(_) if self.hides_deaths => Some(Err(Unlooked::Losses)),
+            Some(candidates) => match look(self.process, candidates, open) {
+                Ok(found) => Some(Ok(found)),
+                Err(error) => Unlooked::of(&error).map(Err),
+            },
+        };
+        let mapped = before.or_else(|| see(self.sees_mapped && !self.is_leaving));
+        Looked { lost, mapped }
+    }
+}
+
+impl Looked {
+    const NOTHING: Looked = Looked { lost: None, mapped: None };
+}
 
 /// The look through one session's process.
 #[derive(Debug)]
 pub(crate) struct Looking {
     blocks: Whereabouts,
+    hears_mappings: bool,
     state: State,
     gate: ExitGate,
     /// When it was wanted because the recording ends.
@@ -64,16 +108,17 @@ enum State {
     Idle,
     /// It is to be looked at now.
     Wanted,
-    Running(JoinHandle<Result<Found, LookError>>),
+    Running(JoinHandle<Looked>),
     /// It is known what was found, but not yet what was freed meanwhile.
     Found(Looked),
     Over,
 }
 
 impl Looking {
-    pub(crate) fn new(gate: ExitGate) -> Looking {
+    pub(crate) fn new(gate: ExitGate, hears_mappings: bool) -> Looking {
         Looking {
             blocks: Whereabouts::default(),
+            hears_mappings,
             state: State::Idle,
             gate,
             stopping: None,
@@ -136,12 +181,13 @@ impl Looking {
                 self.gate.open();
             }
             // A panic has been printed.
-            let found = thread.join().unwrap_or(Err(LookError::Failed));
-            self.state = match found {
-                Ok(found) => State::Found(Ok(found)),
-                Err(error) => {
-                    Unlooked::of(&error).map_or(State::Idle, |why| State::Found(Err(why)))
-                }
+            let looked = thread.join().unwrap_or_else(|_| Looked {
+                lost: Unlooked::of(&LookError::Failed).map(Err),
+                ..Looked::NOTHING
+            });
+            self.state = match looked {
+                Looked { lost: None, mapped: None } => State::Idle,
+                looked => State::Found(looked),
             };
         }
     }
@@ -153,7 +199,10 @@ impl Looking {
                 self.begin(process, losses);
                 None
             }
-            State::Found(looked) => Some(looked.map(|found| self.without_freed(found))),
+            State::Found(Looked { lost, mapped }) => {
+                let lost = lost.map(|lost| lost.map(|found| self.without_freed(found)));
+                Some(Looked { lost, mapped })
+            }
             other => {
                 self.state = other;
                 None
@@ -166,18 +215,22 @@ impl Looking {
     fn begin(&mut self, process: Pid, losses: Losses) {
         let gate = self.is_leaving.then(|| self.gate.clone());
         let open = move || gate.iter().for_each(ExitGate::open);
-        if self.blocks.is_empty() {
+        let is_last = self.is_leaving || self.stopping.is_some();
+        let task = Task {
+            process,
+            candidates: (!self.blocks.is_empty()).then(|| self.blocks.candidates()),
+            hides_deaths: losses.hide_deaths(),
+            sees_mapped: self.hears_mappings && is_last,
+            is_leaving: self.is_leaving,
+        };
+        if task.candidates.is_none() && !task.sees_mapped {
             return open();
         }
-        if losses.hide_deaths() {
-            self.state = State::Found(Err(Unlooked::Losses));
-            return open();
-        }
-        let (candidates, open_at_last) = (self.blocks.candidates(), open.clone());
+        let open_at_last = open.clone();
         let work = move || {
-            let found = look(process, candidates, &open);
+            let looked = task.run(&open);
             open();
-            found
+            looked
         };
         match threads::spawn("look", work) {
             Ok(thread) => self.state = State::Running(thread),
@@ -202,11 +255,11 @@ mod tests {
     #[test]
     fn who_leaves_while_being_looked_through_waits_for_that() {
         let (segment, _file) = Segment::create(SETTINGS, &[]).unwrap();
-        let mut looking = Looking::new(segment.exit_gate());
+        let mut looking = Looking::new(segment.exit_gate(), false);
         let (sender, over) = channel::<()>();
         let look = move || {
             over.recv().unwrap();
-            Err(LookError::Failed)
+            Looked::NOTHING
         };
         looking.state = State::Running(std::thread::spawn(look));
         looking.leave();

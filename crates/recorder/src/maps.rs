@@ -49,11 +49,28 @@ impl Mapping {
         is_written && !is_kernels && !is_reserved && !name.starts_with(OURS)
     }
 
+    /// Whether it is memory of no file that a program, or a library for it, has asked for.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        /// What the system calls those that are shared, and those of huge pages.
+        const SHARED: [&[u8]; 2] = [b"/dev/zero (deleted)", b"/anon_hugepage"];
+        let name = self.name.as_bytes();
+        let is_shared = SHARED.iter().any(|shared| name.starts_with(shared));
+        name.is_empty() || name == b"[heap]" || name.starts_with(b"[anon") || is_shared
+    }
+
+    /// Whether it is the beginning of a session's shared memory.
+    pub(crate) fn is_session(&self) -> bool {
+        let name = self.name.as_bytes();
+        let rest = name.strip_prefix(OURS).filter(|_| self.is_shared && self.offset == 0);
+        matches!(rest, Some(b"" | b" (deleted)"))
+    }
+
     pub(crate) fn length(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    fn parse(line: &[u8]) -> Option<Mapping> {
+    /// A line of `/proc/<pid>/maps`, or one of `smaps` that is as those.
+    pub(crate) fn parse(line: &[u8]) -> Option<Mapping> {
         let mut fields = line.splitn(6, |&byte| byte == b' ');
         let mut field = || str::from_utf8(fields.next()?).ok();
         let (range, access, offset) = (field()?, field()?, field()?);
@@ -108,6 +125,9 @@ mod tests {
         assert!(bare.is_shared && bare.name.is_empty() && bare.may_hold_pointers());
         assert!(!parse("7f00-8000 r--p 00000000 00:00 0    [vvar]").may_hold_pointers());
         let ours = "7f00-8000 rw-s 00000000 00:01 9    /memfd:lifetrace (deleted)";
+        let is_session = |line: &str| Mapping::parse(line.as_bytes()).unwrap().is_session();
+        assert!(is_session(ours) && !is_session(&ours.replace("00000000", "00001000")));
+        assert!(!is_session(&ours.replace("memfd:lifetrace", "memfd:lifetraced")));
         assert!(!parse(ours).may_hold_pointers());
         assert_eq!(Mapping::parse(b""), None);
         // A path is whatever bytes the system allows.

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
+
+use lifetrace_transport::sources::SourceName;
 
 use crate::lost::LookError;
 use crate::stop::StopError;
@@ -29,6 +32,18 @@ pub enum Notice {
         /// Its path, or what the kernel calls it.
         program: Arc<str>,
     },
+    /// The process ran already when the recording began, if that is known for this time: nothing is known of what was
+    /// before.
+    BeganLate(Option<Duration>),
+    /// The process was not recorded for this time before the trace begins: its recorder was away.
+    Unheard(Duration),
+    /// The program has a runtime of this name, whose heap is sampled only from its start on.
+    Unattached(SourceName),
+    /// The process ran already, and so much later than the trace its runtime has come to a place where the sampling of its
+    /// heap could begin.
+    HeardFrom(SourceName, Duration),
+    /// The process ran already, and its runtime of this name has come to no such place.
+    NeverHeard(SourceName),
     /// The process was not looked through for blocks to which nothing points.
     NotLookedThrough(Unlooked),
 }
@@ -173,7 +188,14 @@ impl Notice {
         match self {
             Notice::OwnAllocator | Notice::UnexplainedMemory => true,
             Notice::OfRuntime(notice) => notice.is_of_unsampled,
-            Notice::Unread { .. } | Notice::Became { .. } | Notice::NotLookedThrough(_) => false,
+            Notice::Unread { .. }
+            | Notice::Became { .. }
+            | Notice::BeganLate(_)
+            | Notice::Unheard(_)
+            | Notice::Unattached(_)
+            | Notice::HeardFrom(..)
+            | Notice::NeverHeard(_)
+            | Notice::NotLookedThrough(_) => false,
         }
     }
 
@@ -189,6 +211,14 @@ impl Notice {
             Notice::Became { program: subject, .. } | Notice::Unread { file: subject, .. } => {
                 format!("{code}:{subject}").into()
             }
+            Notice::BeganLate(Some(age)) => format!("{code}:{:.1}", age.as_secs_f64()).into(),
+            Notice::Unheard(time) => format!("{code}:{}", time.as_millis()).into(),
+            Notice::Unattached(runtime) | Notice::NeverHeard(runtime) => {
+                format!("{code}:{runtime}").into()
+            }
+            Notice::HeardFrom(runtime, time) => {
+                format!("{code}:{runtime}:{}", time.as_micros()).into()
+            }
             _ => code.into(),
         }
     }
@@ -201,6 +231,11 @@ impl Notice {
             Notice::UnexplainedMemory => "unheard-memory",
             Notice::OfRuntime(notice) => notice.code,
             Notice::NotLookedThrough(why) => why.code(),
+            Notice::BeganLate(_) => "began-late",
+            Notice::Unheard(_) => "unheard",
+            Notice::Unattached(_) => "runtime-not-attached",
+            Notice::HeardFrom(..) => "runtime-heard-from",
+            Notice::NeverHeard(_) => "runtime-never-heard",
         }
     }
 }

@@ -17,7 +17,7 @@
 //! message taken from it.
 
 use lifetrace_transport::codec::{DecodeError, decode};
-use lifetrace_transport::message::{Body, FrameName, Message, MonotonicNanos};
+use lifetrace_transport::message::{Body, FrameName, Message, MonotonicNanos, Step};
 
 use crate::notes::Note;
 
@@ -84,7 +84,10 @@ impl Reorder {
     pub(crate) fn push<'b>(&mut self, bytes: &'b [u8]) -> Result<Message<'b>, DecodeError> {
         let message = decode(bytes)?;
         match message.body {
-            Body::Allocation { .. } => self.has_samples = true,
+            Body::Allocation { .. }
+            | Body::Pages { step: Step::Mapped | Step::Opened | Step::Landed, .. } => {
+                self.has_samples = true;
+            }
             Body::NamesPending { are_pending: true } => {
                 self.unnamed_since.get_or_insert(message.time);
                 self.has_late_names = true;
@@ -98,7 +101,7 @@ impl Reorder {
         Ok(message)
     }
 
-    /// Whether there ever was an allocation among the messages.
+    /// Whether there ever was an allocation among the messages, or a mapping.
     pub(crate) fn has_samples(&self) -> bool {
         self.has_samples
     }

@@ -168,7 +168,7 @@ pub enum SessionEnd {
 }
 
 /// A process that is not traced.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Refusal {
     /// Process id.
     pub pid: u32,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use rustix::fs::{Access, access};
 
+use crate::folder::Folder;
 use crate::heap::Heap;
 use crate::output_error::OutputError;
 use crate::template::Template;
@@ -28,6 +29,8 @@ pub enum Output {
     Heap(Heap),
     /// Into files of these names, and into memory.
     Both(OsString, Heap),
+    /// Into a folder of finished traces.
+    Folder(Folder),
 }
 
 impl Output {
@@ -35,15 +38,23 @@ impl Output {
     pub fn template(&self) -> Option<&OsStr> {
         match self {
             Output::Files(template) | Output::Both(template, _) => Some(template),
-            Output::Heap(_) => None,
+            Output::Heap(_) | Output::Folder(_) => None,
         }
     }
 
     /// The one to be filled.
     pub fn heap(&self) -> Option<&Heap> {
         match self {
-            Output::Files(_) => None,
+            Output::Files(_) | Output::Folder(_) => None,
             Output::Heap(heap) | Output::Both(_, heap) => Some(heap),
+        }
+    }
+
+    /// The folder of finished traces, if it is that.
+    pub fn folder(&self) -> Option<&Folder> {
+        match self {
+            Output::Folder(folder) => Some(folder),
+            Output::Files(_) | Output::Heap(_) | Output::Both(..) => None,
         }
     }
 }

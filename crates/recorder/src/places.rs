@@ -83,6 +83,7 @@ enum CodeLocation {
     InModule(ModuleId, FileAddress),
     Anonymous(u64),
     Managed(u64),
+    Remark(&'static str),
 }
 
 /// When to renew.
@@ -297,7 +298,7 @@ impl Places {
     fn forget_modules(&mut self) {
         let named = self.places.iter().filter_map(|place| match place {
             CodeLocation::InModule(module, _) => Some(*module),
-            CodeLocation::Anonymous(_) | CodeLocation::Managed(_) => None,
+            _ => None,
         });
         let kept: FxHashSet<ModuleId> = named.chain(self.space.mapped()).collect();
         self.space.forget_others(&kept);
@@ -324,7 +325,7 @@ impl Places {
             CodeLocation::InModule(module, _) => {
                 Some(Cut::AtFile(self.objects[module].name().into()))
             }
-            CodeLocation::Managed(_) => None,
+            CodeLocation::Managed(_) | CodeLocation::Remark(_) => None,
         }
     }
 
@@ -348,6 +349,7 @@ impl Places {
                 vec![told.unwrap_or_else(|| symbolizer::anonymous(*address))].into()
             }
             Some(CodeLocation::Managed(number)) => self.managed.frame(*number),
+            Some(CodeLocation::Remark(name)) => vec![remark(name)].into(),
             None => vec![remark_of(code)].into(),
         }
     }
@@ -366,6 +368,8 @@ fn remark_of(code: LocationCode) -> Location {
         _ => remark(TRUNCATED_NAME),
     }
 }
+
+mod callers;
 
 #[cfg(test)]
 mod tests {

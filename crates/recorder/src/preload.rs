@@ -23,13 +23,14 @@ use rustix::fs::{MemfdFlags, StatVfsMountFlags, memfd_create, statvfs};
 
 use crate::{leftovers, reach};
 
-const FILE_NAME: &str = "liblifetrace.so";
+/// What the library's file is called.
+pub const FILE_NAME: &str = "liblifetrace.so";
 
 /// Puts `library` into the first suitable place and returns its path.
 ///
 /// # Errors
 /// If there is none, and no memory for it either.
-pub(crate) fn unpack(library: &[u8]) -> io::Result<PathBuf> {
+pub fn unpack(library: &[u8]) -> io::Result<PathBuf> {
     for place in places() {
         if let Ok(path) = unpack_into(&place, library) {
             let used = path.parent().unwrap_or(&path);
@@ -38,6 +39,27 @@ pub(crate) fn unpack(library: &[u8]) -> io::Result<PathBuf> {
         }
     }
     keep_in_memory(library)
+}
+
+/// Puts `library` into a folder, in place of an earlier one, and returns its path. Programs that have that one loaded keep
+/// it.
+///
+/// # Errors
+/// The file system's; also when the dynamic linker could not be told of that folder, or may not load from it.
+pub fn install(folder: &Path, library: &[u8]) -> io::Result<PathBuf> {
+    let folder = std::path::absolute(folder)?;
+    if !can_be_preloaded(&folder) {
+        return Err(io::Error::other(
+            "LD_PRELOAD has no way to name a folder with a space or a colon",
+        ));
+    }
+    fs::create_dir_all(&folder)?;
+    refuse_without_execution(&folder)?;
+    let path = folder.join(FILE_NAME);
+    if !holds(&path, library) {
+        write_whole(&folder, &path, library)?;
+    }
+    Ok(path)
 }
 
 /// Whether what `LD_PRELOAD` lists has an agent among it, wherever that has been put.

@@ -133,9 +133,12 @@ fn anonymous(directory: &Path) -> Option<Bytes> {
     kilobytes(&fs::read(directory.join("status")).ok()?, "RssAnon:")
 }
 
-/// The arguments.
+/// The arguments. A program that writes a title in their place fills the rest of it with zeros.
 fn words(told: &[u8]) -> Vec<&[u8]> {
-    let words = told.strip_suffix(b"\0").unwrap_or(told);
+    let padding = told.iter().rev().take_while(|&&byte| byte == 0).count();
+    // A single empty argument at the end is one.
+    let rest = if padding > 2 { padding } else { padding.min(1) };
+    let words = &told[..told.len() - rest];
     words.split(|&byte| byte == 0).filter(|_| !told.is_empty()).collect()
 }
 
@@ -196,6 +199,15 @@ mod tests {
         let path = directory.path().join("odd (deleted)");
         fs::write(&path, "").unwrap();
         assert_eq!(undeleted(&path), path);
+    }
+
+    #[test]
+    fn a_title_ends_where_it_ends() {
+        let title: &[u8] = b"redis-server *:7711\0\0\0\0\0\0";
+        assert_eq!(words(title), [b"redis-server *:7711"]);
+        assert_eq!(words(b"a\0b\0"), [b"a", b"b"]);
+        assert_eq!(words(b"a\0\0"), [&b"a"[..], b""]);
+        assert!(words(b"").is_empty());
     }
 
     #[test]

@@ -7,21 +7,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::fact::Exit;
-use lifetrace_trace::ids::Bytes;
+use lifetrace_trace::ids::{Bytes, Timestamp};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::folder;
 use crate::highest::Highest;
 use crate::notice::Untraced;
 use crate::outcome::{Figures, Outcome, Refusal, SessionReport};
 use crate::plan::Plan;
 use crate::process::Called;
 use crate::remains::{MOST_REPORTS, Remains};
+use crate::requests::{Listed, ListedSession, Recorded, now};
 use crate::stat::Stat;
 use crate::usage::Usage;
 
 /// A program that has been executed says hello within this time.
 const START: Duration = Duration::from_secs(5);
+
+/// Who reads traces while they are written says so again within this time.
+const WATCHED: Duration = Duration::from_secs(5);
 
 /// The condition is looked at again after this time.
 const FOREVER: Duration = Duration::from_secs(3600);
@@ -45,6 +50,8 @@ struct State {
     missed: u64,
     stopping: bool,
     command_end: Option<(Pid, Exit, Option<Usage>)>,
+    /// When somebody last said that he reads the traces while they are written.
+    watched: Option<Instant>,
     /// Processes that have executed another program, which is to say hello, and until when.
     expected: Vec<(Pid, Instant)>,
 }
@@ -55,6 +62,7 @@ struct Live {
     parent: u32,
     called: Called,
     trace: PathBuf,
+    since: Timestamp,
     figures: Figures,
 }
 
@@ -99,7 +107,8 @@ impl Progress {
         state.begun += 1;
         state.expected.retain(|(expected, _)| *expected != pid);
         let (trace, figures) = (trace.to_owned(), Figures::default());
-        state.live.insert(number, Live { pid, parent, called, trace, figures });
+        let since = now();
+        state.live.insert(number, Live { pid, parent, called, trace, since, figures });
         SessionSlot { progress: Arc::clone(self), number }
     }
 
@@ -234,7 +243,54 @@ impl Progress {
     }
 }
 
+impl Listed for Progress {
+    fn recorded(&self) -> Recorded {
+        let state = self.state();
+        let mut sessions: Vec<ListedSession> = state.live.values().map(Live::listed).collect();
+        let begun = state.begun;
+        drop(state);
+        // The trace of a session is many files there, the last of which has another name until it is finished.
+        let mut folders: BTreeMap<PathBuf, BTreeMap<u32, PathBuf>> = BTreeMap::new();
+        for session in sessions.iter_mut().filter(|it| folder::is_of_folder(&it.trace)) {
+            let parent = session.trace.parent().unwrap_or(Path::new("/")).to_owned();
+            let being_written =
+                folders.entry(parent).or_insert_with_key(|parent| folder::being_written(parent));
+            if let Some(path) = being_written.get(&session.pid) {
+                session.trace.clone_from(path);
+            }
+        }
+        Recorded { sessions, begun }
+    }
+
+    fn watch(&self) {
+        self.state().watched = Some(Instant::now());
+    }
+}
+
+impl Live {
+    fn listed(&self) -> ListedSession {
+        let Figures { samples, bytes, resident, lost, .. } = self.figures;
+        ListedSession {
+            pid: self.pid.as_raw_nonzero().get() as u32,
+            parent: self.parent,
+            program: self.called.name.clone(),
+            // Whoever is told may be in another directory.
+            trace: std::path::absolute(&self.trace).unwrap_or_default(),
+            since: self.since,
+            samples,
+            bytes,
+            resident,
+            lost,
+        }
+    }
+}
+
 impl SessionSlot {
+    /// Whether somebody reads the trace while it is written.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.progress.state().watched.is_some_and(|last| last.elapsed() < WATCHED)
+    }
+
     /// What the user wants of all traces.
     pub(crate) fn plan(&self) -> &Plan {
         &self.progress.plan

@@ -77,6 +77,17 @@ pub(crate) struct Ending {
     pub(crate) most_anonymous: Option<Bytes>,
 }
 
+impl Ending {
+    /// How the process has ended; `None` of one that goes on.
+    pub(crate) fn told_exit(&self) -> Option<Exit> {
+        match self.end {
+            SessionEnd::Died => Some(self.exit.unwrap_or(Exit::Unknown)),
+            SessionEnd::Exec => Some(Exit::Exec),
+            SessionEnd::Stopped | SessionEnd::Damaged => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct WorkSender {
     sender: mpsc::Sender<Work>,

@@ -34,6 +34,11 @@ impl Rate {
         self.0
     }
 
+    /// Bytes from one hit to the next, on average: the inverse of [`from_interval`](Self::from_interval).
+    pub fn interval(self) -> f64 {
+        Chance::per_unit(self.0).any_of(8.0_f64.recip()).recip()
+    }
+
     /// Probability that a unit is hit, whatever that is.
     pub(crate) fn per_unit(self) -> f64 {
         self.0
@@ -121,5 +126,13 @@ mod tests {
             assert_eq!(Rate::from_probability_per_word(probability), None, "{probability}");
         }
         assert_eq!(Rate::from_interval(0), None);
+    }
+
+    #[test]
+    fn an_interval_comes_back() {
+        for bytes in [1, 2, 64, 4096, 524_288, 1 << 40] {
+            let interval = Rate::from_interval(bytes).unwrap().interval();
+            assert!((interval / bytes as f64 - 1.0).abs() < 1e-6, "{bytes}: {interval}");
+        }
     }
 }

@@ -36,6 +36,8 @@ pub(crate) enum Arrival {
     /// This process has executed another program: nothing will come from the earlier one. The
     /// answer is whether that had anything to say.
     Replaced(Pid, SyncSender<bool>),
+    /// This process has given up its session, and begins another.
+    Returned(Pid),
 }
 
 /// For those who tell it.
@@ -135,6 +137,11 @@ impl Receiver {
                 Ok(Arrival::Replaced(pid, answer)) => {
                     // Who asks does not wait for ever.
                     let _ = answer.send(self.replace(pid));
+                }
+                Ok(Arrival::Returned(pid)) => {
+                    let sessions = self.sessions.iter_mut();
+                    let own = sessions.filter(|session| session.pid == pid);
+                    own.for_each(|session| session.close(SessionEnd::Stopped));
                 }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,

@@ -19,6 +19,7 @@ use crate::launch::{Additions, LaunchError, Program, spawn};
 use crate::outcome::{Figures, Outcome};
 use crate::output_error::OutputError;
 use crate::preload;
+use crate::requests::Recorded;
 use crate::socket::Socket;
 use crate::usage::Usage;
 use crate::wakeup::Wakeup;
@@ -170,6 +171,7 @@ impl Recording {
             Collector::start(socket, options, Some(pid)).map_err(|error| match error {
                 CollectorError::Output(error) => StartError::Output(error),
                 CollectorError::System(error) => StartError::System(error),
+                CollectorError::Gone => StartError::System(Errno::SRCH.into()),
             })?;
         let stopped = Wakeup::new().map_err(StartError::System)?;
         let control = Control {
@@ -182,6 +184,25 @@ impl Recording {
 }
 
 impl Control {
+    /// Of a process that has not been started here.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn of(process: OwnedFd, collector: Collector) -> io::Result<Control> {
+        let stopped = Arc::new(Wakeup::new()?);
+        Ok(Control { process: Arc::new(process), collector: Arc::new(collector), stopped })
+    }
+
+    /// The process.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn process(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+
+    /// What serves its agent.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn collector(&self) -> &Collector {
+        &self.collector
+    }
+
     /// Sends a signal to the command. One that has ended, or a number that is no signal, is no
     /// error.
     pub fn forward(&self, signal: i32) {
@@ -212,14 +233,20 @@ impl Control {
         self.collector.snapshot_all(cause);
     }
 
+    /// What is being recorded, as [`Collector::recorded`].
+    pub fn recorded(&self, watches: bool) -> Recorded {
+        self.collector.recorded(watches)
+    }
+
     /// How the recording goes.
     pub fn figures(&self) -> Figures {
         self.collector.figures()
     }
 }
 
-/// A session needs seven descriptors; there may be thousands at a time.
-fn raise_file_limit() {
+/// Raises this process's limit of open files as far as it may: a session needs seven descriptors, and there may be
+/// thousands at a time.
+pub fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // Not being allowed to only means fewer sessions at a time.

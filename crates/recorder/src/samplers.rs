@@ -1,7 +1,8 @@
 //! What of a process is sampled, and what its trace calls that.
 //!
 //! A trace has a sampler for each source that is on, numbered from 0: malloc's first, then a managed runtime's. The
-//! rate of the first is the trace's own. Each kind of memory that no allocator sees has one of its own from
+//! rate of the first is the trace's own. Mappings have two behind these, which tell all: `mmap`, and `arena` for what
+//! allocators and runtimes map. Each kind of memory that no allocator sees has one of its own from
 //! when it is first used: malloc's under another name, so that it can be distinguished. There is room
 //! for [`MOST_KINDS`]; others are malloc's.
 
@@ -22,7 +23,10 @@ const MOST_KINDS: usize = 200;
 #[derive(Clone, Debug)]
 pub(crate) struct Samplers {
     malloc: Option<f64>,
+    /// The lowest that malloc's rate has been.
+    lowest: Option<f64>,
     managed: Option<Source>,
+    has_mappings: bool,
     kinds: Vec<(MemoryKind, Arc<str>)>,
 }
 
@@ -31,7 +35,9 @@ impl Samplers {
     pub(crate) fn of(sources: &Sources) -> Samplers {
         Samplers {
             malloc: sources.malloc().map(|source| source.rate),
+            lowest: sources.malloc().map(|source| source.rate),
             managed: sources.managed().copied(),
+            has_mappings: sources.has_mappings(),
             kinds: Vec::new(),
         }
     }
@@ -41,10 +47,19 @@ impl Samplers {
         self.managed.map(|source| source.name)
     }
 
-    /// How many bytes a hit stands for, where malloc is all that is sampled.
-    pub(crate) fn bytes_of_malloc(&self) -> Option<f64> {
-        let per_word = self.malloc.filter(|_| self.managed.is_none() && self.kinds.is_empty())?;
-        Some(f64::from(WORD_BITS / 8) / per_word)
+    /// Whether malloc is all that is sampled.
+    pub(crate) fn is_malloc_alone(&self) -> bool {
+        self.malloc.is_some() && self.managed.is_none() && self.kinds.is_empty()
+    }
+
+    /// Malloc's rate as it is now: the probability of a word.
+    pub(crate) fn malloc_rate(&self) -> Option<f64> {
+        self.malloc
+    }
+
+    /// How many bytes a hit of malloc's has stood for at most.
+    pub(crate) fn longest_interval(&self) -> Option<f64> {
+        self.lowest.map(|per_word| f64::from(WORD_BITS / 8) / per_word)
     }
 
     /// How many bytes a block of that size and so many hits stands for.
@@ -71,6 +86,26 @@ impl Samplers {
         SamplerId(u8::from(source.is_managed() && self.malloc.is_some()))
     }
 
+    /// Whose memory is that is mapped, an arena or the program's own.
+    pub(crate) fn of_mapping(&self, is_arena: bool) -> SamplerId {
+        SamplerId(self.sampled_blocks() + u8::from(is_arena))
+    }
+
+    /// Whether mappings are told.
+    pub(crate) fn has_mappings(&self) -> bool {
+        self.has_mappings
+    }
+
+    /// Whether blocks of malloc's are sampled.
+    pub(crate) fn has_malloc(&self) -> bool {
+        self.malloc.is_some()
+    }
+
+    /// Samplers of blocks.
+    fn sampled_blocks(&self) -> u8 {
+        u8::from(self.malloc.is_some()) + u8::from(self.managed.is_some())
+    }
+
     /// Whose memory of a kind is.
     pub(crate) fn of_kind(&self, kind: MemoryKind) -> SamplerId {
         let known = self.kinds.iter().position(|(known, _)| *known == kind);
@@ -93,8 +128,8 @@ impl Samplers {
     }
 
     fn id_of_kind(&self, index: usize) -> SamplerId {
-        let others = usize::from(self.malloc.is_some()) + usize::from(self.managed.is_some());
-        SamplerId((others + index) as u8)
+        let mappings = if self.has_mappings { 2 } else { 0 };
+        SamplerId(self.sampled_blocks() + mappings + index as u8)
     }
 
     fn fact_of_kind(&self, index: usize) -> Option<Sampler> {
@@ -115,6 +150,7 @@ impl Samplers {
             return Vec::new();
         }
         self.malloc = Some(per_word);
+        self.lowest = self.lowest.map(|lowest| lowest.min(per_word));
         let kinds = (0..self.kinds.len()).filter_map(|index| self.fact_of_kind(index));
         self.facts().take(1).chain(kinds).collect()
     }
@@ -123,13 +159,19 @@ impl Samplers {
     pub(crate) fn facts(&self) -> impl Iterator<Item = Sampler> {
         let malloc = self.malloc.map(Source::malloc).map(|it| (it, SourceKind::Malloc));
         let managed = self.managed.map(|it| (it, SourceKind::Minor));
-        let all = malloc.into_iter().chain(managed);
-        all.map(|(source, kind)| Sampler {
+        let blocks = malloc.into_iter().chain(managed).map(|(source, kind)| Sampler {
             id: self.of_source(kind),
             name: source.name.to_string().into(),
             unit: unit_of(source.unit),
             rate: source.rate,
-        })
+        });
+        let names = [(false, "mmap"), (true, "arena")].into_iter().filter(|_| self.has_mappings);
+        blocks.chain(names.map(|(is_arena, name)| Sampler {
+            id: self.of_mapping(is_arena),
+            name: name.into(),
+            unit: SampledUnit::Byte,
+            rate: 1.0,
+        }))
     }
 }
 
@@ -194,7 +236,8 @@ pub(crate) mod tests {
         for nonsense in [0.0, -1.0, 1.5, f64::NAN] {
             assert_eq!(both.change_rate(nonsense), []);
         }
-        assert_eq!(both.first_rate(), 0.125);
+        assert_eq!((both.first_rate(), both.malloc_rate()), (0.125, Some(0.125)));
+        assert_eq!((both.change_rate(1.0).len(), both.longest_interval()), (3, Some(64.0)));
         assert_eq!(samplers(OCAML).change_rate(0.125), []);
         assert_eq!(samplers(OCAML).add_kind(kinds[0], || "gpu".into()), None);
     }
@@ -207,6 +250,24 @@ pub(crate) mod tests {
             kinds.filter_map(|kind| samplers.add_kind(kind, || "k".into())).map(|told| told.id.0);
         assert!(told.eq(1..=MOST_KINDS as u8));
         assert_eq!(samplers.of_kind(MemoryKind::new(4000).unwrap()), SamplerId(0));
+    }
+
+    #[test]
+    fn mappings_have_two() {
+        let told = |sources| {
+            let facts: Vec<Sampler> = samplers(sources).facts().collect();
+            facts.iter().map(|it| (it.id.0, it.name.to_string(), it.rate)).collect::<Vec<_>>()
+        };
+        let mappings = |first| [(first, "mmap".to_owned(), 1.0), (first + 1, "arena".into(), 1.0)];
+        let alone = Sources::NONE.with(Source::mappings());
+        assert_eq!(told(alone), mappings(0));
+        assert_eq!(told(BOTH.with(Source::mappings()))[2..], mappings(2));
+        let mut native = samplers(NATIVE.with(Source::mappings()));
+        let kind = MemoryKind::new(3).unwrap();
+        assert_eq!(native.add_kind(kind, || "gpu".into()).unwrap().id, SamplerId(3));
+        assert_eq!(native.of_mapping(true), SamplerId(2));
+        assert!(!native.is_malloc_alone());
+        assert_eq!((samplers(alone).first_rate(), samplers(alone).has_malloc()), (1.0, false));
     }
 
     #[test]

@@ -1,41 +1,41 @@
 //! A session's own thread: from ordered batches to a finished trace.
 
-use std::fs::{File, remove_file};
+mod assignment;
+mod rest;
+
+use std::fs::remove_file;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use lifetrace_trace::event::TraceInfo;
-use lifetrace_trace::fact::{Exit, Fact, Parent};
+use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::Bytes;
 use lifetrace_transport::message::{Body, Message, MonotonicNanos};
 use rustix::process::Pid;
 
 use crate::assemble::{Assembler, Counts};
-use crate::clock::{Anchor, WallClock, monotonic_now};
-use crate::heap;
+use crate::clock::{WallClock, monotonic_now};
 use crate::looking::Looked;
 use crate::losses::Losses;
 use crate::notes::Note;
 use crate::notice::Notice;
 use crate::order::{Batch, Item};
 use crate::outcome::{Figures, SessionEnd, SessionReport};
-use crate::patch::Allocators;
 use crate::plan::Plan;
 use crate::preface;
 use crate::process::ProcessImage;
 use crate::progress::SessionSlot;
 use crate::queue::{Ending, Numbers, Work, WorkReceiver};
-use crate::runtimes::{Programs, SourceChoice};
-use crate::samplers::Samplers;
-use crate::sink;
+use crate::sink::{self, Destination};
 use crate::successor;
-use crate::symbolizer::Symbolizer;
-use crate::trace_file::{Length, TraceFile, is_limit};
+use crate::trace_file::{Length, is_limit};
 use crate::unexplained::{self, Observed};
+pub(crate) use assignment::Assignment;
+use rest::Rest;
 
 /// Events wait no longer than this before they are in the file, once handed over. A packet has its price, some thirty
 /// bytes, which counts where there are few events.
@@ -44,57 +44,17 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// In a young trace they wait less: for this time, or a quarter of its age.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 
+/// They wait no longer than this where somebody reads the trace while it is written.
+const WATCHED_WAIT: Duration = Duration::from_millis(500);
+
+/// So often a thread that has nothing to do looks whether its trace is to go on in another file.
+const LONGEST_IDLENESS: Duration = Duration::from_secs(60);
+
 /// Some processes call themselves by what they are doing, and do something else all the time.
 const BETWEEN_TITLES: Duration = Duration::from_secs(60);
 
 /// Said where a trace ends before its process does.
 const FULL: &str = "the trace has its greatest size";
-
-/// What a trace is to be about, and where it goes.
-pub(crate) struct Assignment {
-    /// Empty if there is no file.
-    pub(crate) path: PathBuf,
-    pub(crate) file: Option<File>,
-    /// What is written beside.
-    pub(crate) heap: Option<Arc<Mutex<heap::State>>>,
-    pub(crate) info: TraceInfo,
-    pub(crate) samplers: Samplers,
-    pub(crate) notice: Option<Notice>,
-    pub(crate) wanted: SourceChoice,
-    /// To be asked whether the program hides a runtime that is wanted, if anybody cares.
-    pub(crate) programs: Option<Arc<Programs>>,
-    /// To be asked whether the program hides an allocator, if anybody cares.
-    pub(crate) allocators: Option<Arc<Allocators>>,
-    /// It has one that does not hide and cannot be hooked.
-    pub(crate) has_unhooked: bool,
-    pub(crate) process: ProcessImage,
-    pub(crate) parent: Option<Parent>,
-    pub(crate) anchor: Anchor,
-    pub(crate) symbolizer: Arc<Symbolizer>,
-    /// Set here when the trace cannot be written any more.
-    pub(crate) failed: Arc<AtomicBool>,
-    /// Where to leave what the samples are called that live at the end, if anybody may want to know.
-    pub(crate) last_numbers: Option<Arc<OnceLock<Numbers>>>,
-}
-
-impl Assignment {
-    /// What the trace is to say of the process from the start.
-    fn first_notice(&self) -> Option<Notice> {
-        let program = self.programs.as_ref().zip(self.process.executable_file.as_ref());
-        let is_open = self.notice.as_ref().is_none_or(Notice::is_of_absence);
-        let hidden = program.filter(|_| is_open).and_then(|(programs, program)| {
-            programs.hidden(program, |runtime| self.wanted.wants(runtime))
-        });
-        hidden.map(|runtime| Notice::OfRuntime(runtime.hidden())).or_else(|| self.notice.clone())
-    }
-
-    /// Whether the program has an allocator of its own that cannot be hooked.
-    fn has_unhooked_allocator(&self) -> bool {
-        let program = self.allocators.as_ref().zip(self.process.executable_file.as_ref());
-        let is_hidden = || program.is_some_and(|(them, program)| them.is_hidden(program));
-        self.has_unhooked || is_hidden()
-    }
-}
 
 /// Writes one trace.
 pub(crate) struct Scribe {
@@ -105,16 +65,17 @@ pub(crate) struct Scribe {
     begun: Instant,
     flushed: Instant,
     has_pending: bool,
+    is_watched: bool,
     resident: u64,
     clock: WallClock,
     lost: Losses,
-    /// What a hit stands for, in bytes, and the memory of its own that the process had at the start: where
-    /// malloc is all that is sampled, and from the start.
-    reach: Option<(f64, Bytes)>,
+    /// The memory of its own that the process had at the start, where malloc is all that is sampled, and from the start.
+    inherited: Option<Bytes>,
     /// Told in the end, unless it turns out to be wrong.
     presumed: Option<Notice>,
     /// The program that has come after this one has not said hello, but is going to.
     expects_successor: bool,
+    rest: Rest,
     /// What the process calls itself, if the trace does not say so yet.
     title: Option<Arc<str>>,
     /// When it said so last.
@@ -146,11 +107,13 @@ impl Scribe {
     fn begin(assignment: Assignment, plan: &Plan) -> Scribe {
         let notice = assignment.first_notice();
         let allocator = assignment.has_unhooked_allocator().then_some(Notice::OwnAllocator);
-        let interval = interval_from_start(&assignment, plan);
+        let hears_all = hears_all(&assignment, plan);
+        let late = assignment.late.clone();
+        let awaited = assignment.awaits_runtime.then(|| assignment.samplers.runtime()).flatten();
         let inherited = assignment.process.anonymous;
         let Assignment {
             path,
-            file,
+            destination,
             heap,
             mut info,
             samplers,
@@ -165,29 +128,32 @@ impl Scribe {
         let now = anchor.wall(monotonic_now());
         let facts = preface::facts(&process, parent, &plan.labels, &info, &samplers, now);
         plan.announce(&mut info);
-        let file = file.map(|file| TraceFile::new(file, plan.max_size));
+        let length = destination.as_ref().map(Destination::new_length).unwrap_or_default();
         let mut scribe = Scribe {
             trace: None,
-            length: file.as_ref().map(TraceFile::length).unwrap_or_default(),
+            length: length.clone(),
             failed,
             begun: Instant::now(),
             flushed: Instant::now(),
             has_pending: false,
+            is_watched: false,
             resident: 0,
             clock: WallClock::new(anchor),
             lost: Losses::default(),
             presumed: notice.clone().filter(Notice::is_of_absence),
             expects_successor: false,
+            rest: Rest::new(),
             title: None,
             titled: None,
-            reach: interval.map(|interval| (interval, inherited)),
+            inherited: hears_all.then_some(inherited),
             report: blank_report(path, &process, &info),
             last_numbers,
         };
-        match sink::open(plan.format, file, heap, &info) {
+        match sink::open(plan, destination, &length, heap, &info) {
             Ok(sink) => {
                 let assembler = Assembler::new(sink, anchor, samplers, symbolizer, process);
-                scribe.trace = Some(assembler.with_native_frames(plan.native_frames));
+                let assembler = assembler.with_native_frames(plan.native_frames);
+                scribe.trace = Some(assembler.awaiting(awaited));
             }
             Err(error) => scribe.fail(error),
         }
@@ -196,12 +162,14 @@ impl Scribe {
         if scribe.presumed.is_none() {
             scribe.attempt(|trace| notice.map_or(Ok(()), |notice| trace.notice(notice)));
         }
+        scribe.attempt(|trace| late.map_or(Ok(()), |notice| trace.notice(notice)));
         scribe.attempt(|trace| allocator.map_or(Ok(()), |notice| trace.notice(notice)));
         scribe
     }
 
     fn follow(&mut self, inbox: &WorkReceiver, slot: &SessionSlot) -> Ending {
         loop {
+            self.is_watched = slot.is_watched();
             match inbox.receive(self.patience()) {
                 Ok(Work::Events { batch, lost, title }) => {
                     self.write(&batch);
@@ -230,6 +198,22 @@ impl Scribe {
                 }
             }
             self.flush_if_due();
+            self.renew_if_due();
+            self.rest_if_idle();
+        }
+    }
+
+    fn rest_if_idle(&mut self) {
+        let samples = self.trace.as_ref().map_or(0, |trace| trace.counts().samples);
+        if self.rest.is_due(samples) {
+            self.attempt(Assembler::rest);
+        }
+    }
+
+    /// Goes on in another file, if it is time.
+    fn renew_if_due(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.renew_if_due();
         }
     }
 
@@ -242,12 +226,12 @@ impl Scribe {
         let _ = answer.send(numbers);
     }
 
-    /// Until the next flush is due, or for long when nothing waits for one.
+    /// Until the next flush is due, or for long when nothing waits for one. Who has not rested yet is to.
     fn patience(&self) -> Duration {
         if self.has_pending {
             self.longest_wait().saturating_sub(self.flushed.elapsed())
         } else {
-            Duration::from_secs(3600)
+            self.rest.patience().unwrap_or(LONGEST_IDLENESS)
         }
     }
 
@@ -271,9 +255,13 @@ impl Scribe {
     }
 
     fn write_looked(&mut self, looked: &Looked) {
-        self.attempt(|trace| match looked {
-            Ok(found) => trace.write_found(found),
-            Err(why) => trace.notice(Notice::NotLookedThrough(*why)),
+        self.attempt(|trace| {
+            trace.see_mapped(looked.mapped.as_ref());
+            match &looked.lost {
+                None => Ok(()),
+                Some(Ok(found)) => trace.write_found(found),
+                Some(Err(why)) => trace.notice(Notice::NotLookedThrough(*why)),
+            }
         });
     }
 
@@ -317,7 +305,8 @@ impl Scribe {
     }
 
     fn longest_wait(&self) -> Duration {
-        (self.begun.elapsed() / 4).clamp(SHORTEST_WAIT, LONGEST_WAIT)
+        let longest = if self.is_watched { WATCHED_WAIT } else { LONGEST_WAIT };
+        (self.begun.elapsed() / 4).clamp(SHORTEST_WAIT, longest)
     }
 
     fn attempt(&mut self, write: impl FnOnce(&mut Assembler) -> io::Result<()>) {
@@ -345,13 +334,15 @@ impl Scribe {
 
     /// Notes memory that nothing explains. What was lost was not observed either.
     fn write_unexplained(&mut self, ending: &Ending) {
-        let Some((interval, inherited)) = self.reach.filter(|_| ending.lost.total() == 0) else {
+        let Some(inherited) = self.inherited.filter(|_| ending.lost.total() == 0) else {
             return;
         };
         let Some(highest) = ending.most_anonymous else { return };
         self.attempt(|trace| {
-            let Counts { hits, samples, .. } = trace.counts();
-            let observed = Observed { interval, hits, samples };
+            let highest = Bytes(highest.0.saturating_sub(trace.most_mapped()));
+            let Some(interval) = trace.longest_interval() else { return Ok(()) };
+            let Counts { allocated, samples, .. } = trace.counts();
+            let observed = Observed { interval, allocated, samples };
             let is_unexplained = unexplained::is_too_much(highest, inherited, observed);
             let is_known = trace.notices().contains(&Notice::OwnAllocator);
             if is_unexplained && !is_known {
@@ -403,13 +394,15 @@ impl Scribe {
             self.attempt(|trace| trace.fact(ending.time, &fact));
         }
         self.attempt(Assembler::write_collector);
+        self.attempt(Assembler::write_mappings);
         self.attempt(Assembler::write_unread);
         self.attempt(Assembler::write_cuts);
         self.write_losses(ending.lost);
         self.write_presumed();
+        self.attempt(Assembler::write_unheard);
         self.write_successor(ending, pid);
         self.write_unexplained(ending);
-        if let Some(exit) = exit_of(ending) {
+        if let Some(exit) = ending.told_exit() {
             self.attempt(|trace| trace.fact(ending.time, &Fact::Exit(exit)));
         }
         self.write_clock();
@@ -459,19 +452,12 @@ impl Scribe {
     }
 }
 
-/// How many bytes a hit stands for, where all that the program allocates could be hit.
-fn interval_from_start(assignment: &Assignment, plan: &Plan) -> Option<f64> {
-    let is_observed = assignment.allocators.is_some() && plan.sampling_from.is_none();
-    assignment.samplers.bytes_of_malloc().filter(|_| is_observed)
-}
-
-/// None of a process that goes on.
-fn exit_of(ending: &Ending) -> Option<Exit> {
-    match ending.end {
-        SessionEnd::Died => Some(ending.exit.unwrap_or(Exit::Unknown)),
-        SessionEnd::Exec => Some(Exit::Exec),
-        SessionEnd::Stopped | SessionEnd::Damaged => None,
-    }
+/// Whether all that the program allocates could be hit.
+fn hears_all(assignment: &Assignment, plan: &Plan) -> bool {
+    assignment.allocators.is_some()
+        && plan.sampling_from.is_none()
+        && assignment.late.is_none()
+        && assignment.samplers.is_malloc_alone()
 }
 
 fn blank_report(path: PathBuf, process: &ProcessImage, info: &TraceInfo) -> SessionReport {

@@ -119,8 +119,9 @@ impl Session {
         failed: Arc<AtomicBool>,
     ) -> Session {
         let now = monotonic_now();
-        let is_looked_through = segment.settings().looks_for_lost != 0;
-        let looking = is_looked_through.then(|| Looking::new(segment.exit_gate()));
+        let hears_mappings = segment.settings().sources.has_mappings();
+        let is_looked_through = segment.settings().looks_for_lost != 0 || hears_mappings;
+        let looking = is_looked_through.then(|| Looking::new(segment.exit_gate(), hears_mappings));
         Session {
             pid: image.pid(),
             process,

@@ -71,7 +71,15 @@ impl Segment {
     /// the agent's way to it.
     pub(crate) fn create(settings: Settings, patches: &[Patch]) -> io::Result<(Segment, OwnedFd)> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = memfd_create(c"lifetrace", flags)?;
+        Segment::create_in(memfd_create(c"lifetrace", flags)?, settings, patches)
+    }
+
+    /// As [`create`](Self::create), in an anonymous file that is empty and can be sealed.
+    pub(crate) fn create_in(
+        file: OwnedFd,
+        settings: Settings,
+        patches: &[Patch],
+    ) -> io::Result<(Segment, OwnedFd)> {
         ftruncate(&file, segment_bytes(&settings) as u64)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let memory = map(&file, segment_bytes(&settings))?;
@@ -214,6 +222,7 @@ pub(crate) mod tests {
         stack_limit: 100,
         patches: 0,
         looks_for_lost: 0,
+        is_standing: 0,
     };
 
     #[test]

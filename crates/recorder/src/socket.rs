@@ -9,11 +9,12 @@
 //! and for recorders that find no place to write to. There anyone of this network namespace may connect;
 //! who is let in is decided by [`crate::admission`].
 
+use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use lifetrace_transport::handshake::abstract_twin;
@@ -26,7 +27,8 @@ use crate::{leftovers, reach};
 /// Clients that may wait in the kernel for their turn; it has a lower limit of its own.
 const BACKLOG: i32 = 4096;
 
-const PREFIX: &str = "lifetrace-";
+/// What the names begin with that recorders have in common.
+pub(crate) const PREFIX: &str = "lifetrace-";
 
 /// A bound socket; removed with its directory when this is dropped.
 #[derive(Debug)]
@@ -44,9 +46,7 @@ impl Socket {
     /// # Errors
     /// If not even an abstract one is possible.
     pub fn bind() -> io::Result<Socket> {
-        let variables = ["XDG_RUNTIME_DIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
-        let fixed = ["/tmp", "/dev/shm"].into_iter().map(PathBuf::from);
-        let places = reach::best_first(variables.map(PathBuf::from).chain(fixed).collect());
+        let places = reach::best_first(places());
         for place in &places {
             leftovers::remove_dead_sockets(place, PREFIX);
         }
@@ -75,6 +75,11 @@ impl Socket {
         self.listeners.iter().map(AsFd::as_fd)
     }
 
+    /// One that somebody else has bound, and removes.
+    pub(crate) fn of_listener(listener: OwnedFd, path: PathBuf) -> Socket {
+        Socket { listeners: vec![listener], path, _directory: None }
+    }
+
     fn bind_under(place: &Path) -> io::Result<Socket> {
         let public = reach::may_change_identity();
         let directory = tempfile::Builder::new()
@@ -94,11 +99,37 @@ impl Socket {
     }
 }
 
+/// Sockets of recorders that may be running, in the places where [`Socket::bind`] of a process with this environment
+/// would put one. Those that are somebody else's are among them only if this user may see them.
+pub(crate) fn within_reach() -> impl Iterator<Item = PathBuf> {
+    let folders = places().into_iter().flat_map(|place| entries(&place));
+    let ours = folders.filter(|folder| {
+        folder.file_name().is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
+    });
+    let is_socket = |path: &PathBuf| path.metadata().is_ok_and(|it| it.file_type().is_socket());
+    ours.flat_map(|folder| entries(&folder)).filter(is_socket)
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn places() -> Vec<PathBuf> {
+    let variables = ["XDG_RUNTIME_DIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
+    let mut places: Vec<PathBuf> = Vec::new();
+    for place in variables.chain(["/tmp", "/dev/shm"].map(OsString::from)).map(PathBuf::from) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
 fn listen_abstractly(name: &[u8]) -> io::Result<OwnedFd> {
     listener(&SocketAddrUnix::new_abstract_name(name)?)
 }
 
-fn listener(address: &SocketAddrUnix) -> io::Result<OwnedFd> {
+pub(crate) fn listener(address: &SocketAddrUnix) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     bind(&listener, address)?;

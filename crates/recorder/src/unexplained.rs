@@ -21,16 +21,17 @@ const PER_SAMPLE: u64 = 256;
 /// What was observed of a process's allocations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
-    /// Bytes that a hit stands for.
+    /// Bytes that a hit stands for, where that is most.
     pub(crate) interval: f64,
-    pub(crate) hits: u64,
+    /// Bytes that all hits stand for.
+    pub(crate) allocated: u64,
     pub(crate) samples: u64,
 }
 
 /// Whether so much memory, at its highest, cannot be what was observed. Before anything was observed the process
 /// had `inherited`.
 pub(crate) fn is_too_much(highest: Bytes, inherited: Bytes, observed: Observed) -> bool {
-    let expected = FACTOR * observed.hits as f64 * observed.interval + GAPS * observed.interval;
+    let expected = FACTOR * observed.allocated as f64 + GAPS * observed.interval;
     let usual = USUAL.saturating_add(observed.samples.saturating_mul(PER_SAMPLE));
     let own = highest.0.saturating_sub(inherited.0).saturating_sub(usual);
     own as f64 > expected
@@ -41,7 +42,8 @@ mod tests {
     use super::*;
 
     fn check(megabytes: u64, hits: u64, interval: f64, expected: bool) {
-        let observed = Observed { interval, hits, samples: hits };
+        let allocated = (hits as f64 * interval) as u64;
+        let observed = Observed { interval, allocated, samples: hits };
         let (highest, inherited) = (Bytes((megabytes + 3) << 20), Bytes(3 << 20));
         assert_eq!(
             is_too_much(highest, inherited, observed),
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn impossible_figures_do_no_harm() {
-        let observed = Observed { interval: f64::INFINITY, hits: u64::MAX, samples: u64::MAX };
+        let observed = Observed { interval: f64::INFINITY, allocated: u64::MAX, samples: u64::MAX };
         assert!(!is_too_much(Bytes(u64::MAX), Bytes(0), observed));
         assert!(!is_too_much(Bytes(0), Bytes(u64::MAX), observed));
     }

@@ -50,6 +50,7 @@ fn options(heap: &Heap) -> CollectorOptions {
         native_frames: false,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
         looks_for_lost: false,
+        standing: None,
         introduction: Introduction::default(),
     }
 }

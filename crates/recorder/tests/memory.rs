@@ -64,6 +64,7 @@ fn options() -> CollectorOptions {
         native_frames: false,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
         looks_for_lost: false,
+        standing: None,
         introduction: lifetrace_recorder::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

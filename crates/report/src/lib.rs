@@ -22,6 +22,7 @@ pub mod gates;
 mod heap;
 mod json;
 mod lost;
+mod mapped;
 mod options;
 mod page;
 mod place;
@@ -39,7 +40,7 @@ mod young;
 
 use crate::style::Width;
 
-pub use amounts::measured;
+pub use amounts::{Number, Quantity, measured};
 pub use branching::Branching;
 pub use fields::number;
 pub use gates::{Beside, Judged};
@@ -47,14 +48,14 @@ pub use heap::young_heap;
 pub use json::Flaws;
 pub use options::Options;
 pub use page::Page;
-pub use place::{file, function};
+pub use place::{brief_source, file, function, source};
 pub use resident::Resident;
 pub use several::{OF_SEVERAL, Several, Sum, refuse_twins};
-pub use shorten::shorten_function;
+pub use shorten::{place as shorten_place, shorten_function};
 pub use subject::{Known, Subject};
 pub use table::{Cell, Column, Table, Tail};
 pub use trace_facts::unit_name;
-pub use views::measure;
+pub use views::{levels, measure};
 pub use ways::{FindWays, Way, Ways};
 
 use lifetrace_study::Study;

@@ -8,6 +8,7 @@ use lifetrace_human as human;
 use lifetrace_study::Reading;
 use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
+use lifetrace_study::notices;
 use serde::{Serialize, Serializer};
 
 use crate::fields::number;
@@ -22,6 +23,9 @@ const LEAST: u64 = 1 << 20;
 
 /// Causes that hold for every process.
 const ALWAYS: &str = "what the program maps itself, stacks, code and data of files";
+
+/// Causes that hold for every process of which it was heard what it maps.
+const ALWAYS_BESIDE_MAPPINGS: &str = "stacks, code and data of files";
 
 const AT_END: &str = "at the end";
 const AT_PEAK: &str = "at the peak";
@@ -115,7 +119,12 @@ impl<'a> Resident<'a> {
     pub fn explained(&self) -> String {
         let Moment { resident, live, .. } = self.moment;
         let resident = resident as f64;
-        let lives = if self.when == AT_PEAK { "lived" } else { "lives" };
+        let lives = match (self.when == AT_PEAK, self.began_late()) {
+            (false, false) => "lives",
+            (true, false) => "lived",
+            (false, true) => "was allocated since it is recorded, and lives",
+            (true, true) => "was allocated since it is recorded, and lived",
+        };
         let (share, live) = (self.share(), human::estimate(&live));
         let of_it = match self.moment.live.interval().low {
             least if least > resident => {
@@ -159,15 +168,25 @@ impl<'a> Resident<'a> {
         share(&self.moment)
     }
 
+    /// Whether the process had blocks already when its recording began.
+    fn began_late(&self) -> bool {
+        self.reading.facts.notices.iter().any(|it| it.starts_with(notices::BEGAN_LATE))
+    }
+
     /// What memory may be that is no block of those that were sampled, the likeliest first.
     pub fn causes(&self) -> String {
         let samplers = || self.reading.facts.samplers.values();
         let hears_malloc = samplers().any(|it| &*it.name == "malloc");
+        let always = match samplers().any(|it| &*it.name == "mmap") {
+            true => ALWAYS_BESIDE_MAPPINGS,
+            false => ALWAYS,
+        };
         let live = self.moment.live.value as u64;
         let free_heap = self.moment.heap.filter(|heap| *heap >= live.saturating_add(LEAST));
         let free = self.moment.allocator.map(|(held, in_use)| held.saturating_sub(in_use));
         let bytes = |bytes: u64| human::bytes(bytes as f64);
         let causes = [
+            self.began_late().then(|| "blocks from before the recording".to_owned()),
             (!hears_malloc && samplers().next().is_some()).then(|| {
                 "memory from malloc, which was not sampled (record --sources all does)".to_owned()
             }),
@@ -181,7 +200,7 @@ impl<'a> Resident<'a> {
                     "memory that the allocator keeps free (fragmentation, for one)".to_owned()
                 }),
             },
-            Some(ALWAYS.to_owned()),
+            Some(always.to_owned()),
         ];
         causes.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }

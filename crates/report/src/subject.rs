@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::amounts::{interval, objects_beside};
 use super::page::Page;
-use super::trace_facts::{Coverage, TraceFacts, short_rate};
+use super::trace_facts::{Coverage, Mappings, TraceFacts, short_rate};
 use crate::fields::number;
 use crate::style::Width;
 
@@ -370,15 +370,23 @@ impl<'a> Subject<'a> {
             return "sums of all allocations: they are exact".to_owned();
         }
         if self.exact {
-            return "every allocation recorded: all numbers are exact".to_owned();
+            return match self.mappings() {
+                Mappings::Alone => "every mapping recorded: all numbers are exact".to_owned(),
+                _ => "every allocation recorded: all numbers are exact".to_owned(),
+            };
         }
+        let mappings = if self.mappings() == Mappings::Untold { "" } else { ", and all mappings" };
         let unit = if self.sample_interval_bytes > 0.0 { "word" } else { "object" };
         format!(
-            "one sample every {} on average (rate {} per {unit}){}",
+            "one sample every {} on average (rate {} per {unit}){}{mappings}",
             self.interval,
             short_rate(self.sample_rate),
             self.objects
         )
+    }
+
+    fn mappings(&self) -> Mappings {
+        self.facts.as_ref().map_or(Mappings::Untold, TraceFacts::mappings)
     }
 
     fn samples(&self) -> String {

@@ -120,6 +120,15 @@ struct SamplerFields<'a> {
     rate: f64,
 }
 
+/// Whether a trace tells of mappings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mappings {
+    Untold,
+    /// Beside sampled blocks.
+    Beside,
+    Alone,
+}
+
 impl<'a> TraceFacts<'a> {
     /// What was not read is not known; it is left out.
     pub fn new(facts: &'a Facts, coverage: Coverage) -> Self {
@@ -236,6 +245,17 @@ impl<'a> TraceFacts<'a> {
             facts.push(("facts", "those of the trace's index; --all reads the rest".to_owned()));
         }
         facts
+    }
+
+    /// Whether mappings are told, beside blocks or alone.
+    pub fn mappings(&self) -> Mappings {
+        let is_mapping = |it: &SamplerFields<'_>| ["mmap", "arena"].contains(&it.name);
+        let mappings = self.samplers.iter().filter(|it| is_mapping(it)).count();
+        match mappings {
+            0 => Mappings::Untold,
+            _ if mappings == self.samplers.len() => Mappings::Alone,
+            _ => Mappings::Beside,
+        }
     }
 
     /// How each source is sampled.

@@ -52,7 +52,8 @@ pub extern "C" fn Init_lifetrace() {
         machine.define(module, c"send_mark", send_mark as *const (), 0);
         machine.define(module, c"profile", profile as *const (), 2);
         machine.define(module, c"begin_snapshot", begin_snapshot as *const (), 2);
-        machine.define(module, c"await_snapshot", await_snapshot as *const (), 0);
+        machine.define(module, c"await_snapshot", await_snapshot as *const (), 1);
+        machine.define(module, c"forget_snapshot", forget_snapshot as *const (), 1);
     }
 }
 
@@ -160,22 +161,24 @@ extern "C" fn profile(_: Value, mark: Value, first: Value) -> Value {
     }
 }
 
-/// `begin_snapshot(path, overwrites)`: true, or a String that says what is wrong. No path is an empty one.
+/// `begin_snapshot(path, overwrites)`: the request's number, or a String that says what is wrong. No path is an empty one.
 extern "C" fn begin_snapshot(_: Value, path: Value, overwrites: Value) -> Value {
     let machine = machine::get();
     // SAFETY: a String.
     let path = unsafe { machine.text(path) };
     match snapshot::begin(path, overwrites == machine::TRUE) {
-        Ok(()) => machine::TRUE,
+        Ok(number) => machine.number(number),
         Err(message) => machine.string(message.as_bytes()),
     }
 }
 
-/// `await_snapshot`: false if it is not saved yet; a String that says what is wrong; or the path, objects, bytes, for how
+/// `await_snapshot(number)`: false if it is not saved yet; a String that says what is wrong; or the path, objects, bytes, for how
 /// many nanoseconds the program stood still.
-extern "C" fn await_snapshot(_: Value) -> Value {
+extern "C" fn await_snapshot(_: Value, number: Value) -> Value {
     let machine = machine::get();
-    match snapshot::awaited(machine) {
+    // SAFETY: an Integer that `begin_snapshot` has given.
+    let number = unsafe { machine.integer(number) };
+    match snapshot::awaited(machine, number) {
         Ok(None) => machine::FALSE,
         Err(message) => machine.string(message.as_bytes()),
         Ok(Some(saved)) => machine.array(&[
@@ -185,4 +188,11 @@ extern "C" fn await_snapshot(_: Value) -> Value {
             machine.number(u64::try_from(saved.pause.as_nanos()).unwrap_or(u64::MAX)),
         ]),
     }
+}
+
+/// `forget_snapshot(number)`: nobody waits for it any more.
+extern "C" fn forget_snapshot(_: Value, number: Value) -> Value {
+    // SAFETY: an Integer that `begin_snapshot` has given.
+    snapshot::forget(unsafe { machine::get().integer(number) });
+    machine::TRUE
 }

@@ -56,6 +56,7 @@ impl Request<'_> {
             native_frames: false,
             snapshots: SnapshotPlan::default(),
             looks_for_lost: false,
+            standing: None,
             introduction: Introduction::default(),
         })
     }

@@ -26,6 +26,11 @@ pub(crate) unsafe fn take_note(arguments: *const *const c_char) {
     MAY_COMPILE.store(of_arguments || options || is_enabled, Ordering::Relaxed);
 }
 
+/// Takes note of what the machine has decided.
+pub(crate) fn note(may_compile: bool) {
+    MAY_COMPILE.store(may_compile, Ordering::Relaxed);
+}
+
 /// Whether code may be compiled.
 pub(crate) fn may_compile() -> bool {
     MAY_COMPILE.load(Ordering::Relaxed)

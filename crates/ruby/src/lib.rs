@@ -16,6 +16,8 @@
 //! a postponed job ─ snapshot: a forked child walks the heap ─────────────▶ a connection of its own
 //! ```
 //!
+//! In a program that is attached to the same begins in a postponed job ([`late`]).
+//!
 //! # Rules
 //!
 //! - Everything here runs under the global lock of the machine, or before there is a second thread; so nothing is locked.
@@ -23,15 +25,16 @@
 //!   next safe point; the recorder waits for it.
 //! - Nothing keeps an object alive but frames that wait for their names.
 //!
-//! \[UNSAFE\] files: `capture`, `class`, `classes`, `collector`, `compiler`, `current`, `frames`, `kind`, `linked`, `mallocs`, `marks`, `names`,
+//! \[UNSAFE\] files: `asking`, `capture`, `class`, `classes`, `collector`, `compiler`, `current`, `frames`, `kind`, `late`, `linked`, `mallocs`, `marks`, `names`,
 //! `objects`, `sampling`, `sizes`, `snapshot/mod`, `snapshot/pages`, `snapshot/space`, `snapshot/telling`, `snapshot/wake`, `stacks`,
-//! `start`, `state`, `symbols`, `texts`, `threads`, `vm`.
+//! `start`, `state`, `symbols`, `texts`, `threads`, `vm`, `wish`.
 
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
+mod asking;
 mod capture;
 mod class;
 mod classes;
@@ -42,6 +45,7 @@ mod current;
 mod entry;
 mod frames;
 mod kind;
+pub mod late;
 pub mod linked;
 mod mallocs;
 mod marks;
@@ -50,6 +54,7 @@ mod numbers;
 mod objects;
 mod samples;
 mod sampling;
+mod serving;
 mod sizes;
 mod snapshot;
 mod stacks;
@@ -61,3 +66,4 @@ mod texts;
 mod threads;
 mod version;
 mod vm;
+mod wish;

@@ -12,7 +12,7 @@ use lifetrace_transport::message::{Body, FrameName};
 use crate::entry::enter;
 use crate::numbers::Key;
 use crate::vm::{Value, Vm};
-use crate::{countdown, sizes, state, terms};
+use crate::{countdown, serving, sizes, state, terms};
 
 /// Bytes of a name, and of a file's.
 const MOST_NAME: usize = 255;
@@ -47,7 +47,8 @@ pub(crate) unsafe fn finish() {
     now();
     if let Some(mut entered) = enter() {
         // SAFETY: by contract.
-        if let Some(state) = unsafe { state::get() } {
+        let state = unsafe { state::get() }.filter(|_| serving::serves(entered.session()));
+        if let Some(state) = state {
             state.enter_session(&mut entered);
             // SAFETY: as above.
             unsafe { state.keys.report_counts(state.vm, &mut entered) }
@@ -58,6 +59,9 @@ pub(crate) unsafe fn finish() {
 /// Names what has no name yet. The machine's lock is the caller's, outside of hooks, and there is no reference to the
 /// state.
 pub(crate) fn now() {
+    if enter().is_some_and(|entered| !serving::serves(entered.session())) {
+        return;
+    }
     // What is made here is ours.
     tls::aside(|| countdown::aside(name_all));
 }

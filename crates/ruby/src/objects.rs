@@ -14,7 +14,7 @@ use crate::numbers::Key;
 use crate::samples::Fate;
 use crate::state::State;
 use crate::vm::{DataType, Value};
-use crate::{class, countdown, kind, sizes, snapshot, stacks, state, terms};
+use crate::{class, countdown, kind, serving, sizes, snapshot, stacks, state, terms};
 
 const TRACKER: Announcer = Announcer;
 
@@ -99,16 +99,27 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
         if !vm.classes.is_ractor(vm.object_of(argument)) {
             return;
         }
-        vm.remove_hook(made);
-        vm.remove_hook(marked);
+        go(state);
     }
-    countdown::set(u64::MAX);
     snapshot::forbid();
-    // From now on nobody looks at them in collections.
-    state.samples.clear();
     if let Some(mut entered) = enter() {
         entered.send(Body::Notice { code: terms::RACTORS });
     }
+}
+
+/// Takes our hooks away, in one of them.
+///
+/// # Safety
+/// As [`made`].
+unsafe fn go(state: &mut State) {
+    // SAFETY: by contract.
+    unsafe {
+        state.vm.remove_hook(made);
+        state.vm.remove_hook(marked);
+    }
+    countdown::set(u64::MAX);
+    // From now on nobody looks at them in collections.
+    state.samples.clear();
 }
 
 /// # Safety
@@ -118,6 +129,10 @@ unsafe fn leave_to_ractors(argument: *const c_void) {
 unsafe fn hit(argument: *const c_void) {
     // SAFETY: the event's hook has the lock, and there is no other reference.
     let Some(state) = (unsafe { state::get() }) else { return };
+    if serving::is_over() {
+        // SAFETY: by contract.
+        return unsafe { go(state) };
+    }
     // SAFETY: as above.
     unsafe { snapshot::look(state.vm) }
     if countdown::goes_on() {
@@ -125,7 +140,7 @@ unsafe fn hit(argument: *const c_void) {
     }
     countdown::set(state.rate.gap(&mut state.random));
     let Some(mut entered) = enter() else { return guard::count_lost_birth() };
-    if !entered.session().header.paused() {
+    if !entered.session().header.paused() && serving::serves(entered.session()) {
         // SAFETY: by contract.
         unsafe { report(state, &mut entered, argument) }
     }
@@ -158,7 +173,15 @@ unsafe fn report(state: &mut State, entered: &mut Entered, argument: *const c_vo
 pub(crate) unsafe extern "C" fn marked(_: Value, _: *const c_void) {
     // SAFETY: the event's hook has the lock, and there is no other reference.
     let Some(state) = (unsafe { state::get() }) else { return };
-    let Some(mut entered) = enter() else { return forget(state) };
+    let entered = enter().filter(|entered| serving::serves(entered.session()));
+    let Some(mut entered) = entered else {
+        forget(state);
+        if serving::is_over() {
+            // SAFETY: by contract.
+            unsafe { go(state) }
+        }
+        return;
+    };
     state.enter_session(&mut entered);
     let State { vm, samples, numbers, capture, keys, .. } = state;
     // SAFETY: the machine's lock is the hook's.

@@ -72,6 +72,7 @@ unsafe fn start() {
         vm.at_end(names::last);
         snapshot::wake::listen();
         if threads::watch(vm) {
+            mallocs::have_frames();
             mallocs::begin();
         }
     }
@@ -79,13 +80,13 @@ unsafe fn start() {
 
 /// At the program's end the machine gives its heap back, and with it all pointers to what it has from malloc: who looks
 /// for them has to come before.
-unsafe extern "C" fn leave(_: Value) {
+pub(crate) unsafe extern "C" fn leave(_: Value) {
     // SAFETY: the procedure has the lock, and there is no reference to the state.
     unsafe { snapshot::at_exit() }
     host::say_farewell();
 }
 
-fn notice(code: &'static [u8]) {
+pub(crate) fn notice(code: &'static [u8]) {
     if let Some(mut entered) = entry::enter() {
         entered.send(Body::Notice { code });
     }

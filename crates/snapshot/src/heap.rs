@@ -41,7 +41,7 @@ pub struct Shape {
     pub bytes: u64,
     /// What each takes elsewhere.
     pub outside: u64,
-    /// How many fields each has, as far as the file tells of fields.
+    /// How many fields each has, as far as the file tells of fields ([`Heap::length`] is of all).
     pub fields: u32,
     /// Of each of the first 32 fields two bits: 0 no reference, 1 one to a block, 2 one to something else.
     pub pattern: u64,
@@ -82,6 +82,14 @@ impl Heap {
     /// The kind of a block; none of a root.
     pub fn kind(&self, id: BlockId) -> Option<KindId> {
         self.shape(id).map(|shape| shape.kind)
+    }
+
+    /// How many fields a block of that shape has. Of a long one a snapshot need not tell the values at its end
+    /// ([`Shape::fields`] is without them); but it has what its size has room for, beside a header of eight bytes.
+    pub fn length(&self, shape: &Shape) -> u32 {
+        let is_filled = self.forms.get(shape.kind.0 as usize) == Some(&Form::Fields);
+        let room = u32::try_from(shape.bytes / 8).unwrap_or(u32::MAX).saturating_sub(1);
+        if is_filled { shape.fields.max(room) } else { shape.fields }
     }
 
     /// What a block has in common with others; nothing of a root.

@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
 use lifetrace_import::foreign;
@@ -54,6 +56,8 @@ pub enum Source {
     File(File),
     /// Cannot.
     Stdin(io::Stdin),
+    /// Is still being written, as long as that is false: then its end is not the end.
+    Growing(File, Arc<AtomicBool>),
     /// Not worth looking at, since there was no trace where one begins.
     Nothing,
 }
@@ -76,6 +80,19 @@ impl Input {
         }
         let bytes = metadata.is_file().then_some(metadata.len());
         Self::begin(path.to_owned(), bytes, Source::File(file))
+    }
+
+    /// Opens a `.lt` trace that is being written. As long as `is_whole` is false, reading it beyond what is there would
+    /// block, and can be tried again.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn growing(path: &Path, is_whole: &Arc<AtomicBool>) -> anyhow::Result<Self> {
+        let file = File::open(path);
+        let file = file.with_context(|| format!("{}: cannot be opened", path.display()))?;
+        let source = Source::Growing(file, Arc::clone(is_whole));
+        let (kind, beginning) = (Kind::Lt, Vec::new());
+        Ok(Self { path: path.to_owned(), bytes: None, kind, beginning, source })
     }
 
     fn begin(path: PathBuf, bytes: Option<u64>, mut source: Source) -> anyhow::Result<Self> {
@@ -115,6 +132,14 @@ impl Read for Source {
         match self {
             Self::File(file) => file.read(buffer),
             Self::Stdin(stdin) => stdin.read(buffer),
+            Self::Growing(file, is_whole) => {
+                // What is written is there before it is called whole.
+                let is_end = is_whole.load(Ordering::Acquire);
+                match file.read(buffer)? {
+                    0 if !is_end && !buffer.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
+                    count => Ok(count),
+                }
+            }
             Self::Nothing => Ok(0),
         }
     }

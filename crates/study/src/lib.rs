@@ -7,6 +7,7 @@
 //!            │        └─ sought: frames that were typed, and that it has not
 //!            ├─ damage, damages: what is wrong with it
 //!            └─ glance: its head and its end only
+//! succession: the files of one process as one trace
 //! choice, sieve, question: what of it is looked at      accounts: what several views are made of
 //! ```
 //!
@@ -29,6 +30,7 @@ pub mod runtimes;
 pub mod sieve;
 pub mod sought;
 mod study;
+pub mod succession;
 pub mod twice;
 pub mod watch;
 

@@ -2,10 +2,15 @@
 //! a later version may have others, which are shown as they are.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use lifetrace_human as human;
+use lifetrace_trace::transfer::CONTINUES;
 
 use crate::runtimes;
+
+/// How notices begin that say that a process had run already when its recording began.
+pub const BEGAN_LATE: &str = "began-late";
 
 /// The code of deaths that were told late; nothing else of them is missing.
 pub const DEATH_UNHEARD: &str = "death-unheard";
@@ -29,13 +34,30 @@ pub fn lost(code: &str, count: u64) -> String {
 pub fn of_program(code: &str) -> Option<Cow<'static, str>> {
     let about = code.split_once(':');
     let about = about
-        .and_then(|(code, subject)| of_subject(code, subject).or_else(|| of_cut(code, subject)));
+        .and_then(|(code, subject)| of_subject(code, subject).or_else(|| of_cut(code, subject)))
+        .or_else(|| about.and_then(|(code, subject)| of_recording(code, subject)));
     about.map(Cow::from).or_else(|| of_itself(code).map(Cow::from))
 }
 
 /// Of a notice that is about something in particular.
 fn of_subject(code: &str, subject: &str) -> Option<String> {
     let why = match code {
+        BEGAN_LATE => return of_late_begin(subject),
+        "runtime-not-attached" => {
+            let runtime = human::printable(subject);
+            return Some(format!(
+                "has the runtime of {runtime}, whose heap is sampled from the program's start on or not at all: only what \
+                 malloc gives is in the trace (start it by `lifetrace record` to see the rest)"
+            ));
+        }
+        "runtime-never-heard" => {
+            let runtime = human::printable(subject);
+            return Some(format!(
+                "waited in its runtime of {runtime}, or ran without coming to a place where the sampling of its heap could \
+                 begin: nothing of that heap is in the trace"
+            ));
+        }
+        "runtime-heard-from" => return of_heard_runtime(subject),
         "became-unaware" => "LD_PRELOAD and LIFETRACE_SOCKET are not in its environment",
         "became-static" => "it is statically linked",
         "became-privileged" => "it has other rights, so that the system ignores the agent",
@@ -46,6 +68,27 @@ fn of_subject(code: &str, subject: &str) -> Option<String> {
     };
     let program = human::printable(subject);
     Some(format!("executed {program}, which is not traced: {why}; the trace ends there"))
+}
+
+/// Of a process that somebody has attached to.
+fn of_late_begin(seconds: &str) -> Option<String> {
+    let age = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?;
+    Some(format!(
+        "had run for {} when it was attached to: blocks from before are not known, and what lives is what was allocated \
+         since",
+        human::duration(age)
+    ))
+}
+
+/// Of a runtime that ran already when its process was attached to: its name, and microseconds.
+fn of_heard_runtime(subject: &str) -> Option<String> {
+    let (runtime, micros) = subject.split_once(':')?;
+    let after = human::duration(Duration::from_micros(micros.parse().ok()?));
+    let runtime = human::printable(runtime);
+    Some(format!(
+        "came to a place where the sampling of its heap of {runtime} could begin {after} after the trace had: what it \
+         allocated there before is not known"
+    ))
 }
 
 /// Of a notice that is about a file that the program has loaded.
@@ -64,6 +107,28 @@ fn of_file(code: &str, file: &str) -> Option<String> {
     Some(format!("has loaded {}, whose debug information {why}", human::printable(file)))
 }
 
+/// Of a notice that says what came before the trace.
+fn of_recording(code: &str, subject: &str) -> Option<String> {
+    Some(match code {
+        CONTINUES => format!(
+            "had been recorded before: the trace goes on where {} ends. What lived then is among what lives, and not \
+             among what was allocated; `lifetrace join` makes one trace of both",
+            human::printable(subject)
+        ),
+        "unheard" => format!(
+            "was not recorded for {} before the trace: what it allocated until then is not in it, neither what lives \
+             nor what leaks",
+            human::duration(Duration::from_millis(subject.parse().ok()?))
+        ),
+        _ => return None,
+    })
+}
+
+/// The trace that this one goes on from, if it says so: a file's name.
+pub fn predecessor<'a>(mut codes: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    codes.find_map(|code| code.strip_prefix(CONTINUES)?.strip_prefix(':'))
+}
+
 fn of_itself(code: &str) -> Option<&'static str> {
     Some(match code {
         "own-allocator" => {
@@ -73,6 +138,13 @@ fn of_itself(code: &str) -> Option<&'static str> {
         "unheard-memory" => {
             "had much more memory than was heard of: it may have come by an allocator of its own, or by \
              mmap; of that nothing is in the trace, neither what lives nor what leaks"
+        }
+        "began-late" => {
+            "was running when recording began: what it had allocated before is not in the trace, neither what lives nor \
+             what leaks"
+        }
+        "recorder-killed" => {
+            "lost its recorder, which was killed: of the last moments nothing is in the trace"
         }
         "no-region" => "left no room in its address space: nothing could be sampled",
         _ => return unlooked(code).or_else(|| runtimes::of_notice(code)),
@@ -153,6 +225,16 @@ mod tests {
         assert_eq!(cut_backtraces("no-ocaml") + cut_backtraces("cut-else"), 0);
         let executed = sentence("became-static:/bin/a b");
         assert!(executed.starts_with("the program executed /bin/a b, which is not traced: it is"));
+    }
+
+    #[test]
+    fn what_came_before_the_trace_is_said() {
+        let continues = "continues:lifetrace.a.7.20261127T165500Z.lt";
+        assert!(sentence(continues).contains("where lifetrace.a.7.20261127T165500Z.lt ends"));
+        assert_eq!(predecessor(["x", continues].into_iter()), continues.strip_prefix("continues:"));
+        assert_eq!(predecessor(["x", "continuesx"].into_iter()), None);
+        assert!(sentence("unheard:5600").contains("5.60 s"), "{}", sentence("unheard:5600"));
+        assert!(sentence("unheard:x").starts_with("the recorder noticed"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 
 use anyhow::bail;
@@ -93,7 +94,25 @@ impl Trace {
             Backtraces::Read => reader,
             Backtraces::Skip => reader.without_backtraces(),
         };
-        Ok(Self { path, file_bytes, reader, modules: FxHashMap::default(), stop: None })
+        Ok(Self::new(path, file_bytes, reader))
+    }
+
+    /// Opens a `.lt` trace that is being written; nothing if not even its beginning is there yet. As long as `is_whole`
+    /// is false there may be more where there is [nothing more](Self::next_record).
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no such trace.
+    pub fn follow(path: &Path, is_whole: &Arc<AtomicBool>) -> anyhow::Result<Option<Self>> {
+        let input = Input::growing(path, is_whole)?;
+        match lt::Reader::open(input.into_bytes()) {
+            Ok(reader) => Ok(Some(Self::new(path.to_owned(), None, AnyReader::lt(reader)))),
+            Err(error) if error.is_for_now() => Ok(None),
+            Err(error) => bail!("{}", Damage::new(path, error).message(Extent::Nothing)),
+        }
+    }
+
+    fn new(path: PathBuf, file_bytes: Option<u64>, reader: AnyReader<Bytes>) -> Self {
+        Self { path, file_bytes, reader, modules: FxHashMap::default(), stop: None }
     }
 
     /// What the trace says about itself.
@@ -119,7 +138,9 @@ impl Trace {
     #[inline]
     pub fn next_record(&mut self) -> Option<Record> {
         let record = self.reader.next().unwrap_or_else(|error| {
-            self.stop = Some(error.into());
+            if !error.is_for_now() {
+                self.stop = Some(error.into());
+            }
             None
         });
         if let Some(Record { kind: RecordKind::Fact(fact), .. }) = &record

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Context;
-use lifetrace_analysis::Profile;
 use lifetrace_analysis::resident::{Moment, Resident};
 use lifetrace_analysis::select::Admission;
+use lifetrace_analysis::{Observer, Profile};
 use lifetrace_trace::fact::{Counters, Fact};
 use lifetrace_trace::ids::{Bytes, Timestamp};
-use lifetrace_trace::record::RecordKind;
+use lifetrace_trace::record::{Record, RecordKind};
 
 use crate::damages::Damages;
 use crate::facts::Facts;
@@ -31,6 +31,50 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Of a trace of which nothing has been read but what it says about itself.
+    ///
+    /// # Errors
+    /// If its samples mean nothing.
+    pub fn begin(trace: Trace, admission: &Admission) -> anyhow::Result<Self> {
+        let profile = Profile::new(trace.info());
+        let profile =
+            profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
+        let profile = profile.in_old_heap(admission.is_in_old_heap());
+        let (facts, resident) = (Facts::default(), Resident::default());
+        Ok(Self { trace, profile, facts, resident, damages: Damages::default() })
+    }
+
+    /// Takes the record that the trace has just told, if it is admitted, and tells an observer of it as well.
+    pub fn take(
+        &mut self,
+        record: Record,
+        admission: &mut Admission,
+        observer: &mut impl Observer,
+    ) {
+        let Self { trace, profile, facts, resident, .. } = self;
+        if let RecordKind::Fact(fact) = &record.kind {
+            admission.learn(fact);
+        }
+        let admits = |block: &_, tree: &_| admission.admits(block, tree, trace);
+        profile.take_beside(&record, trace.backtrace(), admits, observer);
+        match record.kind {
+            RecordKind::Fact(fact) => {
+                if let Fact::Counters(counters) = &*fact {
+                    note_counters(record.time, counters, facts, profile, resident);
+                }
+                facts.take(*fact);
+            }
+            RecordKind::Birth(birth) => facts.note_birth(&birth),
+            RecordKind::Promotion(_) | RecordKind::Collection(_) => {}
+        }
+    }
+
+    /// To be called when the trace has no more to tell.
+    pub fn finish(&mut self) {
+        self.profile.finish(self.trace.end_time());
+        self.damages = self.trace.damages();
+    }
+
     /// Where it comes from, if that is another profiler.
     pub fn origin(&self) -> Origin {
         Origin::of(&self.facts)
@@ -50,36 +94,17 @@ pub fn read(path: &Path, backtraces: Backtraces, watch: Watch) -> anyhow::Result
 /// # Errors
 /// If its samples mean nothing. Damage further on is no error.
 pub fn read_admitted(
-    mut trace: Trace,
+    trace: Trace,
     mut admission: Admission,
     watch: Watch,
 ) -> anyhow::Result<Reading> {
-    let profile = Profile::new(trace.info());
-    let mut profile =
-        profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
-    profile = profile.in_old_heap(admission.is_in_old_heap());
-    let _shown = watch(trace.progress(), trace.file_bytes)?;
-    let (mut facts, mut resident) = (Facts::default(), Resident::default());
-    while let Some(record) = trace.next_record() {
-        if let RecordKind::Fact(fact) = &record.kind {
-            admission.learn(fact);
-        }
-        let admits = |block: &_, tree: &_| admission.admits(block, tree, &trace);
-        profile.take_if(&record, trace.backtrace(), admits);
-        match record.kind {
-            RecordKind::Fact(fact) => {
-                if let Fact::Counters(counters) = &*fact {
-                    note_counters(record.time, counters, &facts, &profile, &mut resident);
-                }
-                facts.take(*fact);
-            }
-            RecordKind::Birth(birth) => facts.note_birth(&birth),
-            RecordKind::Promotion(_) | RecordKind::Collection(_) => {}
-        }
+    let mut reading = Reading::begin(trace, &admission)?;
+    let _shown = watch(reading.trace.progress(), reading.trace.file_bytes)?;
+    while let Some(record) = reading.trace.next_record() {
+        reading.take(record, &mut admission, &mut ());
     }
-    profile.finish(trace.end_time());
-    let damages = trace.damages();
-    Ok(Reading { trace, profile, facts, resident, damages })
+    reading.finish();
+    Ok(reading)
 }
 
 /// Keeps what the system counts, and what lives meanwhile.

@@ -21,6 +21,13 @@ pub enum ReadError {
     Lt(#[from] lt::Error),
 }
 
+impl ReadError {
+    /// Whether there is nothing more for now, and may be later: the input would block, and can be asked again.
+    pub fn is_for_now(&self) -> bool {
+        matches!(self, Self::Lt(error) if error.is_for_now())
+    }
+}
+
 /// How far reading has come, for other threads to see.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -88,7 +95,7 @@ impl<R: Read> AnyReader<R> {
     ///
     /// # Errors
     ///
-    /// When the rest can't be read; after that, there is nothing more.
+    /// When the rest can't be read; after that, there is nothing more, but [for now](ReadError::is_for_now).
     #[expect(clippy::should_implement_trait, reason = "an iterator's errors would not be its end")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Record>, ReadError> {

@@ -27,6 +27,7 @@
 //! Context         frames  frames × frame
 //! RuntimeCount    value  name bytes  bytes…
 //! NamesPending    –                                         (detail = 1 if there are)
+//! Pages           address in disguise  size  shared:32|fresh:32  fresh × frame      (detail = step)
 //! ```
 //!
 //! An encoded message comes in two parts, a fixed head and a borrowed tail (frames, or nothing), so
@@ -34,7 +35,7 @@
 
 use crate::message::{
     AllocationKind, BacktraceDelta, Body, EncodedTotals, FrameKind, FrameName, Frames, MemoryKind,
-    Message, Module, MonotonicNanos, Place, SampleId, SourceKind, ThreadId,
+    Message, Module, MonotonicNanos, Place, SampleId, SourceKind, Step, ThreadId,
 };
 use crate::ring::Tail;
 use crate::sources::SourceName;
@@ -85,6 +86,7 @@ const ALLOCATION_OF_RUNS: u8 = 16;
 const FRAME_ADDRESS: u8 = 17;
 const MEASURED: u8 = 20;
 const PLACED: u8 = 21;
+const PAGES: u8 = 22;
 
 /// An encoded message: `head` in the caller's buffer, `tail` borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +215,14 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             head.word(words.len() as u64);
             return ((CONTEXT, 0, 0), Tail::Words(words));
         }
+        Body::Pages { step, pages, backtrace } => {
+            let words = words_to_send(backtrace.fresh);
+            head.word(pages.disguised);
+            head.word(pages.size);
+            head.word(pair(backtrace.shared, words.len() as u32));
+            let truncated = if backtrace.truncated { TRUNCATED } else { 0 };
+            return ((PAGES, step as u8, truncated), Tail::Words(words));
+        }
         // `encode` has said these; from here no decoder would take them.
         Body::Allocation { .. }
         | Body::Placed { .. }
@@ -236,16 +246,14 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
             let id = SampleId(fields.word()?);
             let size = fields.word()?;
             let samples = fields.word()?;
-            let (shared, fresh) = unpair(fields.word()?);
-            let fresh = fields.frames(tag, fresh as usize)?;
-            let truncated = u64::from(flags) & TRUNCATED != 0;
+            let backtrace = fields.backtrace(tag, flags)?;
             Body::Allocation {
                 id,
                 size,
                 samples,
                 source: source_kind(detail)?,
                 kind: allocation_kind(flags)?,
-                backtrace: BacktraceDelta { shared, fresh, truncated },
+                backtrace,
             }
         }
         RELEASE => Body::Release { id: SampleId(fields.word()?) },
@@ -275,6 +283,11 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         CONTEXT => {
             let count = usize::try_from(fields.word()?).unwrap_or(usize::MAX);
             Body::Context { frames: fields.frames(tag, count)? }
+        }
+        PAGES => {
+            let step = Step::ALL.get(usize::from(detail)).ok_or(DecodeError::Tag(detail))?;
+            let pages = fields.place()?;
+            Body::Pages { step: *step, pages, backtrace: fields.backtrace(tag, flags)? }
         }
         other => return Err(DecodeError::Tag(other)),
     };
@@ -353,6 +366,12 @@ impl<'a> Fields<'a> {
             ALLOCATION_OF_RUNS => self.runs(count)?,
             _ => Frames::WordBytes(self.take(count.saturating_mul(8))?),
         })
+    }
+
+    fn backtrace(&mut self, tag: u8, flags: u16) -> Result<BacktraceDelta<'a>, DecodeError> {
+        let (shared, fresh) = unpair(self.word()?);
+        let fresh = self.frames(tag, fresh as usize)?;
+        Ok(BacktraceDelta { shared, fresh, truncated: u64::from(flags) & TRUNCATED != 0 })
     }
 
     /// A few bytes can say a great many: there are no more than a backtrace can have.

@@ -15,6 +15,16 @@ pub const JOINS_MARK: &[u8] = b"lifetrace-joins-a-recorder";
 /// Environment variable with the path of the recorder's socket.
 pub const SOCKET_VARIABLE: &str = "LIFETRACE_SOCKET";
 
+/// Before the path in [`SOCKET_VARIABLE`] where a standing recorder listens: one that may come later, or go and come
+/// again. Agents look for it from time to time. It has no abstract socket, since anybody could have that while the recorder
+/// is away.
+pub const STANDING: &[u8] = b"standing:";
+
+/// The path where a standing recorder listens, if it is one's.
+pub fn standing(address: &[u8]) -> Option<&[u8]> {
+    address.strip_prefix(STANDING)
+}
+
 /// Name of the abstract socket that the recorder has beside the one at `path`, for processes that have
 /// left the part of the file system where that is. It does not tell the path's last component, which
 /// may be a secret.
@@ -25,12 +35,22 @@ pub fn abstract_twin(path: &[u8]) -> Option<&[u8]> {
 
 /// Why a session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub enum Origin {
     /// A fresh process image: the command itself, or a child after exec.
-    Exec = 0,
+    Exec,
     /// A child of a traced process, by fork, without exec.
-    Fork = 1,
+    Fork,
+    /// A process that has been running for some time, whose recorder was gone or has come only now.
+    Late(Unheard),
+}
+
+/// For how long nobody has heard a process that has had a recorder before, in milliseconds; 0 if it had none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unheard(pub u64);
+
+impl Unheard {
+    /// The longest that can be told: eight years.
+    const LONGEST: u64 = (1 << 38) - 1;
 }
 
 /// Agent to recorder.
@@ -57,6 +77,9 @@ const TOKEN_MARK: u64 = 0x4854;
 const REQUEST: u64 = 2;
 const LEAVING: u64 = 3;
 
+/// In the lowest byte; how long it was is in the others.
+const LATE: u64 = 4;
+
 /// Recorder to agent, with the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
@@ -73,7 +96,11 @@ impl Hello {
     /// To bytes.
     pub fn to_bytes(self) -> [u8; LEN] {
         message(match self {
-            Hello::Session(origin) => origin as u64,
+            Hello::Session(Origin::Exec) => 0,
+            Hello::Session(Origin::Fork) => 1,
+            Hello::Session(Origin::Late(Unheard(millis))) => {
+                LATE | millis.min(Unheard::LONGEST) << 8
+            }
             Hello::Request => REQUEST,
             Hello::Leaving => LEAVING,
             Hello::Snapshot(token) => token,
@@ -87,9 +114,19 @@ impl Hello {
             1 => Hello::Session(Origin::Fork),
             REQUEST => Hello::Request,
             LEAVING => Hello::Leaving,
+            late if late & 0xff == LATE && late >> 8 <= Unheard::LONGEST => {
+                Hello::Session(Origin::Late(Unheard(late >> 8)))
+            }
             token => Hello::Snapshot(Some(token).filter(|&it| it >> 48 == TOKEN_MARK)?),
         })
     }
+}
+
+/// The version of the protocol that a hello or a welcome is of, whichever that is; `None` if it is neither.
+pub fn version_of(bytes: &[u8]) -> Option<u32> {
+    let (magic, rest) = bytes.split_at_checked(4)?;
+    let version = rest.first_chunk()?;
+    (magic == MAGIC.to_le_bytes()).then(|| u32::from_le_bytes(*version))
 }
 
 impl Welcome {

@@ -35,6 +35,7 @@
 
 #![no_std]
 
+pub mod attach;
 pub mod codec;
 pub mod errand;
 mod frames;

@@ -102,6 +102,39 @@ impl Place {
     }
 }
 
+/// What happens to pages of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Step {
+    /// Anonymous memory has been mapped, in the place of whatever was there.
+    Mapped = 0,
+    /// Addresses have been mapped that may not be accessed yet: they have no memory.
+    Reserved = 1,
+    /// What of them was reserved may be accessed from now on.
+    Opened = 2,
+    /// They are about to be unmapped, or are something else now, whoever mapped them.
+    Unmapped = 3,
+    /// What this thread said last to be unmapped is still there: the system has refused. No pages are named.
+    StillMapped = 4,
+    /// They are about to be moved, or resized where they are, by this thread.
+    Lifted = 5,
+    /// What this thread has lifted is there now. What it is larger by is new; where it is smaller, its end is gone.
+    Landed = 6,
+}
+
+impl Step {
+    /// All of them, by their numbers.
+    pub const ALL: [Step; 7] = [
+        Step::Mapped,
+        Step::Reserved,
+        Step::Opened,
+        Step::Unmapped,
+        Step::StillMapped,
+        Step::Lifted,
+        Step::Landed,
+    ];
+}
+
 /// An address that is none, or that from which it came.
 pub const fn disguise(address: u64) -> u64 {
     /// With it no address of a program's half of memory stays one.
@@ -225,7 +258,17 @@ pub enum Body<'a> {
         /// Whether there are.
         are_pending: bool,
     },
-    /// Malloc's blocks are sampled at another rate from now on.
+    /// Something happens to pages of memory.
+    Pages {
+        /// What.
+        step: Step,
+        /// Which: whole pages.
+        pages: Place,
+        /// Who asked for it, where memory may be new; else no frames.
+        backtrace: BacktraceDelta<'a>,
+    },
+    /// What this thread samples of malloc's blocks from now on was drawn at this rate; at that of the settings before it
+    /// has said so.
     Rate {
         /// Probability that a word is hit, in (0, 1], as the bits of an `f64`.
         bits: u64,

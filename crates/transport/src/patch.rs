@@ -44,11 +44,27 @@ pub enum Shape {
     Free = 6,
     /// `(size, ...) -> block`, or an exception: operator new.
     New = 7,
+    /// prctl itself, by which a process enters a sandbox.
+    Prctl = 8,
+    /// mmap itself; the functions that follow are themselves as well.
+    Mmap = 9,
+    /// munmap.
+    Munmap = 10,
+    /// mremap.
+    Mremap = 11,
+    /// mprotect.
+    Mprotect = 12,
+    /// `pkey_mprotect`.
+    PkeyMprotect = 13,
+    /// brk.
+    Brk = 14,
+    /// sbrk.
+    Sbrk = 15,
 }
 
 impl Shape {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Shape; 8] = [
+    pub const ALL: [Shape; 16] = [
         Shape::Allocate,
         Shape::AllocateArray,
         Shape::AllocateAligned,
@@ -57,13 +73,28 @@ impl Shape {
         Shape::ReallocateArray,
         Shape::Free,
         Shape::New,
+        Shape::Prctl,
+        Shape::Mmap,
+        Shape::Munmap,
+        Shape::Mremap,
+        Shape::Mprotect,
+        Shape::PkeyMprotect,
+        Shape::Brk,
+        Shape::Sbrk,
     ];
+
+    /// Whether it is one of the C library's functions by which a program maps memory itself.
+    pub const fn is_of_mappings(self) -> bool {
+        self as u8 >= Shape::Mmap as u8
+    }
 
     /// How many functions of this shape can be patched.
     pub const fn slots(self) -> usize {
         match self {
             Shape::Allocate | Shape::Free => 32,
             Shape::New => 16,
+            Shape::Prctl => 1,
+            it if it.is_of_mappings() => 1,
             _ => 8,
         }
     }
@@ -153,6 +184,13 @@ impl Patch {
             fixups,
         };
         patch.is_possible().then_some(patch)
+    }
+
+    /// Whether it is of the function that begins at `address`: what marks where indirect branches may lead to stays in
+    /// front of it.
+    pub fn is_at(&self, address: u64) -> bool {
+        const MARK: u64 = 4;
+        matches!(self.address.wrapping_sub(address), 0 | MARK)
     }
 
     /// The bytes that are expected at [`address`](Self::address).
@@ -247,7 +285,7 @@ mod tests {
             assert_eq!(Patch::from_bytes(&patch.to_bytes()), None, "{patch:?}");
         }
         let mut bytes = patch().to_bytes();
-        bytes[16] = 8;
+        bytes[16] = Shape::ALL.len() as u8;
         assert_eq!(Patch::from_bytes(&bytes), None);
     }
 

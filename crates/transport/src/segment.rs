@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The recorder writes `settings` before it passes the descriptor on; they never change. The
-//! heartbeat and the switches, `stopped`, `paused` and `looked`, are the recorder's; the counts of what is
+//! heartbeat and the switches, `stopped`, `paused`, `rate` and `looked`, are the recorder's; the counts of what is
 //! lost, the last words, and where an errand leads are the agent's.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ use crate::snapshot::{Standing, Wish};
 pub use crate::sources::Sources;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 18;
+pub const PROTOCOL_VERSION: u32 = 21;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -50,6 +50,8 @@ pub struct Settings {
     /// 1 if the process's memory is to be looked through before it ends: then agents say where blocks are, and wait at
     /// the exit until that is done.
     pub looks_for_lost: u32,
+    /// 1 if the recorder may go and come again: then agents go on looking for it.
+    pub is_standing: u32,
 }
 
 impl Settings {
@@ -139,11 +141,16 @@ pub struct SegmentHeader {
     standing: Standing,
     looked: AtomicU32,
     errand: Errand,
+    rate: AtomicU64,
 }
 
 const _: () = assert!(size_of::<SegmentHeader>() <= HEADER_BYTES);
 
 impl SegmentHeader {
+    /// Where in it the word of four bytes is that is 1 once [`stop`](Self::stop) has been said: whoever finds a process
+    /// whose recorder is gone can say so from outside.
+    pub const STOPPED_AT: u64 = core::mem::offset_of!(SegmentHeader, stopped) as u64;
+
     /// A header as the recorder first writes it.
     pub fn new(settings: Settings) -> Self {
         SegmentHeader {
@@ -157,6 +164,7 @@ impl SegmentHeader {
             standing: Standing::default(),
             looked: AtomicU32::new(0),
             errand: Errand::default(),
+            rate: AtomicU64::new(0),
         }
     }
 
@@ -195,6 +203,18 @@ impl SegmentHeader {
     /// else.
     pub fn paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed) != 0
+    }
+
+    /// Has malloc's blocks sampled at another rate from now on: the probability of a word, in (0, 1]. Each thread goes on
+    /// at the rate of before until its next sample, and says of each sample at which rate it was drawn
+    /// ([`Body::Rate`](crate::message::Body::Rate)).
+    pub fn set_rate(&self, per_word: f64) {
+        self.rate.store(per_word.to_bits(), Ordering::Relaxed);
+    }
+
+    /// The rate that was [set](Self::set_rate) last; `None` if it is that of the settings.
+    pub fn rate(&self) -> Option<f64> {
+        Some(self.rate.load(Ordering::Relaxed)).filter(|&bits| bits != 0).map(f64::from_bits)
     }
 
     /// Counts one lost event.

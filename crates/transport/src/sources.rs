@@ -1,4 +1,4 @@
-//! What is sampled in a session: malloc, and the heap of a managed runtime.
+//! What is sampled in a session: malloc, the heap of a managed runtime, and anonymous mappings, which are all told.
 //!
 //! No runtime is known here. Its agent and the recorder's file about it call it by the same name, and whatever
 //! else refers to it goes by that.
@@ -13,6 +13,9 @@ pub struct SourceName(u64);
 impl SourceName {
     /// The malloc family.
     pub const MALLOC: SourceName = SourceName::new("malloc");
+
+    /// Anonymous memory that a program has from the system itself.
+    pub const MAPPINGS: SourceName = SourceName::new("mmap");
 
     /// The longest name, in bytes.
     pub const MOST: usize = 8;
@@ -41,7 +44,7 @@ impl SourceName {
 
     /// Whether it is a managed runtime's.
     pub fn is_managed(self) -> bool {
-        self != SourceName::MALLOC && self != SourceName::default()
+        ![SourceName::MALLOC, SourceName::MAPPINGS, SourceName::default()].contains(&self)
     }
 }
 
@@ -87,28 +90,39 @@ impl Source {
     pub const fn malloc(rate: f64) -> Source {
         Source { name: SourceName::MALLOC, rate, unit: Unit::WORD }
     }
+
+    /// Anonymous mappings, all of them.
+    pub const fn mappings() -> Source {
+        Source { name: SourceName::MAPPINGS, rate: 1.0, unit: Unit::BYTE }
+    }
 }
 
 /// The table of a session's sources. The recorder has looked at the program, so that `auto` has been settled.
 ///
-/// A block says whether it is malloc's or a managed heap's and not whose, so there is one of each at most.
+/// A block says whether it is malloc's or a managed heap's and not whose, so there is one of each at most. Mappings are
+/// told in messages of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Sources {
     malloc: Source,
     managed: Source,
+    mappings: Source,
 }
 
 impl Sources {
     /// Nothing.
-    pub const NONE: Sources = Sources { malloc: Source::NONE, managed: Source::NONE };
+    pub const NONE: Sources =
+        Sources { malloc: Source::NONE, managed: Source::NONE, mappings: Source::NONE };
 
     /// Also this one, in the place of another of its kind.
     #[must_use]
     pub const fn with(self, source: Source) -> Sources {
-        match source.name.0 == SourceName::MALLOC.0 {
-            true => Sources { malloc: source, ..self },
-            false => Sources { managed: source, ..self },
+        const MALLOC: u64 = SourceName::MALLOC.0;
+        const MAPPINGS: u64 = SourceName::MAPPINGS.0;
+        match source.name.0 {
+            MALLOC => Sources { malloc: source, ..self },
+            MAPPINGS => Sources { mappings: source, ..self },
+            _ => Sources { managed: source, ..self },
         }
     }
 
@@ -122,6 +136,11 @@ impl Sources {
         self.malloc.name.0 != 0
     }
 
+    /// Whether anonymous mappings are told.
+    pub fn has_mappings(&self) -> bool {
+        self.mappings.name.0 != 0
+    }
+
     /// The managed heap that is sampled.
     pub fn managed(&self) -> Option<&Source> {
         Some(&self.managed).filter(|source| source.name.0 != 0)
@@ -129,7 +148,7 @@ impl Sources {
 
     /// Whether everything of one of them is sampled.
     pub fn any_exact(&self) -> bool {
-        self.malloc.rate >= 1.0 || self.managed.rate >= 1.0
+        self.malloc.rate >= 1.0 || self.managed.rate >= 1.0 || self.has_mappings()
     }
 
     /// The source of that name, if it is sampled.
@@ -137,9 +156,10 @@ impl Sources {
         self.iter().find(|source| source.name == name)
     }
 
-    /// Malloc first.
+    /// Malloc first, mappings last.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
-        self.malloc().into_iter().chain(self.managed())
+        let mappings = self.has_mappings().then_some(&self.mappings);
+        self.malloc().into_iter().chain(self.managed()).chain(mappings)
     }
 }
 
@@ -170,5 +190,9 @@ mod tests {
         let alone = Sources::NONE.with(RUBY);
         assert!(!alone.has_malloc() && alone.malloc().is_none() && alone.iter().eq([&RUBY]));
         assert_eq!(Sources::NONE.iter().count(), 0);
+        let all = both.with(Source::mappings());
+        assert!(all.has_mappings() && all.any_exact() && !both.any_exact());
+        assert!(all.iter().eq([&malloc, &RUBY, &Source::mappings()]));
+        assert!(!SourceName::MAPPINGS.is_managed());
     }
 }

@@ -6,7 +6,7 @@ use lifetrace_transport::codec::{
 use lifetrace_transport::message::{
     AllocationKind, BacktraceDelta, Body, CollectorTotals, EncodedTotals, FrameKind, FrameName,
     Frames, MANAGED_FRAME, MemoryKind, Message, Module, MonotonicNanos, Place, Run, SampleId,
-    SourceKind, ThreadId, disguise,
+    SourceKind, Step, ThreadId, disguise,
 };
 use lifetrace_transport::ring::{ALLOCATION_HEAD, RELEASE_HEAD};
 use lifetrace_transport::sources::SourceName;
@@ -54,6 +54,7 @@ enum Kind {
     AllocatorTotals(u64, u64),
     Rate(u64),
     NamesPending(bool),
+    Pages(Step, u64, u64, (u32, bool), Vec<u64>),
     Context(Vec<u64>),
     FrameName {
         frame: u64,
@@ -141,6 +142,15 @@ impl Owned {
             }
             Kind::CollectorTotals(_, _, bytes) => Body::from(bytes),
             Kind::NamesPending(are_pending) => Body::NamesPending { are_pending: *are_pending },
+            Kind::Pages(step, address, size, (shared, truncated), frames) => Body::Pages {
+                step: *step,
+                pages: Place::new(*address, *size),
+                backtrace: BacktraceDelta {
+                    shared: *shared,
+                    fresh: Frames::Words(frames),
+                    truncated: *truncated,
+                },
+            },
         };
         Message { time: MonotonicNanos(self.time), thread: ThreadId(self.thread), body }
     }
@@ -208,6 +218,11 @@ impl Owned {
                     (15, 0, 0, [&[frames.len() as u64], &frames[..]].concat(), vec![])
                 }
                 Kind::FrameAddress(frame, address) => (17, 0, 0, vec![*frame, *address], vec![]),
+                Kind::Pages(step, address, size, (shared, truncated), frames) => {
+                    let counts = (frames.len() as u64) << 32 | u64::from(*shared);
+                    let words = [&[disguise(*address), *size, counts], &frames[..]].concat();
+                    (22, *step as u64, u64::from(*truncated), words, vec![])
+                }
             };
         let first = tag | detail << 8 | flags << 16 | u64::from(self.thread) << 32;
         let words = [first, self.time].into_iter().chain(words);
@@ -233,6 +248,8 @@ fn kind() -> impl Strategy<Value = Kind> {
     let kind = prop_oneof![usual, outside.prop_map(AllocationKind::Outside)];
     let frames = prop::collection::vec(any::<u64>(), 0..200);
     let context = frames.clone();
+    let step = prop::sample::select(Step::ALL.to_vec());
+    let pages = (step, any::<[u64; 2]>(), any::<(u32, bool)>(), frames.clone());
     let run = (0..=Run::LAST_NUMBER, 1..60usize)
         .prop_map(|(number, frames)| ((frames - 1) << 20) as u32 | number);
     let runs = prop::collection::vec(run, 0..200);
@@ -271,6 +288,9 @@ fn kind() -> impl Strategy<Value = Kind> {
         any::<u64>().prop_map(Kind::Rate),
         any::<bool>().prop_map(Kind::NamesPending),
         context.prop_map(Kind::Context),
+        pages.prop_map(|(step, [address, size], shared, frames)| {
+            Kind::Pages(step, address, size, shared, frames)
+        }),
     ]
 }
 
@@ -320,7 +340,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..19) {
+    fn foreign_bytes_do_not_panic(mut bytes in bytes(0..100), tag in 0u8..24) {
         if let Some(first) = bytes.first_mut() {
             *first = tag;
         }
@@ -424,7 +444,7 @@ fn what_is_too_long_is_cut() {
 
 #[test]
 fn tags_that_do_not_exist() {
-    for tag in [0u8, 22, 255] {
+    for tag in [0u8, 23, 255] {
         let bytes = [u64::from(tag).to_le_bytes(), [0; 8]].concat();
         assert_eq!(decode(&bytes), Err(DecodeError::Tag(tag)));
     }

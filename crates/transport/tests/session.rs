@@ -20,6 +20,7 @@ fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
         stack_limit: 100,
         patches: 0,
         looks_for_lost: 0,
+        is_standing: 0,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use anyhow::ensure;
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use flate2::Compression;
@@ -37,13 +38,21 @@ impl Bundle {
     /// Of a trace that was studied without a filter, with so many samples at most.
     ///
     /// # Errors
-    /// If the trace cannot be read any more.
+    /// If the trace cannot be read any more, or has blocks from before it begins, which a page cannot tell from others.
     pub fn of(study: &Study, most_samples: u64) -> anyhow::Result<Self> {
+        let (trace, earlier) =
+            (&study.reading.trace, study.reading.profile.replay().counts().earlier);
+        ensure!(
+            earlier == 0,
+            "{}: it goes on where another trace ends, and has {earlier} blocks from there: a page has whole traces; make one of \
+             a process's files by `lifetrace join`",
+            trace.path.display()
+        );
         let thinning = Thinning::of(study, most_samples)?;
         let share = thinning.as_ref().map(Thinning::share);
         let mut columns = columns::read(study, thinning)?;
         let facts = Facts::of(study, &mut columns, share)?;
-        let (trace, tree) = (&study.reading.trace, study.reading.profile.tree());
+        let tree = study.reading.profile.tree();
         let mut sections = BTreeMap::new();
         let is_used = columns.used_nodes(tree.len() + 1);
         let machinery = &study.choice.view.machinery;

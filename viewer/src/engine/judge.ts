@@ -214,6 +214,10 @@ function isFrom(wanted: KnownSource, source: Facts["sources"][number]): boolean 
       return source.ocaml;
     case "ruby":
       return source.ruby;
+    case "mmap":
+      return source.name === "mmap" || source.name === "arena";
+    case "arena":
+      return source.name === "arena";
     case "external":
       return source.source === "external" || source.source === "native";
     default:

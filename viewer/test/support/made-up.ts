@@ -71,7 +71,7 @@ export function small(seed: number): MadeTrace {
   let born = 0;
   const samples = Array.from({ length: 1 + draw.below(60) }, (): MadeSample => {
     born += draw.below(3);
-    const source = draw.below(3);
+    const source = draw.below(5);
     const promoted = source === 1 && draw.below(2) === 0 ? born + draw.below(4) : undefined;
     const died = draw.below(3) > 0 ? (promoted ?? born) + draw.below(12) : undefined;
     const weight = draw.pick([1, 1.5, 20.25, 130]);
@@ -91,6 +91,8 @@ export function small(seed: number): MadeTrace {
     { name: "malloc", source: "native" as const, ocaml: false, ruby: false, unit: "byte" as const, rate: 0.1 },
     { name: "ocaml", source: "minor" as const, ocaml: true, ruby: false, unit: "word" as const, rate: 0.1 },
     { name: "ocaml", source: "major" as const, ocaml: true, ruby: false, unit: "word" as const, rate: 0.1 },
+    { name: "mmap", source: "external" as const, ocaml: false, ruby: false, unit: "byte" as const, rate: 1 },
+    { name: "arena", source: "external" as const, ocaml: false, ruby: false, unit: "byte" as const, rate: 1 },
   ];
   const threads = [
     { number: 0, name: "main", kernel: 100 },

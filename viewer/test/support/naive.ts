@@ -95,6 +95,8 @@ function claimHolds(claim: Claim, sample: MadeSample, facts: Facts): boolean {
       return thread?.name ? likes(claim.name, thread.name) : false;
     case "source":
       if (claim.source === "ocaml" || claim.source === "ruby") return source[claim.source];
+      if (claim.source === "mmap") return ["mmap", "arena"].includes(source.name ?? "");
+      if (claim.source === "arena") return source.name === "arena";
       return source.source === claim.source || (claim.source === "external" && source.source === "native");
     case "sampler":
       return source.name !== null && likes(claim.name, source.name);

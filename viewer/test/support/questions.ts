@@ -26,7 +26,7 @@ function term(draw: Draw): string {
     () => `module${draw.pick(["=x.so", ":lib", "=a.c"])}`,
     () => `innermost fn${text()}`,
     () => `thread${draw.pick(["=0", "=4", "=main", ":ai"])}`,
-    () => `source${draw.pick(["=native", "=minor", "=major", "=external", "=ocaml", "=ruby", ":cam"])}`,
+    () => `source${draw.pick(["=native", "=minor", "=major", "=external", "=ocaml", "=ruby", "=mmap", "=arena", ":cam"])}`,
     () => `label ${draw.pick(["build", "build=release", "build:x", "other"])}`,
   ])();
 }

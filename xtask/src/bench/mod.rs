@@ -7,6 +7,7 @@
 
 pub mod arena;
 mod at_once;
+pub mod attached;
 mod callgrind;
 pub mod churn;
 pub mod draws;
@@ -18,9 +19,11 @@ pub mod instructions;
 mod latest;
 mod launch;
 mod left;
+pub mod live;
 pub mod native;
 mod need;
 pub mod ocaml;
+pub mod ocaml_snapshots;
 mod ocaml_workload;
 mod options;
 pub mod pair;

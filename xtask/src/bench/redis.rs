@@ -66,7 +66,7 @@ impl Client {
 
 /// Sends a command; gives the answer, which is shorter than a kilobyte, or nothing if the server
 /// has ended.
-fn call(stream: &mut UnixStream, words: &[&str]) -> Result<String> {
+pub(super) fn call(stream: &mut UnixStream, words: &[&str]) -> Result<String> {
     stream.write_all(encode(words).as_bytes())?;
     let mut answer = [0; 1024];
     let length = stream.read(&mut answer)?;

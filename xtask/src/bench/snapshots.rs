@@ -1,15 +1,16 @@
 //! What a snapshot of a Ruby program's heap costs, beside a dump that the machine makes itself: for how long the program
 //! stands still, what the child takes, and how long it takes to analyse the file.
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use lifetrace_trace::lth::Reader;
+use lifetrace_trace::lth::{Found, Item, Reader};
 
-use super::launch::{self, Launcher};
+use super::launch::{self, Launcher, Usage};
 use super::program;
 use super::record::Record;
 use super::spread::median;
@@ -52,46 +53,83 @@ pub fn run() -> Result<()> {
 
 fn measure(lifetrace: &Path, folder: &Path, record: &mut Record) -> Result<Round> {
     let (trace, snapshot) = (folder.join("objects.lt"), folder.join("objects.lth"));
-    let mut command = Command::new(lifetrace);
-    command.args(["record", "-q", "-f", "-o"]).arg(&trace).args(["--", "ruby"]);
-    command.arg(program::source("objects.rb")).arg(OBJECTS.to_string());
-    let mut running = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let mut lines = BufReader::new(running.stdout.take().context("a pipe")?).lines();
-    ensure!(lines.next().transpose()?.is_some(), "the program has ended");
-    let children = format!("/proc/{0}/task/{0}/children", running.id());
-    let pid = std::fs::read_to_string(children)?;
-    let mut ask = Command::new(lifetrace);
-    ask.args(["snapshot", "-q", "-f", "-o"]).arg(&snapshot).arg(pid.trim());
-    shell::run(ask)?;
-    writeln!(running.stdin.take().context("a pipe")?)?;
-    let dump: f64 = lines.next().transpose()?.context("no dump")?.trim().parse()?;
-    ensure!(running.wait()?.success(), "the program has failed");
-    let (objects, stopped, child) = read(&snapshot)?;
-    let analysis = analyse(lifetrace, folder, &snapshot)?;
+    let source = program::source("objects.rb").into();
+    let words = ["ruby".into(), source, OBJECTS.to_string().into()];
+    let dump = Asked::start(lifetrace, &trace, &words)?.ask(lifetrace, &snapshot)?.finish()?;
+    let dump: f64 = dump.context("no dump")?.trim().parse()?;
+    let Heap { objects, stopped_us, child_ms, .. } = read(&snapshot)?;
+    let analysis = analyse(lifetrace, folder, &snapshot)?.cpu;
     let length = std::fs::metadata(&snapshot)?.len();
     let heap_ms = analysis * 1e3;
-    record.add(&format!("{objects},{stopped},{child:.1},{dump:.1},{heap_ms:.1},{length}"))?;
-    Ok(Round { child, dump, analysis: analysis * 1e6 / objects as f64 })
+    record.add(&format!("{objects},{stopped_us},{child_ms:.1},{dump:.1},{heap_ms:.1},{length}"))?;
+    Ok(Round { child: child_ms, dump, analysis: analysis * 1e6 / objects as f64 })
 }
 
-/// Seconds of processor time.
-fn analyse(lifetrace: &Path, folder: &Path, snapshot: &Path) -> Result<f64> {
+/// A program that is recorded, has said a line, and waits for one.
+pub(super) struct Asked {
+    recorder: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Asked {
+    pub(super) fn start(lifetrace: &Path, trace: &Path, words: &[OsString]) -> Result<Asked> {
+        let mut command = Command::new(lifetrace);
+        command.args(["record", "-q", "-f", "-o"]).arg(trace).arg("--").args(words);
+        let mut recorder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut lines = BufReader::new(recorder.stdout.take().context("a pipe")?).lines();
+        ensure!(lines.next().transpose()?.is_some(), "the program has ended");
+        Ok(Asked { recorder, lines })
+    }
+
+    /// Asks for a snapshot.
+    pub(super) fn ask(self, lifetrace: &Path, snapshot: &Path) -> Result<Asked> {
+        let children = format!("/proc/{0}/task/{0}/children", self.recorder.id());
+        let pid = std::fs::read_to_string(children)?;
+        let mut ask = Command::new(lifetrace);
+        ask.args(["snapshot", "-q", "-f", "-o"]).arg(snapshot).arg(pid.trim());
+        shell::run(ask)?;
+        Ok(self)
+    }
+
+    /// Tells it to go on; what it says then.
+    pub(super) fn finish(mut self) -> Result<Option<String>> {
+        writeln!(self.recorder.stdin.take().context("a pipe")?)?;
+        let said = self.lines.next().transpose()?;
+        ensure!(self.recorder.wait()?.success(), "the program has failed");
+        Ok(said)
+    }
+}
+
+/// What a snapshot says.
+pub(super) struct Heap {
+    pub(super) objects: u64,
+    pub(super) bytes: u64,
+    /// For how many microseconds the program stood still.
+    pub(super) stopped_us: u64,
+    pub(super) child_ms: f64,
+}
+
+/// What the analysis takes.
+pub(super) fn analyse(lifetrace: &Path, folder: &Path, snapshot: &Path) -> Result<Usage> {
     let (launcher, usage) = (Launcher::build(folder)?, folder.join("objects.usage"));
     let command = [lifetrace.into(), "heap".into(), snapshot.into()];
     let words = launcher.words(&usage, None, &[], &command);
     let mut measured = Command::new(&words[0]);
     measured.args(&words[1..]);
     shell::output(measured)?;
-    Ok(launch::usage(&usage)?.cpu)
+    launch::usage(&usage)
 }
 
-/// How many objects, for how many microseconds the program stood still, and the child's milliseconds.
-fn read(path: &Path) -> Result<(u64, u64, f64)> {
+pub(super) fn read(path: &Path) -> Result<Heap> {
     let mut reader = Reader::open(File::open(path)?)?;
-    let mut objects = 0;
+    let (mut objects, mut bytes) = (0, 0);
     while let Some(item) = reader.next()? {
-        objects += u64::from(matches!(item, lifetrace_trace::lth::Item::Block { .. }));
+        if let Item::Block { found: Found::Block(block), .. } = item {
+            objects += 1;
+            bytes += block.bytes;
+        }
     }
     let outcome = reader.outcome().context("the snapshot is not whole")?.0.clone();
-    Ok((objects, outcome.pause_ns / 1000, outcome.cpu_ns as f64 / 1e6))
+    let (stopped_us, child_ms) = (outcome.pause_ns / 1000, outcome.cpu_ns as f64 / 1e6);
+    Ok(Heap { objects, bytes, stopped_us, child_ms })
 }

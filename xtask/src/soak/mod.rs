@@ -6,6 +6,8 @@
 //! `docs/verification.md`.
 
 mod alike;
+mod attach;
+mod collector;
 mod compare;
 mod cpython;
 mod fixture;
@@ -16,6 +18,7 @@ mod kills;
 mod package;
 mod random;
 mod smaps;
+mod snapshots;
 mod sqlite;
 mod stress;
 mod twice;
@@ -23,7 +26,7 @@ mod workshop;
 
 use anyhow::{Context, Result, bail};
 
-/// Runs the soak of that name; only `stress` can be told how long.
+/// Runs the soak of that name; `stress` and `collector` can be told how long.
 ///
 /// # Errors
 /// If it fails, or cannot be run.
@@ -33,12 +36,22 @@ pub fn run(words: &[&str]) -> Result<()> {
         ["sqlite"] => sqlite::run(),
         ["stress"] => stress::run(10),
         ["stress", "--minutes", minutes] => stress::run(minutes.parse().context("--minutes N")?),
+        ["collector"] => collector::run(4),
+        ["collector", "--sessions", sessions] => {
+            collector::run_crowd(sessions.parse().context("--sessions N")?)
+        }
+        ["collector", "--minutes", minutes] => {
+            collector::run(minutes.parse().context("--minutes N")?)
+        }
         ["kills"] => kills::run(),
         ["killers", ref names @ ..] => killers::run(names),
+        ["attach", ref words @ ..] => attach::run(words),
         ["friends", ref names @ ..] => friends::run(names),
+        ["snapshots", ref names @ ..] => snapshots::run(names),
         _ => bail!(
             "soak cpython [TEST]..., soak sqlite, soak stress [--minutes N], soak kills, \
-            soak killers [NAME]..., soak friends [NAME]..."
+            soak killers [NAME]..., soak friends [NAME]..., soak snapshots [NAME]..., \
+            soak attach [ROUNDS] [NAME]..., soak collector [--minutes N | --sessions N]"
         ),
     }
 }

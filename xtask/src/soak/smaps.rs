@@ -20,8 +20,16 @@ pub fn resident_bytes(pid: u32) -> u64 {
     status.lines().find_map(|line| kibibytes(line, "VmRSS:")).unwrap_or(0)
 }
 
+/// Processor time of a process, in hundredths of a second; 0 when it is gone.
+pub fn processor_ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let fields = after_name.split_whitespace().skip(11).take(2);
+    fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
 /// Everyone whose parent, or parent's parent and so on, is `ancestor`.
-fn descendants(ancestor: u32) -> Vec<u32> {
+pub fn descendants(ancestor: u32) -> Vec<u32> {
     let children = children(ancestor);
     let further: Vec<u32> = children.iter().flat_map(|&child| descendants(child)).collect();
     [children, further].concat()

@@ -62,7 +62,7 @@ fn watch(mut recorder: Child) -> Result<(ExitStatus, Vec<Memory>)> {
 }
 
 /// Prints the figures of what was seen of `whose` memory, and says whether it grew.
-fn growth(whose: &str, seen: impl Iterator<Item = u64>) -> Result<()> {
+pub(super) fn growth(whose: &str, seen: impl Iterator<Item = u64>) -> Result<()> {
     let seen: Vec<u64> = seen.collect();
     let fifth = seen.len() / 5;
     ensure!(fifth > 0, "the run was too short to say anything");

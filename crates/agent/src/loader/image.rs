@@ -1,6 +1,8 @@
 //! An object file as it is mapped. \[UNSAFE\]
 
+use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::slice;
 
 use crate::sys;
 
@@ -20,11 +22,23 @@ impl Access {
     /// this crate, follow what the dynamic linker and the kernel have written.
     #[inline]
     pub(crate) fn read<T: Plain>(self, address: u64) -> Option<T> {
-        if self == Access::Probed && !is_readable(address, size_of::<T>() as u64) {
-            return None;
+        match self {
+            // SAFETY: readable, as is known; any bytes make a `T`.
+            Access::Direct => Some(unsafe { (address as *const T).read_unaligned() }),
+            Access::Probed => {
+                let mut read = MaybeUninit::<T>::uninit();
+                // SAFETY: all of its bytes, which need not be anything yet.
+                let bytes =
+                    unsafe { slice::from_raw_parts_mut((&raw mut read).cast(), size_of::<T>()) };
+                // SAFETY: filled; any bytes make a `T`.
+                sys::copy(address, bytes).then(|| unsafe { read.assume_init() })
+            }
         }
-        // SAFETY: readable, as has been found out or is known; any bytes make a `T`.
-        Some(unsafe { (address as *const T).read_unaligned() })
+    }
+
+    /// The number at `address`, where nothing may be.
+    pub fn word(self, address: u64) -> Option<u64> {
+        self.read(address)
     }
 }
 
@@ -50,13 +64,6 @@ unsafe impl Plain for libc::Elf64_Ehdr {}
 unsafe impl Plain for libc::Elf64_Phdr {}
 // SAFETY: numbers alone.
 unsafe impl Plain for libc::Elf64_Sym {}
-
-/// Of what is not longer than a page.
-fn is_readable(address: u64, bytes: u64) -> bool {
-    const WORD: u64 = 8;
-    let last = (address + bytes.max(WORD)).wrapping_sub(WORD);
-    sys::is_readable(address) && (last == address || sys::is_readable(last))
-}
 
 /// A mapped object file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +121,14 @@ impl Image {
     pub fn contains(&self, address: u64) -> bool {
         let mut headers = self.headers();
         headers.any(|it| it.p_type == libc::PT_LOAD && self.place(&it).contains(&address))
+    }
+
+    /// From its first part to the end of its last one; between them there may be something else.
+    pub fn span(&self) -> Range<u64> {
+        let parts = self.headers().filter(|it| it.p_type == libc::PT_LOAD);
+        let places = parts.map(|it| self.place(&it));
+        let whole = places.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+        whole.unwrap_or_default()
     }
 
     /// Where its dynamic section is.

@@ -64,6 +64,22 @@ pub fn take_note_of_start() {
     LAST_AT_START.store(last.map_or(0, |entry| entry.node), Ordering::Relaxed);
 }
 
+/// As [`take_note_of_start`], in a process that runs: modules may have been loaded since its start, and they come after
+/// the dynamic linker. Where that is not among them, the program alone is taken to stay.
+pub fn take_note_of_late_start() {
+    let linker = sys::auxiliary(libc::AT_BASE).filter(|&base| base != 0);
+    let first = the_list().map_or(0, |list| list.first);
+    let mut node = first;
+    for _ in 0..MANY {
+        let Some([bias, _, _, next]) = Access::Probed.read::<[u64; 4]>(node) else { break };
+        if Some(bias) == linker {
+            return LAST_AT_START.store(node, Ordering::Relaxed);
+        }
+        node = next;
+    }
+    LAST_AT_START.store(first, Ordering::Relaxed);
+}
+
 /// All modules, in the order in which symbols are looked up. Where the list is not in order just now, those
 /// that were there at the start.
 pub fn entries() -> impl Iterator<Item = Entry> {

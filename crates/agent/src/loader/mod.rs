@@ -14,6 +14,7 @@ pub mod object;
 pub mod symbols;
 
 use core::ffi::{CStr, c_void};
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use self::list::Entry;
@@ -41,6 +42,12 @@ pub fn symbol_elsewhere(name: &CStr, own: u64) -> Option<NonNull<c_void>> {
 pub fn bias_at(address: u64) -> Option<u64> {
     let images = list::entries().filter_map(|entry| entry.image());
     images.filter(|image| image.contains(address)).map(|image| image.bias).next()
+}
+
+/// All that the module spans that has `address`.
+pub fn span_of(address: u64) -> Option<Range<u64>> {
+    let images = list::entries().filter_map(|entry| entry.image());
+    images.filter(|image| image.contains(address)).map(|image| image.span()).next()
 }
 
 #[cfg(test)]
@@ -77,5 +84,7 @@ mod tests {
         assert_eq!(symbol_elsewhere(c"malloc", libc), None);
         assert_ne!(bias_at(own), bias_at(libc));
         assert_eq!(bias_at(8), None);
+        let span = span_of(libc).unwrap();
+        assert!(span.contains(&libc) && !span.contains(&own) && span_of(8).is_none());
     }
 }

@@ -8,6 +8,9 @@
 //!  Forked ──── claim_start ──┴── claim_fork ───┘
 //! ```
 //!
+//! Where a recorder may come later, or go and come again, the phase is `Waiting` instead of `Off`; from there a thread
+//! starts anew by `claim_late_start`.
+//!
 //! A program that has the agent linked in starts anew after an end: from `Off`, by `claim_restart`.
 //!
 //! `Starting` belongs to the one thread that brought it about: nobody else changes the phase until
@@ -35,6 +38,8 @@ pub enum Phase {
     Forked = 3,
     /// As if we were not there.
     Off = 4,
+    /// There is no recorder now; one may come.
+    Waiting = 5,
 }
 
 /// An atomic word.
@@ -80,6 +85,7 @@ impl<W: Word> Machine<W> {
             1 => Phase::Starting,
             2 => Phase::Recording,
             3 => Phase::Forked,
+            5 => Phase::Waiting,
             _ => Phase::Off,
         }
     }
@@ -99,6 +105,11 @@ impl<W: Word> Machine<W> {
     /// phases.
     pub fn claim_restart(&self) -> bool {
         self.change(Phase::Off, Phase::Starting) || self.change(Phase::Unborn, Phase::Starting)
+    }
+
+    /// Takes the right to look for a recorder once more.
+    pub fn claim_late_start(&self) -> bool {
+        self.change(Phase::Waiting, Phase::Starting)
     }
 
     /// Takes the right to leave the parent's session, in a child that may have other threads by now.
@@ -121,9 +132,10 @@ impl<W: Word> Machine<W> {
         self.0.store(phase as u32);
     }
 
-    /// The recorder has ended the session.
-    pub fn end(&self) {
-        self.change(Phase::Recording, Phase::Off);
+    /// The recorder has ended the session, or is gone; whether it is this call that has brought the new phase about.
+    pub fn end(&self, may_begin_again: bool) -> bool {
+        let after = if may_begin_again { Phase::Waiting } else { Phase::Off };
+        self.change(Phase::Recording, after)
     }
 
     fn change(&self, from: Phase, to: Phase) -> bool {

@@ -22,13 +22,27 @@ impl Budget {
     /// Zeroed words; `None` if the budget or the system has no more. They stay as long as the process does.
     pub fn words(&self, count: usize) -> Option<&'static mut [u64]> {
         let bytes = (count as u64).checked_mul(8)?;
+        self.take(bytes, || sys::map(bytes as usize))
+    }
+
+    /// As [`words`](Self::words), as many as a huge page has, and in one if the system has one at hand: memory that is read
+    /// all over the place costs less there.
+    pub fn huge_words(&self) -> Option<&'static mut [u64]> {
+        self.take(sys::HUGE_PAGE as u64, sys::map_huge)
+    }
+
+    fn take(
+        &self,
+        bytes: u64,
+        map: impl FnOnce() -> Option<NonNull<u8>>,
+    ) -> Option<&'static mut [u64]> {
         let left = self.left.get().checked_sub(bytes)?;
-        let start: NonNull<u64> = sys::map(bytes as usize)?.cast();
+        let start: NonNull<u64> = map()?.cast();
         self.left.set(left);
         self.used.set(self.used.get() + bytes);
         self.most.set(self.most.get().max(self.used.get()));
         // SAFETY: a fresh mapping of that length, which nobody else knows.
-        Some(unsafe { NonNull::slice_from_raw_parts(start, count).as_mut() })
+        Some(unsafe { NonNull::slice_from_raw_parts(start, bytes as usize / 8).as_mut() })
     }
 
     /// Takes them back.
@@ -62,5 +76,11 @@ mod tests {
         assert_eq!(budget.words(8192).unwrap().iter().sum::<u64>(), 0);
         assert!(budget.words(1).is_none());
         assert_eq!(budget.most(), 64 << 10);
+        assert!(budget.huge_words().is_none());
+        let budget = Budget::of(sys::HUGE_PAGE as u64);
+        let huge = budget.huge_words().unwrap();
+        assert_eq!(huge.as_ptr() as usize % sys::HUGE_PAGE, 0);
+        huge[sys::HUGE_PAGE / 8 - 1] = 1;
+        assert_eq!((huge.iter().sum::<u64>(), budget.words(1)), (1, None));
     }
 }

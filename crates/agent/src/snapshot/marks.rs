@@ -1,15 +1,17 @@
 //! Which blocks have been met: a bit for each word of memory that has any, outside of the program's heap.
 //!
 //! Memory is cut into regions of 64 KiB; a region in which a block was met has 1 KiB of bits, found by a hash of its
-//! number. So a heap has an eighth of a bit's worth of bytes a word: 1/64 of its size.
+//! number. So a heap has an eighth of a bit's worth of bytes a word: 1/64 of its size. Nearly each look is at other bits
+//! than the one before: those of a large heap lie in huge pages, and are [fetched](Marks::prefetch) before.
 
 use super::budget::Budget;
+use crate::sys;
 
 /// Bits of an address within its region.
 const REGION: u32 = 16;
 /// A region's words of bits.
 const WORDS: usize = 1 << (REGION - 3 - 6);
-/// Regions whose bits are taken from the system at once.
+/// Regions whose bits are taken from the system at once, as long as there is little to mark.
 const AT_ONCE: usize = 1024;
 const FIRST_PLACES: usize = 1024;
 
@@ -65,7 +67,16 @@ impl<'a> Marks<'a> {
         })
     }
 
+    /// Has the processor fetch what is asked for soon: the bits about an address.
+    #[inline]
+    pub fn prefetch(&self, address: u64) {
+        if let Some((at, true)) = self.find(address >> REGION) {
+            sys::prefetch(self.places[at + 1] + 8 * place(address).0 as u64);
+        }
+    }
+
     /// Where a region's place is, or would be; `None` if there are none.
+    #[inline]
     fn find(&self, region: u64) -> Option<(usize, bool)> {
         let mask = (self.places.len() / 2).checked_sub(1)?;
         let mut at = (region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
@@ -94,7 +105,9 @@ impl<'a> Marks<'a> {
 
     fn fresh_bits(&mut self) -> Result<*mut u64, NoMemory> {
         if self.fresh.is_empty() {
-            self.fresh = self.budget.words(AT_ONCE * WORDS).ok_or(NoMemory)?;
+            let huge = if self.count < AT_ONCE { None } else { self.budget.huge_words() };
+            let small = || self.budget.words(AT_ONCE * WORDS);
+            self.fresh = huge.or_else(small).ok_or(NoMemory)?;
         }
         let (bits, rest) = core::mem::take(&mut self.fresh).split_at_mut(WORDS);
         self.fresh = rest;

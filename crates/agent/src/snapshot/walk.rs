@@ -116,6 +116,12 @@ impl<'a> Walk<'a> {
         self.queue.peek(after)
     }
 
+    /// Has the processor fetch what is needed to refer to a block soon.
+    #[inline]
+    pub fn prefetch(&self, block: u64) {
+        self.marks.prefetch(block);
+    }
+
     /// Begins to tell of a block: its fields, and [`end_of_fields`](Self::end_of_fields), follow. The first of a kind has
     /// that kind's name asked for.
     #[inline]

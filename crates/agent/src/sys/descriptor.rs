@@ -14,6 +14,11 @@ impl Descriptor {
         Descriptor(made as c_int)
     }
 
+    /// One that somebody has opened for us, who leaves it to us.
+    pub fn given(number: u32) -> Self {
+        Descriptor(number as c_int)
+    }
+
     /// What the kernel knows it by.
     pub(super) fn number(&self) -> c_int {
         self.0

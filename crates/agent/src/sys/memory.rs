@@ -71,6 +71,25 @@ pub fn avoid_huge_pages(start: NonNull<u8>, bytes: usize) {
     unsafe { advise(start, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
+/// Bytes of a huge page, and what it begins at a multiple of, on the processors that there are agents for.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// As [`map`], of the size of a huge page, and in one if the kernel has one at hand.
+pub fn map_huge() -> Option<NonNull<u8>> {
+    let around = map(2 * HUGE_PAGE)?;
+    let before = around.as_ptr().align_offset(HUGE_PAGE);
+    // SAFETY: within what was just mapped, of which nobody knows; its ends are given back.
+    unsafe {
+        let start = around.add(before);
+        if before > 0 {
+            unmap(around, before);
+        }
+        unmap(start.add(HUGE_PAGE), HUGE_PAGE - before);
+        advise(start, HUGE_PAGE, libc::MADV_HUGEPAGE);
+        Some(start)
+    }
+}
+
 /// Has the kernel zero these pages in any forked child; false on kernels before 4.14.
 ///
 /// # Safety

@@ -8,10 +8,12 @@ use core::ffi::{c_char, c_int, c_ulong};
 
 mod auxiliary;
 mod clock;
+mod copy;
 mod descriptor;
 mod environment;
 mod fork;
 mod memory;
+pub mod pages;
 mod prefetch;
 mod raw;
 mod signals;
@@ -22,6 +24,7 @@ pub mod thread;
 
 pub use auxiliary::auxiliary;
 pub use clock::now;
+pub use copy::{copy, let_kernel_copy};
 pub use descriptor::{Descriptor, read_link};
 pub use environment::{
     environment_is_ready, environment_variable, remove_environment_variable,
@@ -29,8 +32,8 @@ pub use environment::{
 };
 pub use fork::{Forked, fork_unheard, leave_descriptors, processor_nanos};
 pub use memory::{
-    avoid_huge_pages, discard, discard_shared, map, map_at, map_file, map_shared, protect, unmap,
-    wipe_on_fork,
+    HUGE_PAGE, avoid_huge_pages, discard, discard_shared, map, map_at, map_file, map_huge,
+    map_shared, protect, unmap, wipe_on_fork,
 };
 pub use prefetch::prefetch;
 pub use signals::{Signals, block_these_signals, will_be_handled};

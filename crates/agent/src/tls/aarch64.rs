@@ -21,6 +21,20 @@ pub fn block() -> *mut Block {
     block
 }
 
+/// What this thread's variables are found by.
+pub fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: tpidr_el0 is the thread pointer by the ABI.
+    unsafe {
+        core::arch::asm!(
+            "mrs {pointer}, tpidr_el0",
+            pointer = out(reg) pointer,
+            options(pure, nomem, nostack),
+        );
+    }
+    pointer
+}
+
 /// Subtracts from the countdown; whether the result is negative.
 #[inline(always)]
 pub fn take(bytes: usize) -> bool {

@@ -1,9 +1,9 @@
-//! The four thread-local words of the agent: the countdown, the thread's state, the epoch that the
+//! The five thread-local words of the agent: the countdown, the thread's state, the rate and the epoch that the
 //! countdown is of, and whether the thread is outside a managed runtime. \[UNSAFE\]
 //!
 //! `thread_local!` in a shared library calls `__tls_get_addr` at every use. Here the symbol is
 //! defined in assembly and addressed through its initial-exec GOT entry: one load and one
-//! `fs:`-relative access. The price is 32 bytes of the loader's static TLS surplus, which matters
+//! `fs:`-relative access. The price is 48 bytes of the loader's static TLS surplus, which matters
 //! only to a library that is loaded by dlopen.
 //!
 //! A program that has the agent linked in starts and ends sessions, and changes their rates, while its
@@ -19,10 +19,10 @@ core::arch::global_asm!(
     ".globl lifetrace_tls",
     ".hidden lifetrace_tls",
     ".type lifetrace_tls,@object",
-    ".size lifetrace_tls,32",
+    ".size lifetrace_tls,48",
     ".p2align 4",
     "lifetrace_tls:",
-    ".zero 32",
+    ".zero 48",
     ".popsection",
 );
 
@@ -36,6 +36,21 @@ pub fn take(bytes: usize) -> bool {
 #[inline(always)]
 pub fn take_of(epoch: usize, bytes: usize) -> bool {
     arch::take_of(epoch, bytes)
+}
+
+/// The rate at which the countdown was drawn: the probability of a word, as the bits of a double. 0: that which its
+/// session had first. A rate may change while threads have countdowns of the one before ([`Draw`](crate::countdown::Draw)).
+#[inline]
+pub fn rate() -> u64 {
+    // SAFETY: the block is this thread's own, and a signal handler reads or writes it whole.
+    unsafe { (*arch::block()).rate }
+}
+
+/// Sets the rate at which the countdown was drawn.
+#[inline]
+pub fn set_rate(bits: u64) {
+    // SAFETY: as above.
+    unsafe { (*arch::block()).rate = bits }
 }
 
 /// The epoch that the countdown is of; 0 in a fresh thread, and without epochs.
@@ -74,6 +89,11 @@ pub fn aside_in<T>(in_epoch: usize, work: impl FnOnce() -> T) -> T {
 /// What no other thread's is while this one lives.
 pub fn identity() -> usize {
     arch::block() as usize
+}
+
+/// How far from a thread's pointer its countdown is, and behind that its state, and its rate: the same in all threads.
+pub fn distance() -> i64 {
+    (arch::block() as usize).wrapping_sub(arch::thread_pointer()) as i64
 }
 
 /// Bytes that pass before the next hit; negative after [`take`] said so.
@@ -138,6 +158,7 @@ pub fn set_whereabouts(whereabouts: Whereabouts) {
 struct Block {
     countdown: i64,
     state: usize,
+    rate: u64,
     epoch: usize,
     whereabouts: usize,
 }

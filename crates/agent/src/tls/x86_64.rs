@@ -18,6 +18,20 @@ pub fn block() -> *mut Block {
     block
 }
 
+/// What this thread's variables are found by.
+pub fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: fs:[0] holds it by the ABI.
+    unsafe {
+        core::arch::asm!(
+            "mov {pointer}, qword ptr fs:[0]",
+            pointer = out(reg) pointer,
+            options(pure, readonly, nostack),
+        );
+    }
+    pointer
+}
+
 /// Subtracts from the countdown, the block's first word; whether the result is negative.
 #[inline(always)]
 pub fn take(bytes: usize) -> bool {
@@ -36,7 +50,7 @@ pub fn take(bytes: usize) -> bool {
     false
 }
 
-/// Subtracts from the countdown if the block's third word is `epoch`; whether it is not, or the result is
+/// Subtracts from the countdown if the block's fourth word is `epoch`; whether it is not, or the result is
 /// negative.
 #[inline(always)]
 pub fn take_of(epoch: usize, bytes: usize) -> bool {

@@ -15,8 +15,7 @@ const AN_OPERATOR: &str = "= (exactly), : (contains) or ~ (regular expression) a
 const QUOTE_IT: &str = "a name that begins with = : ~ or ! is written in quotes";
 const QUOTE_COMMA: &str =
     "terms are separated by spaces; a name that ends with a comma is written in quotes";
-const QUOTE_SAMPLER: &str =
-    "sources are native, minor, major, external, ocaml, ruby; any other name is written in quotes";
+const QUOTE_SAMPLER: &str = "sources are native, minor, major, external, ocaml, ruby, mmap, arena; any other name is written in quotes";
 
 /// How a name is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]

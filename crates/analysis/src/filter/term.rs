@@ -82,12 +82,24 @@ pub enum KnownSource {
     OCaml,
     /// Ruby's objects.
     Ruby,
+    /// Memory that was mapped, the arenas of allocators and runtimes included.
+    Mmap,
+    /// Such arenas.
+    Arena,
 }
 
 impl KnownSource {
     /// All that there are.
-    pub const ALL: [Self; 6] =
-        [Self::Native, Self::Minor, Self::Major, Self::External, Self::OCaml, Self::Ruby];
+    pub const ALL: [Self; 8] = [
+        Self::Native,
+        Self::Minor,
+        Self::Major,
+        Self::External,
+        Self::OCaml,
+        Self::Ruby,
+        Self::Mmap,
+        Self::Arena,
+    ];
 
     /// As filters write it.
     pub fn name(self) -> &'static str {
@@ -98,6 +110,8 @@ impl KnownSource {
             Self::External => "external",
             Self::OCaml => "ocaml",
             Self::Ruby => "ruby",
+            Self::Mmap => "mmap",
+            Self::Arena => "arena",
         }
     }
 
@@ -111,6 +125,8 @@ impl KnownSource {
             Self::External => source == Source::External,
             Self::OCaml => sampler.map_or(source != Source::External, |name| name == "ocaml"),
             Self::Ruby => sampler == Some("ruby"),
+            Self::Mmap => matches!(sampler, Some("mmap" | "arena")),
+            Self::Arena => sampler == Some("arena"),
         }
     }
 }

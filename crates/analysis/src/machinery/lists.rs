@@ -50,6 +50,8 @@ pub(super) const WRAPPERS: &[&str] = &[
     "Perl_savepv",
     "Perl_savepvn",
     // Python's small objects
+    "_PyMem_ArenaAlloc",
+    "_PyObject_ArenaMmap",
     "allocate_from_new_pool",
     "arena_map_get",
     "arena_map_mark_used",

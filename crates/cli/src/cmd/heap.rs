@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use lifetrace_heap::{
-    Block, Diff, Holding, Opened, Retainers, Sites, Summary, Survivors, Types, Which,
+    Block, Diff, Holding, Opened, Retainers, Sites, Sources, Summary, Survivors, Types, Which,
 };
 use lifetrace_human::named::Named;
 use lifetrace_human::{json_text, named};
@@ -36,6 +36,9 @@ pub struct Args {
     /// Of --view holding and --view block: the sampled object that was allocated at this site and retains most
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["at", "class"])]
     site: Option<u32>,
+    /// Of an OCaml program: call blocks by the types that .cmt files in this folder, or within it, declare; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    types_from: Vec<PathBuf>,
     /// How many are shown of each list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -115,7 +118,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !is_of_one && which.is_some() {
         bail!("--at, --class and --site are about --view holding and --view block")
     }
-    let (opened, top) = (Opened::new(path)?, args.top);
+    let (mut opened, top) = (Opened::new(path)?, args.top);
+    if !args.types_from.is_empty() {
+        opened.declare(&Sources::of(&args.types_from)?)?;
+    }
     let text = match (args.view, which) {
         (View::Holding, Some(which)) => shown(&Holding::new(&opened, &which, top)?, args.json)?,
         (View::Block, Some(which)) => shown(&Block::new(&opened, &which, top)?, args.json)?,

@@ -84,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let code = super::conclude_page(&made);
         terminal::print(&format!("{}\n", server.address()))?;
         terminal::complain("this page is for whoever knows its address; Ctrl-C ends it");
-        server.serve();
+        server.serve()?;
         return Ok(code);
     }
     let path = save(&made.page)?;

@@ -141,6 +141,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             native_frames: false,
             snapshots: lifetrace_recorder::SnapshotPlan::default(),
             looks_for_lost: false,
+            standing: None,
             introduction: lifetrace_recorder::Introduction::default(),
         },
     })

@@ -85,7 +85,7 @@ fn a_program_takes_snapshots_of_itself() {
     let things = table(&outcome)[0].1[0] as usize;
     let mut files = files(folder.path());
     files.retain(|path| path.extension().is_some_and(|it| it == "lth"));
-    assert_eq!(files.len(), 7, "{files:?}");
+    assert_eq!(files.len(), 10, "{files:?}");
     for path in &files {
         let snapshot = Snapshot::read(path);
         // Other threads make some, of which each may have one on its stack.

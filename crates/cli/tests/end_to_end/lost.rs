@@ -160,6 +160,7 @@ fn when_the_recording_ends() {
             native_frames: false,
             looks_for_lost: true,
             snapshots: lifetrace_recorder::SnapshotPlan::default(),
+            standing: None,
             introduction: Introduction::default(),
         },
     })

@@ -5,8 +5,18 @@
 //! All are in one executable, so that they share the compiled fixtures.
 
 mod allocators;
+#[cfg(target_arch = "x86_64")]
+mod attaching;
+#[cfg(target_arch = "x86_64")]
+mod attaching_mappings;
+#[cfg(target_arch = "x86_64")]
+mod attaching_runtimes;
 mod bad_traces;
 mod called;
+mod collector;
+mod collector_answers;
+mod collector_disk;
+mod collector_rates;
 mod control;
 mod debuggers;
 mod emulated;
@@ -26,8 +36,11 @@ mod imports;
 mod interposed;
 mod leftovers;
 mod library_for_ruby;
+mod live;
+mod live_page;
 #[cfg(target_arch = "x86_64")]
 mod lost;
+mod mappings;
 mod memtrace;
 mod ocaml;
 mod ocaml_facts;
@@ -45,6 +58,7 @@ mod record_refusals;
 mod ruby;
 
 mod sanitizers;
+mod snapshots_of_domains;
 mod snapshots_of_ocaml;
 mod snapshots_of_ruby;
 mod snapshots_of_waiting;
@@ -52,5 +66,6 @@ mod stacks;
 mod strangers;
 mod support;
 mod threads;
+mod types_of_ocaml;
 mod untraceable;
 mod verdicts;

@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 
 use lifetrace_trace::event::Source;
 
-use crate::snapshots_of_ocaml::snapshots;
 use crate::support::births;
 use crate::support::profile::assert_complete;
-use crate::support::run::{Outcome, Recording, Target, file_name, files, lifetrace_verb};
-use crate::support::snapshot::Snapshot;
+use crate::support::run::{Outcome, Recording, Target, file_name, files};
 
 /// One in two million estimates is further off.
 const SIGMAS: f64 = 5.0;
@@ -244,37 +242,4 @@ fn unison() -> Work {
 #[test]
 fn unison_does_what_it_always_does() {
     unison().check(&["--rate", "1e-4"]);
-}
-
-/// Snapshots that a program knows nothing of: it does what it always does, and each of them is whole. How many there are
-/// to be of each program `LIFETRACE_SNAPSHOTS` says.
-#[test]
-#[ignore = "takes minutes"]
-fn a_hundred_snapshots_of_each() {
-    let wanted = std::env::var("LIFETRACE_SNAPSHOTS").map_or(100, |it| it.parse().unwrap());
-    let works =
-        [("ocamlopt.opt", compiler()), ("coqc", coq()), ("menhir", menhir()), ("unison", unison())];
-    for (name, work) in works {
-        let (mut taken, mut runs, mut blocks) = (0, 0, 0);
-        while taken < wanted {
-            let (_, recording) = work.check(&[
-                "--rate",
-                "1e-4",
-                "--snapshot-every",
-                "100ms",
-                "--snapshot-after-gc",
-                "1",
-                "--snapshot-at-exit",
-            ]);
-            let snapshots = snapshots(&recording);
-            assert!(!snapshots.is_empty(), "{name}: {:?}", recording.outcome);
-            for path in &snapshots {
-                let checked = lifetrace_verb(&["check".as_ref(), path.as_os_str()]);
-                assert_eq!(checked.code, 0, "{name}: {checked:?}");
-                blocks += Snapshot::read(path).blocks.len();
-            }
-            (taken, runs) = (taken + snapshots.len(), runs + 1);
-        }
-        eprintln!("{name}: {taken} snapshots of {runs} runs, {} blocks each", blocks / taken);
-    }
 }

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 
 use crate::ocaml_facts::{check_counters, last_counters};
 use crate::ocaml_unheard::check_own_memprof;
-use crate::snapshots_of_ocaml::check_held;
+use crate::snapshots_of_domains::{check_churning, check_fibers};
+use crate::snapshots_of_ocaml::{check_held, check_stacks};
 use crate::snapshots_of_waiting::check_waiting;
 use crate::support::hazard::{EXACT, check, check_totals};
 use crate::support::profile::facts_of;
 use crate::support::run::{Target, lifetrace_verb};
 use crate::support::{blocks, ledger, ocaml};
+use crate::types_of_ocaml::check_typed;
 
 /// The compiler that lies in a folder like a root directory.
 fn compiler() -> ocaml::Unpacked {
@@ -50,6 +52,26 @@ fn native(name: &str) -> PathBuf {
 /// As `4.14`.
 fn version() -> String {
     std::env::var("LIFETRACE_OCAML_VERSION").expect("cargo xtask ocaml-versions sets it")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+#[ignore = "needs another OCaml"]
+fn attaching() {
+    use crate::attaching_runtimes::{check_each_word, check_from_start_alone};
+    use crate::support::attached::Attached;
+    let running =
+        |words: &[&str]| Attached::of(std::process::Command::new(native("attached")).args(words));
+    if version().starts_with('4') {
+        return check_each_word(running(&[]));
+    }
+    // Who has no other thread waits below OCaml's own stack, and is refused.
+    let waits = running(&[]);
+    let refused = waits.attach(&[]);
+    let told = refused.stderr_text();
+    assert!(refused.code == 1 && told.contains("could not be walked"), "{told}");
+    assert_eq!(waits.finish(), (Some(0), "ok\n".to_owned()));
+    check_from_start_alone(running(&["threads"]));
 }
 
 #[test]
@@ -123,18 +145,31 @@ fn the_version() {
 #[test]
 #[ignore = "needs another OCaml"]
 fn snapshots() {
-    // Its runtime lacks a name that is asked for: there are none.
-    if version() != "4.11" {
-        check_held(&native("held"));
+    check_held(&native("held"));
+    check_stacks(&native("held"));
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn snapshots_of_fibers_and_domains() {
+    if version().starts_with('5') {
+        check_fibers(&native("held_by_fibers"));
+    }
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn snapshots_of_domains_that_compute() {
+    if version().starts_with('5') {
+        check_churning(&native("churning_domains"));
     }
 }
 
 #[test]
 #[ignore = "needs another OCaml"]
 fn snapshots_of_programs_that_wait() {
-    if version() != "4.11" {
-        check_waiting(&native("waiting"), version().starts_with('4'));
-    }
+    let has_loops = version().starts_with('4') && version() != "4.11";
+    check_waiting(&native("waiting"), has_loops);
 }
 
 /// 5.3 takes blocks for dead that other domains are about to promote (ocaml/ocaml#14057). All births are
@@ -176,4 +211,14 @@ fn domains_whose_lifetimes_are_right() {
     assert!(blocks::of(trace).iter().any(|block| block.is_promoted));
     let info = lifetrace_verb(&[OsStr::new("info"), trace.as_os_str()]);
     assert!(!info.stdout_text().contains("14057"), "{info:?}");
+}
+
+#[test]
+#[ignore = "needs another OCaml"]
+fn declared_types() {
+    // There are no .cmt files of 4.11 and 5.4 that are known.
+    if !matches!(&*version(), "4.14" | "5.3") {
+        return;
+    }
+    check_typed(&native("typed"), ocaml::types_by(&compiler(), "typed").path());
 }

@@ -86,7 +86,10 @@ fn options_that_contradict_or_do_not_exist() {
         scene.refuses(&both, &["--rate", "--interval"]);
     }
     scene.refuses(&["--sources", "all", "-o", "x.ctf"], &["Memtrace", "--sources"]);
-    scene.refuses(&["--sources", "rubin"], &["--sources", "auto, native, ocaml, ruby and all"]);
+    scene.refuses(
+        &["--sources", "rubin"],
+        &["--sources", "auto, native, ocaml, ruby, mmap and all"],
+    );
     for limit in ["0", "1", "12289", "potato"] {
         scene.refuses(&["--stack-limit", limit], &["--stack-limit"]);
     }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use lifetrace_trace::lth::Root;
+
 use crate::support::ocaml;
 use crate::support::run::{Recording, Target, lifetrace_verb};
 use crate::support::running::Running;
@@ -47,7 +49,7 @@ fn number(text: &str) -> u64 {
 }
 
 /// The blocks of bytes of that length: with a header and one byte at least that says how many of the last word count.
-fn of_length(snapshot: &Snapshot, length: u64) -> Vec<usize> {
+pub fn of_length(snapshot: &Snapshot, length: u64) -> Vec<usize> {
     let bytes = (length / 8 + 2) * 8;
     let is_it = |at: &usize| {
         let block = &snapshot.blocks[*at];
@@ -119,8 +121,8 @@ fn on_stacks(snapshot: &Snapshot, printed: &str, by: &str) -> Vec<(String, Strin
     found
 }
 
-/// OCaml 4.12 to 4.14.
-fn check_stacks(program: &Path) {
+/// What `held.ml` has on the stacks of its threads is told by thread and frame.
+pub fn check_stacks(program: &Path) {
     let recording = at_exit(program);
     let [ref path] = snapshots(&recording)[..] else { panic!("{:?}", recording.traces()) };
     let (snapshot, printed) = (Snapshot::read(path), recording.outcome.stdout_text());
@@ -149,6 +151,22 @@ fn check_stacks(program: &Path) {
     assert!(of_view(&[]).contains("stack of thread 0"), "{}", of_view(&[]));
     let retainers = of_view(&["--view", "retainers"]);
     assert!(retainers.contains("stack of thread 1, "), "{retainers}");
+    let (root, _) =
+        snapshot.roots.iter().find(|(root, _)| &*root.category == "stack of thread 1").unwrap();
+    check_referrers(path, &snapshot, root);
+}
+
+/// Who refers to what lies on a stack is told with its frame.
+fn check_referrers(path: &Path, snapshot: &Snapshot, root: &Root) {
+    let (_, block) = snapshot.roots.iter().find(|(other, _)| other == root).unwrap();
+    let at = format!("{:#x}", snapshot.blocks[*block as usize].address);
+    let referrer = format!("root {}: {}", root.category, root.name.as_ref().unwrap());
+    for view in ["holding", "block"] {
+        let read = ["heap", path.to_str().unwrap(), "--view", view, "--at", &at];
+        let page = lifetrace_verb(&read).stdout_text().to_owned();
+        let (_, referrers) = page.split_once("Who refers to it").unwrap();
+        assert!(referrers.contains(&referrer), "{page}");
+    }
 }
 
 #[test]

@@ -127,7 +127,8 @@ fn signals_are_heard() {
 }
 
 fn interrupt(program: &Path) {
-    let running = start(program, &["signals"]);
+    let signals = (100 * times()).to_string();
+    let running = start(program, &["signals", &signals]);
     (0..times()).for_each(|_| take(&running));
     assert_eq!(running.end(), (Some(0), "interrupted true\n".to_owned()));
 }
@@ -139,7 +140,8 @@ fn one_that_only_computes_computes_on() {
 }
 
 fn compute(program: &Path) {
-    let running = start(program, &["loop", "1"]);
+    let seconds = times().to_string();
+    let running = start(program, &["loop", &seconds]);
     (0..times()).for_each(|_| take(&running));
     assert_eq!(running.end(), (Some(0), "looped 0\n".to_owned()));
 }
@@ -177,8 +179,9 @@ fn one_that_is_killed_meanwhile_leaves_its_snapshot() {
     let asking = std::thread::spawn(move || {
         crate::support::run::lifetrace_verb(&["snapshot", &pid, "-o", to.to_str().unwrap()])
     });
-    // The child is at work: what it has to say of a million blocks is not said yet.
-    while !path.exists() {
+    // The file is there before the child is. Once there are blocks in it the child is at work, and what it has to say of a
+    // million of them is not said yet.
+    while std::fs::metadata(&path).map_or(0, |it| it.len()) < 16 << 10 {
         std::thread::yield_now();
     }
     let kill = std::process::Command::new("kill").args(["-9", &running.pid.to_string()]).status();
@@ -213,4 +216,20 @@ fn a_native_program_is_looked_through() {
     let asked = running.snapshot(&[]);
     assert_eq!(asked.code, 1, "{asked:?}");
     assert!(asked.stderr_text().contains("--sources native"), "{asked:?}");
+}
+
+/// Its environment does not tell of its recorder any more.
+#[test]
+fn one_that_has_written_over_its_environment() {
+    let running = Running::of(&crate::support::fixture::c("retitled"), &[], &[]);
+    let environment = std::fs::read(format!("/proc/{}/environ", running.pid)).unwrap();
+    assert!(environment.iter().all(|&byte| byte == 0));
+    let asked = running.snapshot(&[]);
+    assert_eq!(asked.code, 0, "{asked:?}");
+    assert!(asked.stderr_text().contains("looked through for lost blocks"), "{asked:?}");
+    assert_eq!(running.finish(), (Some(0), String::new()));
+    let own = std::process::id().to_string();
+    let nobodys = crate::support::run::lifetrace_verb(&["snapshot", &own]);
+    assert_eq!(nobodys.code, 1, "{nobodys:?}");
+    assert!(nobodys.stderr_text().contains("is not recorded by"), "{nobodys:?}");
 }

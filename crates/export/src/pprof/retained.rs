@@ -5,7 +5,7 @@ use lifetrace_analysis::account::Balance;
 use lifetrace_analysis::call_tree::NodeId;
 use lifetrace_analysis::estimate::Tally;
 use lifetrace_analysis::history::Block;
-use lifetrace_analysis::replay::Observer;
+use lifetrace_analysis::replay::{Earlier, Observer};
 use lifetrace_trace::fact::{Fact, SampledUnit};
 use lifetrace_trace::ids::{SamplerId, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,6 +38,12 @@ impl Observer for Retained {
         });
         let tally = block.weight.tally(block.last_bytes);
         self.tallies[place].1 += &if block.is_growth { tally.without_objects() } else { tally };
+    }
+
+    fn earlier(&mut self, block: &Block, step: Earlier) {
+        if let Earlier::Survived(end) = step {
+            self.survived(block, end);
+        }
     }
 
     fn fact(&mut self, _: Timestamp, fact: &Fact) {

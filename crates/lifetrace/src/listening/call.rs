@@ -102,7 +102,7 @@ fn announce(at: &mut Entered, it: &tracker::Allocation) -> Option<SampleId> {
 
 fn described(at: &Entered, it: &tracker::Allocation) -> Allocation {
     let is_growth = it.kind == AllocationKind::Growth;
-    let chance = at.session().rate().chance(it.size as usize);
+    let chance = at.rate().chance(it.size as usize);
     let objects = if is_growth { 0.0 } else { 1.0 / chance };
     Allocation {
         size: it.size as usize,

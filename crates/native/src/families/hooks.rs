@@ -10,7 +10,7 @@ use lifetrace_transport::patch::Shape;
 use super::{Function, SLOTS, Slot};
 use crate::interpose::Malloc;
 use crate::live::{self, filter};
-use crate::{blocks, sample};
+use crate::{blocks, mappings, sample, sandbox};
 
 const fn slot(shape: Shape, index: usize) -> &'static Slot {
     &SLOTS[shape as usize][index]
@@ -44,7 +44,7 @@ static GROWING: [Function; 8] = first_eight!(reallocate);
 static GROWING_ARRAYS: [Function; 8] = first_eight!(reallocate_array);
 
 /// The hook for a slot; `None` if there is none.
-pub(super) fn of(shape: Shape, nests: bool, index: usize) -> Option<Function> {
+pub(super) fn of(shape: Shape, nests: bool, index: usize) -> Option<*const ()> {
     let hooks: &[Function] = match shape {
         Shape::Allocate if nests => &OUTER,
         Shape::Allocate => &PLAIN,
@@ -55,8 +55,11 @@ pub(super) fn of(shape: Shape, nests: bool, index: usize) -> Option<Function> {
         Shape::ReallocateArray => &GROWING_ARRAYS,
         Shape::Free => &FREES,
         Shape::New => &NEWS,
+        // These go on by pointers of their own.
+        Shape::Prctl => return (index == 0).then_some(sandbox::patched as *const ()),
+        shape => return mappings::patched::hook_of(shape).filter(|_| index == 0),
     };
-    hooks.get(index).copied()
+    hooks.get(index).map(|&hook| hook as *const ())
 }
 
 /// # Safety

@@ -97,7 +97,7 @@ pub(crate) fn assign(list: &[Patch]) -> Option<Vec<&'static Slot>> {
         *count += 1;
         let slot = SLOTS[patch.shape as usize].get(index)?;
         let hook = hooks::of(patch.shape, patch.nests, index)?;
-        slot.hook.store(hook as *mut c_void, Ordering::Relaxed);
+        slot.hook.store(hook.cast_mut().cast(), Ordering::Relaxed);
         Some(slot)
     });
     slots.collect()

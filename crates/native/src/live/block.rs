@@ -7,7 +7,7 @@ use allocator_api2::vec::Vec;
 use crate::arena::Arena;
 
 /// Words of a block that were allocated together, at least one of which was hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
     /// Its name in messages.
     pub sample: u64,
@@ -17,6 +17,8 @@ pub struct Extent {
     pub words: u64,
     /// How many of them were hit.
     pub hits: u64,
+    /// At which rate: the probability of a word.
+    pub rate: f64,
 }
 
 /// A sampled block that lives.
@@ -113,7 +115,7 @@ mod tests {
         let mut block = Block::new(100, 104);
         assert!(block.is_empty());
         for sample in 0..9 {
-            assert!(block.attach(Extent { sample, first: sample, words: 1, hits: 1 }));
+            assert!(block.attach(Extent { sample, first: sample, words: 1, hits: 1, rate: 0.5 }));
         }
         block.retain(|extent| extent.sample % 3 == 1);
         assert_eq!(samples(&block), [1, 4, 7]);
@@ -124,7 +126,7 @@ mod tests {
     #[test]
     fn the_only_extent_may_go() {
         let mut block = Block::new(8, 24);
-        assert!(block.attach(Extent { sample: 5, first: 0, words: 1, hits: 1 }));
+        assert!(block.attach(Extent { sample: 5, first: 0, words: 1, hits: 1, rate: 0.5 }));
         block.retain(|extent| extent.sample == 5);
         assert_eq!(samples(&block), [5]);
         block.retain(|_| false);

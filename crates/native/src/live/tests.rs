@@ -10,7 +10,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 fn block(size: usize) -> Block {
     let mut block = Block::new(size, size);
-    assert!(block.attach(Extent { sample: size as u64, first: 0, words: 1, hits: 1 }));
+    assert!(block.attach(Extent { sample: size as u64, first: 0, words: 1, hits: 1, rate: 0.5 }));
     block
 }
 

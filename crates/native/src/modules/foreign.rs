@@ -1,5 +1,4 @@
 //! Functions in modules that may go: those of a C++ runtime which a C program's plugin has brought along.
-//! \[UNSAFE\]
 //!
 //! What was found is remembered with the code that it begins with, and believed as long as that stands there.
 //! Who calls such a function has the runtime loaded, so that it does not go meanwhile.
@@ -8,7 +7,8 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use lifetrace_agent::{loader, sys};
+use lifetrace_agent::loader;
+use lifetrace_agent::loader::image::Access;
 
 /// There are no more operators.
 const PLACES: usize = 32;
@@ -60,6 +60,5 @@ impl Found {
 }
 
 fn code_at(function: *mut c_void) -> Option<u64> {
-    // SAFETY: found out to be readable; a number may be made of any bytes.
-    sys::is_readable(function as u64).then(|| unsafe { function.cast::<u64>().read_unaligned() })
+    Access::Probed.word(function as u64)
 }

@@ -3,6 +3,7 @@
 //! Nobody says that a module has been unloaded, and another one may be mapped where it was. It is known by what
 //! glibc says of that place, and by what stands there: the build id, and the beginning of the table of functions.
 
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 use alloc::vec::Vec;
@@ -10,7 +11,7 @@ use lifetrace_agent::loader::object::{self, Object};
 use lifetrace_agent::sys;
 
 /// How much of a part is compared.
-const COMPARED: usize = 256;
+pub const COMPARED: usize = 256;
 
 /// A module that was loaded after the start.
 #[derive(Clone, Debug)]
@@ -23,18 +24,14 @@ pub struct Late {
 
 /// What stands where.
 #[derive(Clone, Debug)]
-struct Mark {
+pub struct Mark {
     address: u64,
     bytes: Vec<u8>,
 }
 
 impl Late {
     /// A module with code at `text`, known by these parts of its memory.
-    pub fn new(text: Range<u64>, object: Option<Object>, parts: [&[u8]; 2]) -> Late {
-        let marks = parts.map(|part| {
-            let bytes = part.get(..COMPARED).unwrap_or(part).to_vec();
-            Mark { address: part.as_ptr() as u64, bytes }
-        });
+    pub fn new(text: Range<u64>, object: Option<Object>, marks: [Mark; 2]) -> Late {
         Late { text, object, marks }
     }
 
@@ -42,14 +39,14 @@ impl Late {
     pub fn is_around_us(&self) -> bool {
         match self.object {
             // What glibc knows at a place that this thread is running in does not go.
-            Some(_) => self.is_known() && self.marks.iter().all(Mark::is_same),
+            Some(_) => self.is_known() && self.marks.iter().all(Mark::is_same_around_us),
             None => self.is_there(),
         }
     }
 
     /// Whether it is still there.
     pub fn is_there(&self) -> bool {
-        self.is_known() && self.marks.iter().all(|mark| mark.is_readable() && mark.is_same())
+        self.is_known() && self.marks.iter().all(Mark::is_there)
     }
 
     fn is_known(&self) -> bool {
@@ -58,19 +55,40 @@ impl Late {
 }
 
 impl Mark {
-    fn is_readable(&self) -> bool {
-        const WORD: u64 = 8;
-        let end = self.address + self.bytes.len() as u64;
-        let ends = [self.address, end.saturating_sub(WORD).max(self.address)];
-        self.bytes.is_empty() || ends.into_iter().all(sys::is_readable)
+    /// Of these bytes at `address`, of which no more are compared than are needed.
+    pub fn new(address: u64, mut bytes: Vec<u8>) -> Mark {
+        bytes.truncate(COMPARED);
+        Mark { address, bytes }
     }
 
-    fn is_same(&self) -> bool {
-        // SAFETY: found out to be readable, or of a module that this thread is running in; nobody writes there.
+    /// Walks ask, so nothing is allocated.
+    fn is_there(&self) -> bool {
+        let mut there = [MaybeUninit::<u8>::uninit(); COMPARED];
+        let there = &mut there[..self.bytes.len()];
+        // SAFETY: filled, if it is looked at.
+        sys::copy(self.address, there)
+            && there.iter().zip(&self.bytes).all(|(it, byte)| unsafe { it.assume_init() } == *byte)
+    }
+
+    fn is_same_around_us(&self) -> bool {
+        // SAFETY: of a module that this thread is running in; nobody writes there.
         let there =
             unsafe { core::slice::from_raw_parts(self.address as *const u8, self.bytes.len()) };
         there == self.bytes
     }
+}
+
+/// So many bytes at `address`, where a module may go at this moment; `None` if they are not there. They lie on two pages at
+/// most.
+pub fn contents(address: u64, bytes: usize) -> Option<Vec<u8>> {
+    let mut contents = Vec::with_capacity(bytes);
+    let room = &mut contents.spare_capacity_mut()[..bytes];
+    if !sys::copy(address, room) {
+        return None;
+    }
+    // SAFETY: filled.
+    unsafe { contents.set_len(bytes) };
+    Some(contents)
 }
 
 #[cfg(test)]
@@ -83,10 +101,10 @@ mod tests {
         // Other tests may map something there later, which is zero.
         // SAFETY: fresh memory of that length.
         unsafe { memory.as_ptr().write_bytes(7, 8192) };
-        let (start, part) = (memory.as_ptr() as u64, |from: usize, bytes: usize| {
-            // SAFETY: inside the mapping.
-            unsafe { core::slice::from_raw_parts(memory.as_ptr().add(from), bytes) }
-        });
+        let start = memory.as_ptr() as u64;
+        let part = |from: u64, bytes: usize| {
+            Mark::new(start + from, contents(start + from, bytes).unwrap())
+        };
         let late = Late::new(start..start + 8192, None, [part(64, 20), part(4096, 3000)]);
         assert!(late.is_there() && late.is_around_us());
         let write = |at: usize, byte: u8| {

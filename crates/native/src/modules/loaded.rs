@@ -13,8 +13,14 @@ use lifetrace_agent::loader::image::Image;
 use lifetrace_agent::loader::object::Object;
 use lifetrace_agent::sys;
 
-use super::late::Late;
+use super::late::{self, COMPARED, Late, Mark};
 use crate::unwind::tables;
+
+/// Notes are not longer than a page; the build id is among the first.
+const MOST_NOTES: usize = 4096;
+
+/// Of `.eh_frame_hdr`, what says where `.eh_frame` is.
+const FRAMES_FIELDS: usize = 8;
 
 /// A mapped object file.
 #[derive(Clone, Debug)]
@@ -40,6 +46,15 @@ struct Unwind {
     file_bias: u64,
     /// Where both are to be read.
     tables: [&'static [u8]; 2],
+}
+
+impl Unwind {
+    /// What the module is known by; `None` if that is gone.
+    fn mark(&self) -> Option<Mark> {
+        let header = self.tables[0];
+        let (address, bytes) = (header.as_ptr() as u64, header.len().min(COMPARED));
+        Some(Mark::new(address, late::contents(address, bytes)?))
+    }
 }
 
 impl Loaded {
@@ -89,20 +104,24 @@ pub fn read(image: &Image, path: Vec<u8>, stays: bool, object: Option<Object>) -
     let text = image.headers().filter(is_code).map(|it| image.place(&it));
     let text = text.reduce(|all, it| all.start.min(it.start)..all.end.max(it.end))?;
     let notes = image.headers().filter(|it| it.p_type == libc::PT_NOTE);
-    // SAFETY: program headers of a mapped file describe memory that is mapped readable.
-    let found = unsafe {
-        notes.filter_map(|it| build_id(bytes(image.place(&it), stays)?)).next().unwrap_or_default()
-    };
+    let mut found = notes.filter_map(|it| {
+        let place = image.place(&it);
+        let notes = contents(&place, MOST_NOTES, stays)?;
+        let found = build_id(&notes)?;
+        Some((place.start + (found.as_ptr() as u64 - notes.as_ptr() as u64), found.to_vec()))
+    });
+    let (place, build_id) = found.next().unwrap_or_default();
     let unwind = unwind(image, stays);
-    let marks = || [found, unwind.as_ref().map_or(&[][..], |unwind| unwind.tables[0])];
-    Some(Loaded {
-        bias: image.bias,
-        late: (!stays).then(|| Late::new(text.clone(), object, marks())),
-        text,
-        build_id: found.to_vec(),
-        path,
-        unwind,
-    })
+    let late = if stays {
+        None
+    } else {
+        let header = match &unwind {
+            None => Mark::new(0, Vec::new()),
+            Some(it) => it.mark()?,
+        };
+        Some(Late::new(text.clone(), object, [Mark::new(place, build_id.clone()), header]))
+    };
+    Some(Loaded { bias: image.bias, late, text, build_id, path, unwind })
 }
 
 /// `.eh_frame_hdr` as its program header says, and `.eh_frame` as that one says, up to the end of
@@ -115,19 +134,13 @@ fn unwind(image: &Image, stays: bool) -> Option<Unwind> {
     })?;
     let segment = image.place(&holder).start;
     let (place, end) = (image.place(&table), segment + holder.p_filesz);
+    let header = place.start;
+    let frames = frames_address(&contents(&place, FRAMES_FIELDS, stays)?, header)?;
     // SAFETY: inside a segment that is mapped readable.
-    unsafe {
-        let header = place.start;
-        let table = bytes(place, stays)?;
-        let frames = frames_address(table, header)?;
-        Some(Unwind {
-            header,
-            frames,
-            end,
-            file_bias: segment.wrapping_sub(holder.p_offset),
-            tables: tables::where_to_read([table, bytes(frames..end, stays)?]),
-        })
-    }
+    let tables = unsafe { [bytes(place, stays)?, bytes(frames..end, stays)?] };
+    let (file_bias, tables) =
+        (segment.wrapping_sub(holder.p_offset), tables::where_to_read(tables));
+    Some(Unwind { header, frames, end, file_bias, tables })
 }
 
 /// Where `.eh_frame` begins (LSB core specification, "The .eh_frame_hdr section"): only the encoding
@@ -140,6 +153,16 @@ fn frames_address(table: &[u8], table_start: u64) -> Option<u64> {
     };
     let offset = i32::from_le_bytes([a, b, c, d]);
     Some((table_start + 4).wrapping_add_signed(i64::from(offset)))
+}
+
+/// The first bytes of what is in `place`, at most so many; `None` if they are gone, which cannot be where it `stays`.
+fn contents(place: &Range<u64>, most: usize, stays: bool) -> Option<Vec<u8>> {
+    let length = most.min(place.end.checked_sub(place.start)? as usize);
+    if !stays {
+        return late::contents(place.start, length);
+    }
+    // SAFETY: program headers of a mapped file describe memory that is mapped readable.
+    Some(unsafe { core::slice::from_raw_parts(place.start as *const u8, length) }.to_vec())
 }
 
 /// What is in `place`; `None` if that is gone, which cannot be where it `stays`.

@@ -9,6 +9,7 @@
 //! ```
 
 mod island;
+pub mod late;
 mod quiet;
 
 use core::ffi::c_void;
@@ -18,7 +19,7 @@ use alloc::vec::Vec;
 use lifetrace_agent::code;
 use lifetrace_agent::loader;
 use lifetrace_agent::session::Session;
-use lifetrace_transport::patch::{MOST_PATCHES, Patch, Shape};
+use lifetrace_transport::patch::{JUMP, MOST_PATCHES, Patch, Shape};
 
 use crate::families;
 use crate::{boot, jemalloc, modules, next};
@@ -43,19 +44,23 @@ pub enum Outcome {
 
 /// Applies the session's list. To be called while the process has a single thread.
 pub fn apply(session: &Session) -> Outcome {
-    let count = session.patch_count();
-    if count == 0 {
+    if session.patch_count() == 0 {
         return Outcome::Nothing;
     }
-    let list = (0..count.min(MOST_PATCHES)).map_while(|index| session.patch(index));
-    let list: Vec<Patch> = list.collect();
-    match if list.len() == count { apply_all(&list) } else { None } {
-        Some(copies) => {
+    match list_of(session).and_then(|list| apply_all(&list).map(|copies| (list, copies))) {
+        Some((list, copies)) => {
             go_past(&list, &copies);
             Outcome::Applied
         }
         None => Outcome::Refused,
     }
+}
+
+/// The list, if all of it makes sense.
+fn list_of(session: &Session) -> Option<Vec<Patch>> {
+    let count = session.patch_count();
+    let list = (0..count.min(MOST_PATCHES)).map_while(|index| session.patch(index));
+    Some(list.collect()).filter(|list: &Vec<Patch>| list.len() == count)
 }
 
 /// What we count ourselves, as the program calls malloc by that name, goes on past the hooks.
@@ -82,6 +87,27 @@ fn uncounted(function: *mut c_void, list: &[Patch], copies: &[usize]) -> *mut c_
 
 /// Returns where the moved instructions of each are. `None`: nothing has been changed.
 fn apply_all(list: &[Patch]) -> Option<Vec<usize>> {
+    let Prepared { jumps, copies } = prepare(list)?;
+    for (done, (patch, jump)) in list.iter().zip(&jumps).enumerate() {
+        // SAFETY: code of the program's, as has been checked; the only thread is here.
+        if !unsafe { code::write(patch.address as *mut u8, jump) } {
+            list[..done].iter().for_each(take_back);
+            return None;
+        }
+    }
+    Some(copies)
+}
+
+/// What a list's functions are to lead to is there.
+struct Prepared {
+    /// What each function is to begin with.
+    jumps: Vec<[u8; JUMP]>,
+    /// Where the moved instructions of each are.
+    copies: Vec<usize>,
+}
+
+/// Makes ready all but the jumps; `None` if the list does not fit. To be called once.
+fn prepare(list: &[Patch]) -> Option<Prepared> {
     if list.is_empty() || !list.iter().all(is_as_expected) || overlap(list) {
         return None;
     }
@@ -97,14 +123,7 @@ fn apply_all(list: &[Patch]) -> Option<Vec<usize>> {
             slot.lead_to(copy, patch.usable_size as usize);
         }
     }
-    for (done, (patch, jump)) in list.iter().zip(&jumps).enumerate() {
-        // SAFETY: code of the program's, as has been checked; the only thread is here.
-        if !unsafe { code::write(patch.address as *mut u8, jump) } {
-            list[..done].iter().for_each(take_back);
-            return None;
-        }
-    }
-    Some(copies)
+    Some(Prepared { jumps, copies })
 }
 
 fn take_back(patch: &Patch) {

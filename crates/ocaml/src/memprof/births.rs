@@ -5,6 +5,7 @@
 use core::ffi::{c_int, c_void};
 
 use lifetrace_agent::guard::{self, Entered};
+use lifetrace_agent::sampler::Rate;
 use lifetrace_agent::tracker::{Allocation, Tracker, Word};
 use lifetrace_transport::message::{AllocationKind, SourceKind};
 use lifetrace_transport::segment::LostReason;
@@ -12,7 +13,7 @@ use lifetrace_transport::segment::LostReason;
 use super::descent::Descent;
 use super::minor_heap::{WORD, words_of};
 use super::sites::Lengths;
-use super::{Memprof, is_in_place, watch};
+use super::{Memprof, is_in_place, serves, watch};
 use crate::entry::{self, TRACKER};
 use crate::runtime::{self, Runtime};
 use crate::{callstacks, host, thunks, yielding};
@@ -50,7 +51,7 @@ struct Birth {
 /// The runtime's contract.
 pub(crate) unsafe extern "C" fn sample_here() {
     let Some(this) = this() else { return };
-    match guard::try_enter_fast().filter(|entered| !entered.session().header.paused()) {
+    match guard::try_enter_fast().filter(is_for_us) {
         Some(mut entered) => {
             sample_entered(&mut entered, this, this.1.lengths());
         }
@@ -182,6 +183,18 @@ fn this() -> Option<This> {
     Some((runtime, runtime.memprof.as_ref()?))
 }
 
+/// Samples at this rate from now on, for the session with this number alone: where the runtime's functions are ours already,
+/// or are about to be.
+pub(crate) fn serve(session: u32, rate_per_word: f64) {
+    watch().draws.begin(Rate::per_word(rate_per_word));
+    watch().session = session;
+    if is_in_place()
+        && let Some((_, memprof)) = this()
+    {
+        renew(memprof);
+    }
+}
+
 /// Draws where the next sample of the minor heap is.
 fn renew(memprof: &Memprof) {
     memprof.heap.hit_next(-(watch().draws.gap() as i64));
@@ -254,7 +267,13 @@ fn enter(runtime: &Runtime) -> Option<Entered> {
         guard::count_lost_birth();
         yielding::end_if_off(runtime);
     }
-    entered.filter(|entered| !entered.session().header.paused())
+    entered.filter(is_for_us)
+}
+
+/// Whether what is drawn now is of this session, which wants it.
+#[inline(always)]
+fn is_for_us(entered: &Entered) -> bool {
+    !entered.session().header.paused() && serves(entered.session())
 }
 
 #[inline(never)]

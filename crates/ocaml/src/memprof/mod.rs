@@ -41,6 +41,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use lifetrace_agent::patch::{self, Patch};
 use lifetrace_agent::sampler::Rate;
+use lifetrace_agent::session::Session;
 
 use self::descent::Draws;
 pub(crate) use self::functions::Memprof;
@@ -60,6 +61,8 @@ mod sites;
 /// What is shared by all who hold the runtime's lock.
 struct Watch {
     draws: Draws,
+    /// Whose blocks are sampled: a session's number, or 0 for any.
+    session: u32,
     lives: Lives,
     sites: Sites,
 }
@@ -71,6 +74,7 @@ unsafe impl Sync for Shared {}
 
 static WATCH: Shared = Shared(UnsafeCell::new(Watch {
     draws: Draws::idle(),
+    session: 0,
     lives: Lives::new(),
     sites: Sites::new(),
 }));
@@ -94,8 +98,15 @@ pub(crate) fn take_over(runtime: &Runtime, ways: &[*const (); PLACES], rate_per_
     is_put
 }
 
+/// Whether a session's samples are those that are drawn. A forked child's are its parent's.
+#[inline(always)]
+fn serves(session: &Session) -> bool {
+    let wanted = watch().session;
+    wanted == 0 || wanted == session.number || session.is_of_fork
+}
+
 /// Whether the runtime's functions are ours.
-fn is_in_place() -> bool {
+pub(crate) fn is_in_place() -> bool {
     IN_PLACE.load(Ordering::Relaxed)
 }
 

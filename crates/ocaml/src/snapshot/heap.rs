@@ -7,7 +7,8 @@
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int};
 
-use lifetrace_agent::snapshot::walk::Block;
+use lifetrace_agent::snapshot::budget::Budget;
+use lifetrace_agent::snapshot::walk::{Block, Walk};
 use lifetrace_agent::sys;
 use lifetrace_transport::stream::Form;
 
@@ -44,7 +45,16 @@ pub(super) struct Heap {
     nothing: u64,
     /// The page that was asked for last, and whether blocks are there.
     last_page: Cell<(u64, bool)>,
+    /// Regions of which all pages are alike, by the lowest bits of their numbers: the number, and whether blocks are there
+    /// in the lowest bit. None before [`remember_regions`](Heap::remember_regions).
+    regions: &'static [Cell<u64>],
 }
+
+/// Bits of an address within a region, and within a page.
+const REGION_BITS: u32 = 16;
+const PAGE_BITS: u32 = 12;
+/// As many regions are remembered: of half a gigabyte.
+const REGIONS: usize = 1 << 13;
 
 /// What a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +76,16 @@ impl Heap {
             (typed(symbol, c"caml_page_table_lookup").ok(), nothing.read())
         };
         let pages = pages.filter(|_| !version.has_fibers());
-        Some(Heap { version, pages, nothing, last_page: Cell::new((0, false)) })
+        Some(Heap { version, pages, nothing, last_page: Cell::new((0, false)), regions: &[] })
+    }
+
+    /// From now on remembers what OCaml 4's table of pages says. To be called in the child.
+    pub(super) fn remember_regions(&mut self, budget: &Budget) {
+        if self.pages.is_some()
+            && let Some(words) = budget.words(REGIONS)
+        {
+            self.regions = Cell::from_mut(words).as_slice_of_cells();
+        }
     }
 
     /// What a word is.
@@ -88,16 +107,33 @@ impl Heap {
 
     #[inline]
     fn is_in_heap(&self, pointer: u64) -> bool {
-        match self.pages {
-            Some(class) => self.is_in_page_of_heap(pointer, class),
+        let Some(class) = self.pages else {
             // SAFETY: without a table of pages, each pointer leads to a block with a header.
-            None => unsafe { header(pointer) & COLOURS != COLOURS },
+            return unsafe { header(pointer) & COLOURS != COLOURS };
+        };
+        let region = pointer >> REGION_BITS;
+        match self.regions.get(region as usize % REGIONS).map(Cell::get) {
+            Some(known) if known >> 1 == region => known & 1 == 1,
+            _ => self.is_in_other_region(pointer, class),
         }
+    }
+
+    /// A region that is not all alike is asked for page by page.
+    #[cold]
+    fn is_in_other_region(&self, pointer: u64, class: PageClass) -> bool {
+        let first = pointer >> REGION_BITS << REGION_BITS;
+        let pages = (0..1 << (REGION_BITS - PAGE_BITS)).map(|page| first + (page << PAGE_BITS));
+        let is_here = self.is_in_page_of_heap(pointer, class);
+        if pages.into_iter().all(|page| self.is_in_page_of_heap(page, class) == is_here)
+            && let Some(place) = self.regions.get((first >> REGION_BITS) as usize % REGIONS)
+        {
+            place.set(first >> REGION_BITS << 1 | u64::from(is_here));
+        }
+        is_here
     }
 
     #[inline]
     fn is_in_page_of_heap(&self, pointer: u64, class: PageClass) -> bool {
-        const PAGE_BITS: u32 = 12;
         const IN_HEAP_OR_YOUNG: c_int = 3;
         let (page, was_in_heap) = self.last_page.get();
         if page == pointer >> PAGE_BITS {
@@ -110,17 +146,18 @@ impl Heap {
     }
 
     /// Has the processor fetch what is needed to tell of a block that was fetched itself: the headers of those that it
-    /// refers to.
+    /// refers to, and what is known of them.
     ///
     /// # Safety
     /// It is a block.
     #[inline]
-    pub(super) unsafe fn prefetch_references(&self, address: u64) {
+    pub(super) unsafe fn prefetch_references(&self, address: u64, walk: &Walk<'_>) {
         const MOST: usize = 8;
         // SAFETY: by contract.
         let fields = unsafe { self.fields(address) };
         for &word in fields.iter().take(MOST).filter(|&&word| word & 1 == 0) {
             sys::prefetch(word.wrapping_sub(WORD));
+            walk.prefetch(word);
         }
     }
 
@@ -289,4 +326,32 @@ unsafe fn header(address: u64) -> u64 {
 unsafe fn field(address: u64, index: usize) -> u64 {
     // SAFETY: by contract.
     unsafe { (address as *const u64).add(index).read() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks are in all of the second region, and in the first page of the third.
+    unsafe extern "C" fn class(address: u64) -> c_int {
+        c_int::from((0x1_0000..0x2_1000).contains(&address))
+    }
+
+    #[test]
+    fn what_the_table_of_pages_says_is_remembered() {
+        let zero = 0u64;
+        let symbol = |_: &CStr| Some(core::ptr::NonNull::from(&zero).cast());
+        let mut heap = Heap::of(Version::V4_13, &symbol).unwrap();
+        heap.pages = Some(class);
+        let far = (REGIONS as u64) << REGION_BITS;
+        let asked =
+            [0x8, 0x1_0008, 0x1_fff8, 0x2_0ff8, 0x2_1000, far + 0x1_0008, 0x1_0010, 0x3_0000];
+        let answers = |heap: &Heap| asked.map(|address| heap.is_in_heap(address));
+        let expected = [false, true, true, true, false, false, true, false];
+        assert_eq!(answers(&heap), expected);
+        heap.remember_regions(&Budget::of(1 << 20));
+        assert_eq!([answers(&heap), answers(&heap)], [expected; 2]);
+        assert_eq!(heap.regions[1].get(), 1 << 1 | 1);
+        assert_eq!(heap.regions[2].get(), 0);
+    }
 }

@@ -12,11 +12,17 @@
 //! A program that waits comes to neither: one of its threads is sent ([`waiting`]). One that computes without allocating
 //! is nudged to begin a slice of a collection of the old heap, where OCaml 4.13 and 4.14 look for wishes as well.
 
+mod asking;
 mod custom;
 mod ephemerons;
+mod fibers;
+mod five;
+mod four;
 mod heap;
+mod holder;
+mod library;
+mod ring;
 mod roots;
-mod sort;
 mod stacks;
 mod stopped;
 mod waiting;
@@ -42,9 +48,8 @@ use crate::version::Version;
 use custom::Bigarray;
 use ephemerons::Ephemerons;
 use heap::{Heap, Word};
+use holder::{Frame, Holder, MOST_CATEGORY};
 use roots::Roots;
-use sort::MOST_CATEGORY;
-use stacks::{Frame, Holder};
 pub(crate) use waiting::follow;
 
 /// All that a walk needs to know.
@@ -172,7 +177,7 @@ fn tell_unasked(why: Why, code: &'static [u8]) {
 /// # Safety
 /// The heap is whole, and nobody changes it meanwhile; `domains` are the states of all, in OCaml 5.
 unsafe fn take(why: Why, version: Version, symbol: Finder, domains: &[*const u64]) {
-    let Some(source) = Source::find(version, &symbol) else {
+    let Some(mut source) = Source::find(version, &symbol) else {
         tell_unasked(why, terms::NO_SNAPSHOT_ROOTS);
         return snapshot::refuse(Answer::UnknownRuntime);
     };
@@ -206,7 +211,8 @@ impl Source {
     ///
     /// # Safety
     /// As [`take`].
-    unsafe fn tell(&self, domains: &[*const u64], walk: &mut Walk<'_>) {
+    unsafe fn tell(&mut self, domains: &[*const u64], walk: &mut Walk<'_>) {
+        self.heap.remember_regions(walk.budget());
         // SAFETY: by contract.
         let told = unsafe { self.try_to_tell(domains, walk) };
         if told.is_err() {
@@ -250,7 +256,7 @@ impl Source {
         }
         if let Some(block) = walk.peek(REFERENCES) {
             // SAFETY: by contract.
-            unsafe { self.heap.prefetch_references(block) };
+            unsafe { self.heap.prefetch_references(block, walk) };
         }
     }
 
@@ -264,7 +270,7 @@ impl Source {
         // SAFETY: by contract.
         unsafe {
             let of_four = self.ephemerons.as_ref().copied();
-            let of_five = domains.iter().flat_map(|&domain| roots::ephemerons_of(domain));
+            let of_five = domains.iter().flat_map(|&domain| five::ephemerons_of(domain));
             let lists = of_four.into_iter().chain(of_five);
             let mut ephemerons = Ephemerons::of(lists, &self.heap, walk.budget())?;
             let roots = |reach: &mut dyn FnMut(u64)| {
@@ -312,11 +318,11 @@ impl Source {
             let Word::Block(block) = (unsafe { self.heap.word(word) }) else { return };
             match slots.insert(slot) {
                 Ok(true) => {
-                    let Holder { sort, thread, frame } = holder;
-                    if last.replace((sort, thread)) != Some((sort, thread)) {
-                        walk.category(sort.name_of(thread, &mut [0; MOST_CATEGORY]));
+                    let of_stack = Holder { frame: None, ..holder };
+                    if last.replace(of_stack) != Some(of_stack) {
+                        walk.category(of_stack.name(&mut [0; MOST_CATEGORY]));
                     }
-                    let frame = frame.map(|frame| self.frame(frame, walk));
+                    let frame = holder.frame.map(|frame| self.frame(frame, walk));
                     walk.root_of_frame(frame, slot, block);
                 }
                 Ok(false) => {}
@@ -331,12 +337,16 @@ impl Source {
     /// The number of a frame. Where others are inlined there, it is told as the function that they are inlined into.
     fn frame(&self, Frame { code, slot }: Frame, walk: &mut Walk<'_>) -> u64 {
         walk.frame(code, || {
-            let mut locations = [SourceLocation::default(); MOST_LOCATIONS];
-            let count = self.debug_info.locations(slot, &mut locations);
-            let whole = count.checked_sub(1).map_or(SourceLocation::default(), |at| locations[at]);
-            let SourceLocation { file, function, line, .. } = whole;
+            let SourceLocation { file, function, line, .. } = self.location(slot);
             FramePlace { code, line: line.into(), function, file }
         })
+    }
+
+    /// Of the function that all others are inlined into.
+    fn location(&self, slot: u64) -> SourceLocation {
+        let mut locations = [SourceLocation::default(); MOST_LOCATIONS];
+        let count = self.debug_info.locations(slot, &mut locations);
+        count.checked_sub(1).map_or(SourceLocation::default(), |at| locations[at])
     }
 
     /// # Safety
@@ -367,12 +377,18 @@ impl Source {
         // SAFETY: by contract.
         unsafe {
             let mut block = self.heap.block(address);
+            let mut name: &[u8] = b"";
             match block.form {
                 Form::Custom => block.outside = self.outside(&block, proxies)?,
                 Form::Abstract if ephemerons.contains(address) => block.form = Form::Ephemeron,
+                Form::Continuation => {
+                    if let Some(Frame { code, slot }) = self.roots.frame_of_fiber(address) {
+                        (block.word, name) = (code, self.location(slot).function);
+                    }
+                }
                 _ => {}
             }
-            walk.begin(&block, || self.heap.name(&block));
+            walk.begin(&block, || if name.is_empty() { self.heap.name(&block) } else { name });
             match block.form {
                 Form::Ephemeron => self.tell_ephemeron(address, ephemerons, walk),
                 Form::Continuation => {

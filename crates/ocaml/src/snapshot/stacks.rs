@@ -1,44 +1,19 @@
-//! Which thread's and which frame's a root on a stack is. \[UNSAFE\]
+//! Which thread's and which frame's a root on a stack is, in OCaml 4. \[UNSAFE\]
 //!
 //! The runtime itself tells of the roots. Here its way over a stack is gone along with, frame by frame,
 //! by the same tables: so it is known to which frame the place belongs that it tells of. Where the two do not agree, nothing
 //! more is said of that stack, and the roots are what they are without.
-//! (`runtime/roots_nat.c`, `otherlibs/systhreads/st_stubs.c`, 4.12 to 4.14)
+//! (`runtime/roots_nat.c`, `otherlibs/systhreads/st_stubs.c`, 4.11 to 4.14)
 
 use lifetrace_agent::chain::State;
 
-use super::sort::Sort;
+use super::holder::{Frame, Holder, Owner, Sort};
 use crate::descriptors::{Descriptors, Living};
 
-/// What holds a root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Holder {
-    pub(super) sort: Sort,
-    /// The number that the program's thread library gives it.
-    pub(super) thread: Option<u64>,
-    pub(super) frame: Option<Frame>,
-}
-
-/// A frame that is on a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
-    /// Where its code goes on.
-    pub(super) code: u64,
-    /// Its descriptor.
-    pub(super) slot: u64,
-}
-
-impl Holder {
-    /// Of whom nothing else is known.
-    pub(super) fn of(sort: Sort) -> Holder {
-        Holder { sort, thread: None, frame: None }
-    }
-}
-
 /// The stacks of a program, as the runtime tells of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Stacks {
-    own: Option<Stack>,
+    own: Stack,
     threads: Option<Threads>,
 }
 
@@ -86,7 +61,7 @@ impl Stacks {
             is_exception_next: false,
             stack: None,
         };
-        Stacks { own: Some(own), threads: with_threads.then_some(threads) }
+        Stacks { own, threads: with_threads.then_some(threads) }
     }
 
     /// Who holds the root of which the runtime tells next: the other threads' before those of the stack in use.
@@ -96,11 +71,11 @@ impl Stacks {
     pub(super) unsafe fn holder(&mut self, sort: Sort, slot: u64, word: u64) -> Holder {
         // SAFETY: by contract.
         unsafe {
-            match (sort, &mut self.own, &mut self.threads) {
-                (Sort::Threads, _, Some(threads)) => threads.holder(slot, word),
-                (Sort::Stack, Some(own), threads) => {
+            match (sort, &mut self.threads) {
+                (Sort::Threads, Some(threads)) => threads.holder(slot, word),
+                (Sort::Stack, threads) => {
                     let thread = threads.as_ref().and_then(|threads| threads.current);
-                    own.holder(Holder { thread, ..Holder::of(sort) }, slot)
+                    self.own.holder(Holder::on_stack(sort, Owner { thread, domain: None }), slot)
                 }
                 _ => Holder::of(sort),
             }
@@ -127,7 +102,8 @@ impl Threads {
         if core::mem::take(&mut self.is_exception_next) {
             return Holder::of(Sort::ThreadDescriptors);
         }
-        let holder = Holder { thread: self.thread, ..Holder::of(Sort::Threads) };
+        let owner = Owner { thread: self.thread, domain: None };
+        let holder = Holder::on_stack(Sort::Threads, owner);
         match &mut self.stack {
             // SAFETY: by contract.
             Some(stack) => unsafe { stack.holder(holder, slot) },
@@ -308,7 +284,8 @@ mod tests {
             .collect();
         let descriptor = Holder::of(Sort::ThreadDescriptors);
         assert_eq!(told[..4], [descriptor; 4]);
-        assert_eq!(told[4], Holder { thread: Some(3), ..Holder::of(Sort::Threads) });
+        let owner = Owner { thread: Some(3), domain: None };
+        assert_eq!(told[4], Holder::on_stack(Sort::Threads, owner));
         // SAFETY: as above.
         let own = unsafe { stacks.holder(Sort::Stack, 0x20, 1) };
         assert_eq!(own, Holder::of(Sort::LocalRoots));

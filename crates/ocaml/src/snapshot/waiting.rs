@@ -17,6 +17,7 @@ use lifetrace_agent::tls::{self, Whereabouts};
 use lifetrace_transport::errand::Outcome;
 
 use super::{Why, is_wanted, take, take_of_all_domains};
+use crate::attached;
 use crate::runtime::{self, BlockingHooks, Hook, Runtime};
 
 /// What was in the hooks' places.
@@ -49,10 +50,18 @@ fn are_ours(hooks: &BlockingHooks) -> bool {
 fn put(hooks: &BlockingHooks) {
     let ours = [left as *mut c_void, coming_back as *mut c_void];
     for (index, place) in [hooks.enter, hooks.leave].into_iter().enumerate() {
-        let now = place.load(Ordering::Acquire);
-        if now != ours[index] {
-            BEFORE[index].store(now, Ordering::Release);
-            place.store(ours[index], Ordering::Release);
+        put_one(place, &BEFORE[index], ours[index]);
+    }
+}
+
+/// The library of threads may just be about to put its own there.
+fn put_one(place: &AtomicPtr<c_void>, before: &AtomicPtr<c_void>, ours: *mut c_void) {
+    let mut now = place.load(Ordering::Acquire);
+    while now != ours {
+        before.store(now, Ordering::Release);
+        match place.compare_exchange(now, ours, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return,
+            Err(other) => now = other,
         }
     }
 }
@@ -70,6 +79,9 @@ unsafe extern "C" fn left() {
 unsafe extern "C" fn coming_back() {
     tls::set_whereabouts(Whereabouts::Inside);
     call(LEAVE);
+    if let Some(runtime) = runtime::get() {
+        attached::look(runtime);
+    }
 }
 
 fn call(index: usize) {

@@ -4,6 +4,7 @@
 use lifetrace_trace::event::{Event, Source};
 use lifetrace_trace::fact::{Collector, Cycle, Fact, Generation, Process};
 use lifetrace_trace::frame;
+use lifetrace_trace::ids::{LocationCode, Size};
 use lifetrace_trace::lt::{Item, Reader};
 use lifetrace_transport::message::{Body, CollectorTotals, FrameKind, FrameName};
 use lifetrace_transport::sources::SourceName;

@@ -1,9 +1,9 @@
 //! What a managed runtime's agent says, beside what malloc's does, and what a reader of a `.lt` trace
 //! sees of it.
 
-use lifetrace_trace::event::Event;
+use lifetrace_trace::event::{Event, Source};
 use lifetrace_trace::frame;
-use lifetrace_trace::ids::{LocationCode, SamplerId, Words};
+use lifetrace_trace::ids::{LocationCode, SamplerId, Size, Words};
 use lifetrace_trace::lt::{Item, Reader};
 use lifetrace_transport::message::{FRAMES_LEFT_OUT, FrameKind, FrameName, Frames, MANAGED_FRAME};
 use lifetrace_transport::sources::Sources;
@@ -16,8 +16,8 @@ use crate::sink::Lt;
 /// A birth, and the names in its backtrace, outermost first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Seen {
-    size: Size,
-    source: Source,
+    pub(super) size: Size,
+    pub(super) source: Source,
     pub(super) sampler: u8,
     pub(super) names: String,
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use lifetrace_trace::event::{Event, TraceInfo, growth_location};
+use lifetrace_trace::event::{Event, GROWTH, TraceInfo, growth_location};
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{DomainId, LocationCode, Timestamp};
 use lifetrace_trace::memtrace::Reader;
@@ -213,7 +213,7 @@ fn lives_are_joined_by_ids() {
         scene.say(3, Body::Promotion { id: SampleId(id) });
     }
     scene.say(1, Body::Exiting);
-    assert_eq!(scene.assembler.counts(), Counts { samples: 2, hits: 2, allocated: 32, events: 4 });
+    assert_eq!(scene.assembler.counts(), Counts { samples: 2, allocated: 32, events: 4 });
     let trace = scene.trace();
     let mut reader = Reader::open(&trace[..]).unwrap();
     let mut events = Vec::new();

@@ -44,6 +44,7 @@ pub(super) fn defaults() -> CollectorOptions {
         native_frames: false,
         snapshots: crate::snapshots::SnapshotPlan::default(),
         looks_for_lost: false,
+        standing: None,
         introduction: crate::plan::Introduction::default(),
     }
 }
@@ -414,4 +415,44 @@ fn how_it_goes_can_be_asked() {
         has_all && (figures.processes, figures.samples) == (1, 1)
     });
     scene.only_session();
+}
+
+/// What the agents of this release and of the next ones say, byte by byte: as long as docs/collector.md promises it, they are
+/// served. Whoever raises the version serves the last release's agents as well, and adds its hello here.
+#[test]
+fn agents_of_promised_versions_are_served_and_others_are_told_of() {
+    const PROMISED: [u32; 1] = [21];
+    let (events, inbox) = mpsc::sync_channel(9);
+    let scene = Scene::with_output("t.%p.ctf", |options| {
+        options.standing = Some(Standing { admits: crate::standing::Admits::Own, events });
+    });
+    let hello = |version: u32, payload: u64| {
+        let head = [0x4c54_4841u32, version].map(u32::to_le_bytes).concat();
+        [head, payload.to_le_bytes().to_vec()].concat()
+    };
+    let answer = |hello: &[u8]| {
+        let connection = knock(&scene.socket);
+        send(&connection, hello, SendFlags::empty()).unwrap();
+        let mut bytes = [0; 64];
+        let received =
+            rustix::net::recv(&connection, &mut bytes[..], rustix::net::RecvFlags::empty());
+        bytes[..received.unwrap().0].to_vec()
+    };
+    for version in PROMISED {
+        // A fresh program, a forked child, and one that was unheard for 7 ms.
+        for payload in [0, 1, 4 | 7 << 8] {
+            let welcome = answer(&hello(version, payload));
+            assert_eq!(welcome.len(), 16, "version {version} is not served");
+            assert_eq!(welcome[..8], hello(version, 0)[..8]);
+            assert_ne!(welcome[8..], [0; 8]);
+        }
+    }
+    assert!(inbox.try_recv().is_err());
+    assert!(answer(&hello(7, 0)).is_empty() && answer(b"GET / HTTP/1.1\r\n").is_empty());
+    let told = inbox.recv().unwrap();
+    let pid = std::process::id();
+    assert!(
+        matches!(told, crate::standing::Event::OtherVersion { version: 7, pid: it } if it == pid)
+    );
+    assert!(inbox.try_recv().is_err());
 }

@@ -11,6 +11,8 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use elf::{Image, image};
 pub(crate) use program::{Program, obstacle};
 pub(crate) use spawn::spawn;
 

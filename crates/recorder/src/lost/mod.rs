@@ -17,7 +17,7 @@ mod blocks;
 mod globals;
 mod kernel;
 mod memory;
-mod pages;
+pub(crate) mod pages;
 mod regions;
 mod scan;
 

@@ -19,29 +19,31 @@ const OF_FILE: u64 = 1 << 61;
 
 /// Which pages are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// All that are there.
+pub(crate) enum Wanted {
+    /// All that are there, be it elsewhere than in memory.
     There,
+    /// Those that are in memory.
+    Resident,
     /// Those that are the process's own: pages of a file that it has written to once.
     Own,
 }
 
 /// A process's pages.
-pub(super) struct Pages {
+pub(crate) struct Pages {
     map: File,
     entries: Vec<u8>,
     page: u64,
 }
 
 impl Pages {
-    pub(super) fn of(process: Pid) -> io::Result<Pages> {
+    pub(crate) fn of(process: Pid) -> io::Result<Pages> {
         let map = File::open(format!("/proc/{}/pagemap", process.as_raw_nonzero()))?;
         let page = rustix::param::page_size() as u64;
         Ok(Pages { map, entries: vec![0; 8 * AT_ONCE], page })
     }
 
     /// Gives the parts of a range that are there to `see`, in order.
-    pub(super) fn each(
+    pub(crate) fn each(
         &mut self,
         range: Range<u64>,
         wanted: Wanted,
@@ -75,6 +77,7 @@ impl Pages {
 fn is_wanted(entry: &[u8], wanted: Wanted) -> bool {
     let entry = entry.try_into().map_or(0, u64::from_le_bytes);
     match wanted {
+        Wanted::Resident => entry & PRESENT != 0,
         _ if entry & SWAPPED != 0 => true,
         Wanted::There => entry & PRESENT != 0,
         Wanted::Own => entry & PRESENT != 0 && entry & OF_FILE == 0,

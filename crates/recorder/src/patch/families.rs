@@ -75,6 +75,24 @@ const C: &[(&str, Role)] = &[
     ("malloc_size", Role::UsableSize),
 ];
 
+/// What a function of the C library's with this name does by which a program maps memory itself.
+pub(super) fn of_mappings(name: &[u8]) -> Option<Shape> {
+    Some(match name {
+        b"mmap" | b"mmap64" => Shape::Mmap,
+        b"munmap" => Shape::Munmap,
+        b"mremap" => Shape::Mremap,
+        b"mprotect" => Shape::Mprotect,
+        b"pkey_mprotect" => Shape::PkeyMprotect,
+        b"brk" => Shape::Brk,
+        b"sbrk" => Shape::Sbrk,
+        _ => return None,
+    })
+}
+
+/// Those without which one would not know what is mapped.
+pub(super) const ALL_OF_MAPPINGS: [Shape; 6] =
+    [Shape::Mmap, Shape::Munmap, Shape::Mremap, Shape::Mprotect, Shape::Brk, Shape::Sbrk];
+
 /// tcmalloc's operators under its own names, without the prefix.
 const TC: &[(&str, Role)] = &[
     ("new", Role::Hooked(New)),

@@ -32,6 +32,10 @@ pub(super) struct Found {
     /// Where the program begins.
     pub(super) entry: u64,
     pub(super) code: Vec<Code>,
+    /// By which a process enters a sandbox; of libraries that have an allocator as well.
+    pub(super) prctl: Option<Patch>,
+    /// By which a program maps memory itself; likewise.
+    pub(super) mappings: Vec<Patch>,
 }
 
 impl Found {
@@ -59,17 +63,35 @@ struct Functions {
     /// Words of memory that lead to functions of the file, when it has been loaded.
     slots: FxHashMap<u64, u64>,
     sizes: BTreeMap<u64, u64>,
+    prctl: Option<u64>,
+    /// Those that map memory.
+    mappings: BTreeMap<u64, Shape>,
     /// The file defines C's own.
     has_malloc: bool,
 }
 
-pub(super) fn find(file: &File) -> Found {
+/// What an allocator's functions may be built on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A program's may be wrappers of another object file's.
+    Program,
+    /// Its functions call one another at most.
+    Library,
+}
+
+pub(super) fn find(file: &File, kind: Kind) -> Found {
     let Some(image) = Image::open(file) else { return Found::default() };
     let functions = Functions::of(file);
     let hooked: Vec<usize> = (0..FAMILIES).filter(|&family| functions.has(family)).collect();
     let may_wrap = hooked.iter().all(|&family| may_wrap(family));
-    let (patches, stuck) = Planner { file, image: &image, functions: &functions }.patches(&hooked);
-    Found { patches, stuck, may_wrap, entry: image.entry, code: image.code }
+    let planner = Planner { file, image: &image, functions: &functions, kind };
+    let (patches, stuck) = planner.patches(&hooked);
+    let prctl = functions.prctl.and_then(|address| planner.plain(address, Shape::Prctl));
+    let mappings = functions.mappings.iter();
+    let mappings =
+        mappings.filter_map(|(&address, &shape)| planner.plain(address, shape)).collect();
+    let (entry, code) = (image.entry, image.code);
+    Found { patches, stuck, may_wrap, entry, code, prctl, mappings }
 }
 
 /// Whether the agent has a hook for each.
@@ -97,6 +119,12 @@ impl Functions {
     }
 
     fn meet(&mut self, name: &[u8], symbol: Symbol) {
+        if name == b"prctl" {
+            self.prctl = Some(symbol.address);
+        }
+        if let Some(shape) = families::of_mappings(name).filter(|_| !symbol.is_local) {
+            self.mappings.insert(symbol.address, shape);
+        }
         let Some(known) = families::find(name) else { return };
         if known.is_common && symbol.is_local {
             return;
@@ -144,6 +172,7 @@ struct Planner<'a> {
     file: &'a File,
     image: &'a Image,
     functions: &'a Functions,
+    kind: Kind,
 }
 
 impl Planner<'_> {
@@ -168,6 +197,13 @@ impl Planner<'_> {
         (Vec::new(), hooked.flat_map(|it| it.names.iter().cloned()).collect())
     }
 
+    /// A function of which nothing matters but its name.
+    fn plain(&self, address: u64, shape: Shape) -> Option<Patch> {
+        let code = self.code(address);
+        let patch = mover::patch(self.function(address, &code)).ok()?;
+        self.is_alone(address, &patch).then_some(Patch { shape, ..patch })
+    }
+
     fn planned(&self, address: u64, candidate: &Candidate) -> Way {
         if !cfg!(target_arch = "x86_64") {
             return Way::Stuck;
@@ -185,7 +221,8 @@ impl Planner<'_> {
             return if is_observed { Way::ByAnother } else { Way::Stuck };
         };
         let families = || (0..FAMILIES).filter(|&family| candidate.families[family]);
-        let nests = families().all(may_wrap) || self.reaches(address, is_akin);
+        let is_wrapper = self.kind == Kind::Program && families().all(may_wrap);
+        let nests = is_wrapper || self.reaches(address, is_akin);
         let mut sizes = families().map(|family| self.functions.usable_size[family]);
         let usable_size = sizes.find(|&address| address != 0).unwrap_or(0);
         Way::Patched(Box::new(Patch { usable_size, shape: candidate.shape, nests, ..patch }))

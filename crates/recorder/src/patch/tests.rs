@@ -7,7 +7,8 @@ use std::process::Command;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use lifetrace_transport::patch::{JUMP, Patch, Shape};
 
-use super::found::{self, Found};
+use super::families::ALL_OF_MAPPINGS;
+use super::found::{self, Found, Kind};
 use super::imports::Imports;
 use super::mover::{self, Function, Stuck};
 use super::symbols::{Image, each_function};
@@ -105,6 +106,16 @@ fn every_function_of_the_c_library_does_the_same_elsewhere() {
 }
 
 #[test]
+fn functions_for_mappings_of_the_c_library() {
+    let Some(path) = library("libc.so.6") else { return };
+    let found = found::find(&File::open(path).unwrap(), Kind::Library);
+    for shape in ALL_OF_MAPPINGS {
+        assert_eq!(found.mappings.iter().filter(|it| it.shape == shape).count(), 1, "{shape:?}");
+    }
+    assert!(found.mappings.len() <= ALL_OF_MAPPINGS.len() + 1 && found.prctl.is_some());
+}
+
+#[test]
 fn every_function_of_the_c_plus_plus_library_does_the_same_elsewhere() {
     let Some(path) = library("libstdc++.so.6") else { return };
     let (done, stuck) = move_all(&path);
@@ -162,7 +173,7 @@ fn found(source: &str, arguments: &[&str]) -> Found {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("a");
     compile(source, &program, arguments);
-    found::find(&File::open(&program).unwrap())
+    found::find(&File::open(&program).unwrap(), Kind::Program)
 }
 
 fn compile(source: &str, output: &Path, arguments: &[&str]) {
@@ -268,7 +279,7 @@ fn libraries_call_their_own_functions() {
     let directory = tempfile::tempdir().unwrap();
     let library = directory.path().join("a.so");
     compile(source, &library, &["-shared", "-fPIC", "-O1"]);
-    let found = found::find(&File::open(&library).unwrap());
+    let found = found::find(&File::open(&library).unwrap(), Kind::Program);
     assert!(!found.is_stuck(), "{found:?}");
     let of = |shape| found.patches.iter().find(move |it| it.shape == shape);
     // The two that call at once are observed by way of that.

@@ -15,6 +15,7 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         native_frames: false,
         snapshots: crate::snapshots::SnapshotPlan::default(),
         looks_for_lost: false,
+        standing: None,
         introduction: crate::plan::Introduction::default(),
         overwrite: false,
         sources: SourceChoice::Native,

@@ -17,32 +17,92 @@ pub enum SourceChoice {
     Native,
     /// The heap of this runtime.
     Only(SourceName),
-    /// Malloc, and the heap of the managed runtime that a program has.
+    /// Malloc, the heap of the managed runtime that a program has, and mappings.
     All,
+    /// Anonymous memory that programs have from the system themselves.
+    Mappings,
+    /// That, beside malloc or what [`Auto`](Self::Auto) is.
+    MappingsAnd(Beside),
     /// The heap of this runtime in a program that has the agent linked in, and so knows that it has one.
     Linked(SourceName),
 }
 
+/// What is sampled beside mappings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// As [`SourceChoice::Auto`].
+    Auto,
+    /// As [`SourceChoice::Native`].
+    Native,
+    /// As [`SourceChoice::Only`].
+    Only(SourceName),
+}
+
 impl SourceChoice {
+    /// Whether mappings are told.
+    pub fn has_mappings(self) -> bool {
+        matches!(self, Self::All | Self::Mappings | Self::MappingsAnd(_))
+    }
+
+    /// What is sampled of blocks, if any are.
+    pub fn of_blocks(self) -> Option<SourceChoice> {
+        match self {
+            Self::Mappings => None,
+            Self::MappingsAnd(Beside::Auto) => Some(Self::Auto),
+            Self::MappingsAnd(Beside::Native) => Some(Self::Native),
+            Self::MappingsAnd(Beside::Only(name)) => Some(Self::Only(name)),
+            other => Some(other),
+        }
+    }
+
+    /// What is sampled so, and mappings beside.
+    #[must_use]
+    pub fn and_mappings(self) -> SourceChoice {
+        match self {
+            Self::Auto => Self::MappingsAnd(Beside::Auto),
+            Self::Native => Self::MappingsAnd(Beside::Native),
+            Self::Only(name) => Self::MappingsAnd(Beside::Only(name)),
+            // The agent of a program that has it linked in does not hear them.
+            other => other,
+        }
+    }
+
     /// Whether anybody wants to know what the program has.
     pub(crate) fn depends_on_program(self) -> bool {
-        !matches!(self, Self::Native | Self::Linked(_))
+        !matches!(self.of_blocks(), None | Some(Self::Native | Self::Linked(_)))
     }
 
     /// Whether a heap of this runtime is wanted, if there is one.
     pub(crate) fn wants(self, runtime: &dyn Runtime) -> bool {
-        match self {
-            Self::Auto | Self::All => true,
-            Self::Only(name) | Self::Linked(name) => name == runtime.name(),
-            Self::Native => false,
+        match self.of_blocks() {
+            Some(Self::Auto | Self::All) => true,
+            Some(Self::Only(name) | Self::Linked(name)) => name == runtime.name(),
+            _ => false,
         }
     }
 
     /// What is sampled of a program, and what its user should know about that.
     pub(crate) fn settle(self, heaps: &Heaps, rates: &Rates) -> (Sources, Option<Notice>) {
+        let of_blocks = self.of_blocks().map(|blocks| blocks.settle_blocks(heaps, rates));
+        self.beside_mappings(of_blocks)
+    }
+
+    /// That, and mappings if they are told.
+    fn beside_mappings(
+        self,
+        of_blocks: Option<(Sources, Option<Notice>)>,
+    ) -> (Sources, Option<Notice>) {
+        let (sources, notice) = of_blocks.unwrap_or((Sources::NONE, None));
+        match self.has_mappings() {
+            true => (sources.with(Source::mappings()), notice),
+            false => (sources, notice),
+        }
+    }
+
+    fn settle_blocks(self, heaps: &Heaps, rates: &Rates) -> (Sources, Option<Notice>) {
         let mut found = RUNTIMES.iter().copied().zip(heaps).filter(|(it, _)| self.wants(*it));
         let (sampled, unsampled) = match self {
-            Self::Native => (None, None),
+            Self::Native | Self::Mappings | Self::MappingsAnd(_) => (None, None),
             // Of a runtime that is loaded later the agent finds out itself.
             Self::Only(name) => (by_name(name), found.next().and_then(notice_of_only)),
             Self::Linked(name) => (by_name(name), None),
@@ -62,6 +122,29 @@ impl SourceChoice {
         };
         (sources, unsampled)
     }
+
+    /// As [`settle`](Self::settle), of a process that is attached to.
+    pub(crate) fn settle_late(self, heaps: &Heaps, rates: &Rates) -> (Sources, Option<Notice>) {
+        let of_blocks = self.of_blocks().map(|blocks| blocks.settle_blocks_late(heaps, rates));
+        self.beside_mappings(of_blocks)
+    }
+
+    fn settle_blocks_late(self, heaps: &Heaps, rates: &Rates) -> (Sources, Option<Notice>) {
+        let found = RUNTIMES.iter().zip(heaps).filter(|(it, _)| self.wants(**it));
+        let mut from_start = found.clone().filter(|(_, heap)| **heap == ManagedHeap::FromStart);
+        let is_any_sampled = found.into_iter().any(|(_, heap)| *heap == ManagedHeap::Sampled);
+        match from_start.next() {
+            Some((runtime, _)) if !is_any_sampled => {
+                let (sources, _) = Self::Native.settle_blocks(heaps, rates);
+                (sources, Some(Notice::Unattached(runtime.name())))
+            }
+            _ => self.settle_blocks(&heaps.map(without_late_start), rates),
+        }
+    }
+}
+
+fn without_late_start(heap: ManagedHeap) -> ManagedHeap {
+    if heap == ManagedHeap::FromStart { ManagedHeap::None } else { heap }
 }
 
 fn source(runtime: &dyn Runtime, rates: &Rates) -> Source {
@@ -71,7 +154,7 @@ fn source(runtime: &dyn Runtime, rates: &Rates) -> Source {
 
 fn notice_of_only((runtime, heap): (&dyn Runtime, &ManagedHeap)) -> Option<Notice> {
     match heap {
-        ManagedHeap::Sampled => None,
+        ManagedHeap::Sampled | ManagedHeap::FromStart => None,
         ManagedHeap::Unsampled(notice) => Some(Notice::OfRuntime(notice)),
         ManagedHeap::None => Some(Notice::OfRuntime(runtime.absence())),
     }
@@ -84,7 +167,7 @@ fn first_of<'a>(
     let mut why = None;
     for (runtime, heap) in found {
         match heap {
-            ManagedHeap::Sampled => return (Some(runtime), None),
+            ManagedHeap::Sampled | ManagedHeap::FromStart => return (Some(runtime), None),
             ManagedHeap::Unsampled(notice) => why = why.or(Some(Notice::OfRuntime(notice))),
             ManagedHeap::None => {}
         }
@@ -105,6 +188,34 @@ mod tests {
     fn rates() -> Rates {
         let rate = |rate| Rate::from_probability_per_word(rate).unwrap();
         Rates::all(rate(0.5)).with(OCaml.name(), rate(0.25)).with(Fake.name(), rate(0.125))
+    }
+
+    #[test]
+    fn what_a_process_that_runs_has_is_sampled_if_it_can_be_from_now_on() {
+        let late = |choice: SourceChoice, heap| {
+            let (sources, notice) = choice.settle_late(&heaps(heap, ManagedHeap::None), &rates());
+            let names: Vec<_> = sources.iter().map(|source| source.name.to_string()).collect();
+            (names.join(" "), notice.map(|notice| notice.code().into_owned()))
+        };
+        let only = SourceChoice::Only(OCaml.name());
+        let not_attached = || Some("runtime-not-attached:ocaml".to_owned());
+        for (choice, sampled, from_start) in [
+            (SourceChoice::Auto, "ocaml", "malloc"),
+            (SourceChoice::All, "malloc ocaml mmap", "malloc mmap"),
+            (only, "ocaml", "malloc"),
+            (only.and_mappings(), "ocaml mmap", "malloc mmap"),
+        ] {
+            assert_eq!(late(choice, ManagedHeap::Sampled), (sampled.to_owned(), None));
+            assert_eq!(
+                late(choice, ManagedHeap::FromStart),
+                (from_start.to_owned(), not_attached())
+            );
+        }
+        let mappings = late(SourceChoice::Mappings, ManagedHeap::FromStart);
+        assert_eq!(mappings, ("mmap".to_owned(), None));
+        let native = late(SourceChoice::Native, ManagedHeap::FromStart);
+        assert_eq!(native, ("malloc".to_owned(), None));
+        assert_eq!(settled(only, heaps(ManagedHeap::FromStart, ManagedHeap::None)).0, ["ocaml"]);
     }
 
     /// These two runtimes' heaps, and none of the others'.
@@ -141,13 +252,21 @@ mod tests {
 
     #[test]
     fn each_choice_for_each_program() {
-        let (malloc, ocaml, both) = (&["malloc"][..], &["ocaml"][..], &["malloc", "ocaml"][..]);
+        let (malloc, ocaml) = (&["malloc"][..], &["ocaml"][..]);
+        let (native, all) = (&["malloc", "mmap"][..], &["malloc", "ocaml", "mmap"][..]);
         let why = Some("why");
         check(SourceChoice::Native, [(malloc, None); 3]);
         check(SourceChoice::Auto, [(malloc, None), (ocaml, None), (malloc, why)]);
-        check(SourceChoice::All, [(malloc, None), (both, None), (malloc, why)]);
+        check(SourceChoice::All, [(native, None), (all, None), (native, why)]);
+        check(SourceChoice::Mappings, [(&["mmap"], None); 3]);
+        check(SourceChoice::Native.and_mappings(), [(native, None); 3]);
+        let auto = SourceChoice::Auto.and_mappings();
+        check(auto, [(native, None), (&["ocaml", "mmap"], None), (native, why)]);
         let only = SourceChoice::Only(OCaml.name());
         check(only, [(ocaml, Some("no-ocaml")), (ocaml, None), (ocaml, why)]);
+        let beside = &["ocaml", "mmap"][..];
+        let expected = [(beside, Some("no-ocaml")), (beside, None), (beside, why)];
+        check(only.and_mappings(), expected);
         check(SourceChoice::Linked(OCaml.name()), [(ocaml, None); 3]);
     }
 

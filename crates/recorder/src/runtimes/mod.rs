@@ -25,7 +25,7 @@ pub(crate) mod ocaml;
 mod programs;
 mod ruby;
 
-pub use choice::SourceChoice;
+pub use choice::{Beside, SourceChoice};
 pub(crate) use programs::Programs;
 
 /// All of them. Of a program that has several, the first whose heap can be sampled is.
@@ -43,8 +43,17 @@ pub(crate) enum ManagedHeap {
     None,
     /// It can be sampled.
     Sampled,
+    /// It can be sampled from the program's start on alone.
+    FromStart,
     /// It cannot, and this is why.
     Unsampled(&'static RuntimeNotice),
+}
+
+impl ManagedHeap {
+    /// Whether it can be sampled, from the program's start on.
+    pub(crate) fn is_sampled(self) -> bool {
+        matches!(self, ManagedHeap::Sampled | ManagedHeap::FromStart)
+    }
 }
 
 /// A managed runtime, as the recorder has to know it. Its agent calls it by the same name, and has the same notices.

@@ -50,6 +50,10 @@ const MEMTRACE_LINKED: RuntimeNotice = RuntimeNotice::unsampled("ocaml-memtrace"
 const OWN_MEMPROF: RuntimeNotice = RuntimeNotice::unsampled("ocaml-own-memprof");
 /// A program that starts `Gc.Memprof` itself gets an exception.
 const MEMPROF_UNGUARDED: RuntimeNotice = RuntimeNotice::plain("ocaml-memprof-unguarded");
+/// The program had started `Gc.Memprof` itself when it was attached to.
+const MEMPROF_TAKEN: RuntimeNotice = RuntimeNotice::unsampled("ocaml-memprof-taken");
+/// The sampler of a program that was attached to could not be taken over.
+const NOT_ATTACHED: RuntimeNotice = RuntimeNotice::unsampled("ocaml-not-attached");
 /// Lifetimes are too short: several domains, and a runtime that mistakes them.
 const DOMAINS_MISREPORTED: RuntimeNotice = RuntimeNotice::plain("ocaml-domains-misreported");
 
@@ -58,11 +62,13 @@ const SNAPSHOT_ROOTS: RuntimeNotice = RuntimeNotice::plain("ocaml-snapshot-witho
 const SNAPSHOT_CHILD: RuntimeNotice = RuntimeNotice::plain("ocaml-snapshot-without-child");
 const SNAPSHOT_STOP: RuntimeNotice = RuntimeNotice::plain("ocaml-snapshot-without-stop");
 
-static NOTICES: [RuntimeNotice; 11] = [
+static NOTICES: [RuntimeNotice; 13] = [
     WITHOUT_SAMPLER,
     MEMTRACE_LINKED,
     OWN_MEMPROF,
     MEMPROF_UNGUARDED,
+    MEMPROF_TAKEN,
+    NOT_ATTACHED,
     DOMAINS_MISREPORTED,
     SNAPSHOT_ROOTS,
     SNAPSHOT_CHILD,
@@ -106,7 +112,9 @@ impl Runtime for OCaml {
         match (native, sampler) {
             (false, false) if !any => ManagedHeap::None,
             (false, _) => ManagedHeap::Unsampled(&BYTECODE),
-            (true, true) if !from_5_0 || from_5_3 => ManagedHeap::Sampled,
+            // Not every one of these exports what says that it is of OCaml 5.
+            (true, true) if from_5_3 => ManagedHeap::FromStart,
+            (true, true) if !from_5_0 => ManagedHeap::Sampled,
             (true, _) => ManagedHeap::Unsampled(&WITHOUT_SAMPLER),
         }
     }
@@ -163,7 +171,8 @@ mod tests {
         check(&[SAMPLER, ANY], ManagedHeap::Unsampled(&BYTECODE));
         check(&[ANY], ManagedHeap::Unsampled(&BYTECODE));
         check(&[NATIVE, SAMPLER, FROM_5_0], ManagedHeap::Unsampled(&WITHOUT_SAMPLER));
-        check(&[NATIVE, SAMPLER, FROM_5_0, FROM_5_3], ManagedHeap::Sampled);
+        check(&[NATIVE, SAMPLER, FROM_5_0, FROM_5_3], ManagedHeap::FromStart);
+        check(&[NATIVE, SAMPLER, FROM_5_3], ManagedHeap::FromStart);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Programs {
     pub(crate) fn heaps(&self, program: &File, libraries: impl FnOnce() -> Vec<File>) -> Heaps {
         let mut exported = self.known(program).map(|known| known.exported);
         let own = heaps(&exported);
-        if own.contains(&ManagedHeap::Sampled) {
+        if own.iter().any(|heap| heap.is_sampled()) {
             return own;
         }
         for library in libraries() {

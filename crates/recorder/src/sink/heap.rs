@@ -8,6 +8,8 @@ use lifetrace_trace::fact::Fact;
 use lifetrace_trace::frame::Frame;
 use lifetrace_trace::ids::{AllocationId, Bytes, LocationCode, ThreadId, Timestamp};
 
+use rustc_hash::FxHashSet;
+
 use super::Sink;
 use crate::birth::Birth;
 use crate::heap::{Heap, State, lock};
@@ -84,6 +86,21 @@ impl Sink for HeapSink {
 
     fn flush(&mut self, time: Timestamp) -> io::Result<()> {
         self.trace(|trace| trace.flush(time))
+    }
+
+    fn rest(&mut self) -> io::Result<()> {
+        self.trace(|trace| trace.rest())
+    }
+
+    fn is_renewal_due(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.is_renewal_due())
+    }
+
+    fn renew(&mut self, time: Timestamp, living: &mut FxHashSet<AllocationId>) {
+        match &mut self.trace {
+            Some(trace) => trace.renew(time, living),
+            None => living.clear(),
+        }
     }
 
     fn finish(self: Box<Self>, time: Timestamp) -> io::Result<()> {

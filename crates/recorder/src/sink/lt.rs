@@ -26,12 +26,30 @@ pub(crate) struct Lt<W> {
     /// Nothing is written of a time before the trace's start: where sampling is delayed, that is later than
     /// the process's.
     start: Timestamp,
+    /// The name of the next block, if it does not follow from the last one's.
+    next: Option<AllocationId>,
 }
 
 impl<W: Write> Lt<W> {
     pub(crate) fn begin(output: W, info: &TraceInfo, limit: u64) -> io::Result<Self> {
         let limit = limit - (limit / 8).min(RESERVE);
-        Ok(Lt { writer: Writer::new(output, info)?, limit, start: info.start_time })
+        Ok(Lt { writer: Writer::new(output, info)?, limit, start: info.start_time, next: None })
+    }
+
+    /// Goes on with a trace in which something is written already; the next block has this name.
+    pub(crate) fn resume(writer: Writer<W>, start: Timestamp, next: AllocationId) -> Self {
+        Lt { writer, limit: u64::MAX, start, next: Some(next) }
+    }
+
+    /// Ends it, and gives back what it was written to.
+    #[cfg(test)]
+    pub(crate) fn into_inner(self) -> io::Result<W> {
+        self.writer.finish()
+    }
+
+    /// Lets what follows build on nothing before it.
+    pub(crate) fn checkpoint(&mut self) -> io::Result<()> {
+        self.writer.checkpoint()
     }
 
     fn check(&self) -> io::Result<()> {
@@ -62,7 +80,7 @@ impl<W: Write> Sink for Lt<W> {
             is_truncated: birth.is_truncated,
             backtrace: birth.backtrace,
             common_prefix: birth.common_prefix,
-            id: None,
+            id: self.next.take(),
         };
         self.writer.birth(time.max(self.start), &birth, locate)
     }

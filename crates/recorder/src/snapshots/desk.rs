@@ -52,6 +52,11 @@ struct State {
 const MANY: usize = 4096;
 
 impl State {
+    /// The session of a process that goes on.
+    fn last_of(&self, pid: Pid) -> Option<&Registration> {
+        self.registered.values().rev().find(|it| it.pid == pid && it.is_open())
+    }
+
     fn forget_those_that_are_over(&mut self) {
         self.registered.retain(|_, registration| registration.is_open());
         let registered = &self.registered;
@@ -73,18 +78,25 @@ impl Desk {
     }
 
     /// Has a process looked through for lost blocks, if its recorder looks at all; where what is found will be.
-    pub(super) fn look(&self, pid: Pid) -> Option<PathBuf> {
-        let state = self.state();
-        let mut last = state.registered.values().rev().filter(|it| it.pid == pid && it.is_open());
-        let registration = last.next()?;
-        let segment = registration.segment.upgrade()?;
-        let trace = registration.trace.clone();
+    pub(crate) fn look(&self, pid: Pid) -> Option<PathBuf> {
+        let segment = self.segment(pid)?;
+        let trace = self.state().last_of(pid)?.trace.clone();
         let looks = segment.header().settings().looks_for_lost != 0 && trace != Path::new("");
         looks.then(|| {
             self.looks.add(pid);
             self.wakeup.raise();
             trace
         })
+    }
+
+    /// The memory that is shared with a process that is recorded now.
+    pub(crate) fn segment(&self, pid: Pid) -> Option<Arc<Mapping>> {
+        self.state().last_of(pid)?.segment.upgrade()
+    }
+
+    /// Whether that process is recorded now.
+    pub(crate) fn records(&self, pid: Pid) -> bool {
+        self.state().last_of(pid).is_some()
     }
 
     /// From now on that process can be asked, and is told what is wanted without being asked.
@@ -175,7 +187,8 @@ impl Desk {
         }
     }
 
-    /// Takes a snapshot of a process; waits until it is saved.
+    /// Takes a snapshot of a process; waits until it is saved, and before that, as long as it would wait for the process,
+    /// until another of that process is.
     ///
     /// # Errors
     /// [`SnapshotError`].
@@ -185,11 +198,16 @@ impl Desk {
         wish: &SnapshotWish,
     ) -> Result<SavedSnapshot, SnapshotError> {
         let (number, _at_work) = (number_of(pid), self.begin_work());
-        if !self.state().asked.insert(number) {
+        let is_asked = |state: &mut State| state.asked.contains(&number);
+        let waiting = self.changed.wait_timeout_while(self.state(), wish.patience, is_asked);
+        let (mut state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        if !state.asked.insert(number) {
             return Err(SnapshotError::Busy(number));
         }
+        drop(state);
         let result = self.ask(pid, wish);
         self.state().asked.remove(&number);
+        self.changed.notify_all();
         result
     }
 
@@ -221,7 +239,7 @@ impl Desk {
     }
 
     /// Somebody is at work as long as what is returned lives: the recorder does not leave before.
-    pub(super) fn begin_work(&self) -> AtWork<'_> {
+    pub(crate) fn begin_work(&self) -> AtWork<'_> {
         self.state().at_work += 1;
         AtWork(self)
     }
@@ -241,7 +259,7 @@ impl Desk {
 }
 
 /// Work that the recorder waits for at its end.
-pub(super) struct AtWork<'a>(&'a Desk);
+pub(crate) struct AtWork<'a>(&'a Desk);
 
 impl Drop for AtWork<'_> {
     fn drop(&mut self) {

@@ -20,7 +20,7 @@ pub enum SnapshotError {
     /// It has no heap of objects.
     #[error(
         "process {0} has no heap that snapshots are taken of: they are of Ruby programs, and of native OCaml programs, \
-         4.12 to 4.14, 5.3 and later, whose heaps are sampled"
+         4.11 to 4.14, 5.3 and later, whose heaps are sampled"
     )]
     NoHeap(u32),
     /// Only its malloc is sampled.

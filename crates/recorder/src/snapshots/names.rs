@@ -23,6 +23,11 @@ impl Names {
             Form::Fields => format!("tag {word}").into(),
             Form::Closure => self.function(word),
             Form::Custom => custom(&String::from_utf8_lossy(name)).into(),
+            Form::Continuation if word != 0 => match name {
+                // The call is before the address to which it returns.
+                [] => format!("continuation in {}", self.function(word - 1)).into(),
+                name => format!("continuation in {}", String::from_utf8_lossy(name)).into(),
+            },
             Form::Instance | Form::Internal => String::from_utf8_lossy(name).into(),
             other => plain(other).into(),
         }
@@ -121,6 +126,16 @@ mod tests {
         assert_eq!(&*frame("Server.loop", "server.ml"), "Server.loop (server.ml:42)");
         assert_eq!((&*frame("", "server.ml"), &*frame("f", "")), ("server.ml:42", "f"));
         assert!(frame("", "").contains("custom"), "{}", frame("", ""));
+    }
+
+    #[test]
+    fn what_continuations_are_called() {
+        let names = Names(Mapped::of(std::process::id()));
+        let name = |word, name| names.kind(Form::Continuation, word, name);
+        assert_eq!(&*name(0, b""), "continuation");
+        assert_eq!(&*name(8, b"Server.wait"), "continuation in Server.wait");
+        let code = custom as *const () as u64 + 1;
+        assert!(name(code, b"").contains("custom"), "{}", name(code, b""));
     }
 
     #[test]

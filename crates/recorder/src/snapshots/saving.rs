@@ -35,7 +35,7 @@ pub(super) fn save(
         output::open(&subject.path, wish.overwrite).map_err(|error| of_file(subject, error))?;
     let length = file.try_clone().map_err(|error| of_file(subject, error))?;
     let numbers = subject.numbers.gather();
-    let mut saving = Saving::begin(subject, &wish.cause, file)?;
+    let mut saving = Saving::begin(subject, child, &wish.cause, file)?;
     hear(connection, |heard| saving.take(heard))
         .map_err(|failure| saving.explain(failure, child))?;
     let summary = saving.summary.take().ok_or(SnapshotError::Malformed)?;
@@ -95,7 +95,12 @@ impl From<std::io::Error> for Failure {
 }
 
 impl<'a> Saving<'a> {
-    fn begin(subject: &'a Subject, cause: &str, file: File) -> Result<Saving<'a>, SnapshotError> {
+    fn begin(
+        subject: &'a Subject,
+        child: Pid,
+        cause: &str,
+        file: File,
+    ) -> Result<Saving<'a>, SnapshotError> {
         let trace = subject.trace.file_name().map(|name| name.to_string_lossy().into());
         let header = Header {
             program: subject.executable.to_string_lossy().into(),
@@ -112,7 +117,8 @@ impl<'a> Saving<'a> {
         Ok(Saving {
             subject,
             writer: writer.map_err(|error| of_file(subject, error))?,
-            names: Names::of(subject.pid),
+            // The program may be gone by now; the child has what it had.
+            names: Names::of(child.as_raw_nonzero().get().unsigned_abs()),
             kinds: Vec::new(),
             called: FxHashMap::default(),
             categories: Vec::new(),

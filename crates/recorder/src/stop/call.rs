@@ -72,6 +72,88 @@ pub(super) fn write_registers(
     unsafe { ptrace(libc::PTRACE_SETREGSET, thread, set.number(), (&raw mut part).cast()) }
 }
 
+/// How the kernel chooses when a thread runs.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scheduling {
+    policy: i32,
+    priority: i32,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Scheduling {
+    /// Before all ordinary threads; threads that it starts are ordinary ones.
+    pub(super) const FIRST: Scheduling =
+        Scheduling { policy: libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority: 1 };
+
+    /// As this is, but that threads which it starts are ordinary ones.
+    pub(super) fn without_heirs(self) -> Scheduling {
+        Scheduling { policy: self.policy | libc::SCHED_RESET_ON_FORK, ..self }
+    }
+}
+
+/// This thread's.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn scheduling() -> Option<Scheduling> {
+    let mut parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: asks about the calling thread; the kernel writes the parameter.
+    let policy = unsafe {
+        if libc::sched_getparam(0, &mut parameter) != 0 {
+            return None;
+        }
+        libc::sched_getscheduler(0)
+    };
+    (policy >= 0).then_some(Scheduling { policy, priority: parameter.sched_priority })
+}
+
+/// Changes this thread's.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn schedule(as_this: Scheduling) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: as_this.priority };
+    // SAFETY: of the calling thread; the kernel reads the parameter.
+    match unsafe { libc::sched_setscheduler(0, as_this.policy, &parameter) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Lets a stopped thread run one instruction.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn step(thread: Pid) -> io::Result<()> {
+    // SAFETY: the request has no pointers; no signal is passed on.
+    unsafe { ptrace(libc::PTRACE_SINGLESTEP, thread, 0, null_mut()) }
+}
+
+/// Whether a stopped thread may be amid instructions that the kernel has it begin again if it is disturbed (rseq(2)): they
+/// must not be left and come back to.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn is_in_restartable_sequence(thread: Pid) -> bool {
+    /// Of Linux 5.13 and later.
+    const GET_RSEQ_CONFIGURATION: libc::c_uint = 0x420f;
+    const SEQUENCE: usize = 8;
+    let mut words = [0u64; 3];
+    // SAFETY: the kernel writes no more than it is told that there is room.
+    let known = unsafe {
+        let room = size_of_val(&words);
+        ptrace(GET_RSEQ_CONFIGURATION, thread, room, words.as_mut_ptr().cast())
+    };
+    if known.is_err() || words[0] == 0 {
+        return false;
+    }
+    let place = words[0] as usize + SEQUENCE;
+    // SAFETY: reads a word of the thread's memory.
+    let word = unsafe {
+        nix::errno::Errno::clear();
+        libc::ptrace(
+            libc::PTRACE_PEEKDATA,
+            thread.as_raw_nonzero().get(),
+            place as *mut c_void,
+            null_mut::<c_void>(),
+        )
+    };
+    word != 0
+}
+
 /// The signals that a stopped thread has blocked, the lowest bit for signal 1.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn blocked_signals(thread: Pid) -> io::Result<u64> {

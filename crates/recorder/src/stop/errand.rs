@@ -24,7 +24,7 @@ const AGAIN: i64 = -512;
 /// ERESTART_RESTARTBLOCK: to be gone on with, by a call of its own.
 const GO_ON: i64 = -516;
 
-const CALL_INSTRUCTION: [u8; 2] = [0x0f, 0x05];
+pub(super) const CALL_INSTRUCTION: [u8; 2] = [0x0f, 0x05];
 const ALL_SIGNALS: u64 = u64::MAX;
 
 /// Sends a thread on its way, if it waits in a system call that can be made again; whether it does. All that is left to do
@@ -79,7 +79,7 @@ fn frame(registers: &[u64], memory: &File) -> io::Result<Option<Frame>> {
 }
 
 /// By which number a call is made again, and whether it fails if any handler runs first; `None` if it is over.
-fn again(result: i64, number: i64) -> Option<(i64, bool)> {
+pub(super) fn again(result: i64, number: i64) -> Option<(i64, bool)> {
     match result {
         _ if number < 0 => None,
         AGAIN => Some((number, false)),

@@ -14,6 +14,10 @@
 mod call;
 #[cfg_attr(not(target_arch = "x86_64"), path = "errand_elsewhere.rs")]
 mod errand;
+#[cfg(target_arch = "x86_64")]
+mod held;
+#[cfg(target_arch = "x86_64")]
+mod hurry;
 mod registers;
 mod threads;
 
@@ -27,12 +31,21 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::gettid;
 
 pub(crate) use errand::send;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use held::{GENERAL, Held, Onward, handled_signals};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use hurry::Hurry;
 pub(crate) use registers::Registers;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use threads::sleepers_first;
 pub(crate) use threads::waiting_threads;
 use threads::{is_gone, threads_of};
 
 /// A thread that has not stopped by then is in the kernel for long.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// For so long a thread that was too late is waited for, to be let go.
+const LAST_PATIENCE: Duration = Duration::from_secs(10);
 
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
@@ -138,6 +151,34 @@ impl Stopped {
         Registers::read(thread)
     }
 
+    /// Has a stopped thread make one step, and tells where it is then. A signal that comes meanwhile is kept for it.
+    ///
+    /// # Errors
+    /// If it has been killed.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn step(&mut self, id: Pid) -> Result<Registers, StopError> {
+        call::step(id)?;
+        let until = Instant::now() + PATIENCE;
+        let thread = self.threads.iter_mut().find(|it| it.id == id).ok_or(StopError::Gone)?;
+        let before = std::mem::replace(&mut thread.stop, Stop::Awaited);
+        while !thread.look(self.pid) {
+            if Instant::now() > until {
+                return Err(StopError::Busy);
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        match (thread.stop, before) {
+            (Stop::Gone | Stop::Awaited, _) => return Err(StopError::Gone),
+            // The step itself, and not another signal.
+            (Stop::Stands(nix::libc::SIGTRAP), Stop::Stands(signal)) => {
+                thread.stop = Stop::Stands(signal);
+            }
+            (Stop::Stands(0), Stop::Stands(signal)) => thread.stop = Stop::Stands(signal),
+            _ => {}
+        }
+        Ok(Registers::read(id)?)
+    }
+
     /// Whether there were any that were not known.
     fn seize_new(&mut self) -> Result<bool, StopError> {
         let before = self.threads.len();
@@ -215,16 +256,28 @@ fn pending(status: i32) -> i32 {
     if event == 0 { status } else { 0 }
 }
 
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        for thread in &self.threads {
+impl Stopped {
+    /// Lets those go that stand still.
+    fn release(&mut self) {
+        for thread in &mut self.threads {
             if let Stop::Stands(signal) = thread.stop {
                 // Calls that fail as interrupted are begun again.
                 registers::mend(thread.id, signal);
                 // It fails if the thread has been killed.
                 let _ = call::detach(thread.id, signal);
+                thread.stop = Stop::Gone;
             }
         }
+    }
+}
+
+impl Drop for Stopped {
+    /// A thread that was too late to stop still will, and would then stand until this thread of ours ends.
+    fn drop(&mut self) {
+        self.release();
+        // Who is in the kernel for longer goes on when our thread ends.
+        let _ = self.wait(Instant::now() + LAST_PATIENCE);
+        self.release();
     }
 }
 

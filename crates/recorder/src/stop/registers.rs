@@ -43,6 +43,12 @@ impl Registers {
         self.general.get(place::STACK_POINTER).copied().unwrap_or(0)
     }
 
+    /// The next instruction.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn code(&self) -> u64 {
+        self.general.get(place::CODE).copied().unwrap_or(0)
+    }
+
     /// What thread-local variables are found by, where it is among the general registers.
     pub(crate) fn thread_pointer(&self) -> Option<u64> {
         place::THREAD_POINTER.and_then(|at| self.general.get(at).copied())
@@ -64,6 +70,7 @@ fn vectors(thread: Pid, room: &mut [u64]) -> io::Result<&[u64]> {
 /// Where registers are in the kernel's list of the general ones.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod place {
+    pub(in super::super) const FRAME_POINTER: usize = 4;
     pub(in super::super) const RESULT: usize = 10;
     pub(in super::super) const CALL: usize = 15;
     pub(in super::super) const CODE: usize = 16;

@@ -19,6 +19,15 @@ pub(crate) fn waiting_threads(process: Pid) -> Vec<Pid> {
     waiting
 }
 
+/// All threads, those that wait for something at this moment first.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn sleepers_first(process: Pid) -> Vec<Pid> {
+    let mut threads: Vec<Pid> = threads_of(process).collect();
+    threads
+        .sort_by_key(|&thread| (state_of(process, thread) != Some('S'), thread.as_raw_nonzero()));
+    threads
+}
+
 /// Whether a thread has ended, as far as it is concerned.
 pub(super) fn is_gone(process: Pid, thread: Pid) -> bool {
     let state = state_of(process, thread);

@@ -23,6 +23,7 @@ use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
 use lifetrace_study::choice::Choice;
 use lifetrace_study::damages::Damages;
+use lifetrace_study::notices;
 use lifetrace_study::origin::Origin;
 use lifetrace_study::question::ViewName;
 use lifetrace_study::sought::Sought;
@@ -103,6 +104,7 @@ impl Several {
         for path in paths {
             let study = Study::of(path, choice.clone(), watch)?;
             accept(path, &study.reading.origin())?;
+            refuse_succession(path, &study.reading, paths)?;
             origin = origin.and(study.reading.origin());
             sought.look(&study.reading);
             let process = Process::new(&study, metric)?;
@@ -122,6 +124,22 @@ impl Several {
     fn share(&self, process: &Process) -> f64 {
         share(process.value.value, self.processes.iter().map(|it| it.value.value).sum())
     }
+}
+
+/// # Errors
+/// If a trace goes on where another one ends: what lives over that would be counted twice.
+fn refuse_succession(path: &Path, reading: &Reading, paths: &[PathBuf]) -> anyhow::Result<()> {
+    let codes = reading.facts.notices.iter().map(|code| &**code);
+    let Some(name) = notices::predecessor(codes) else { return Ok(()) };
+    let is_given = paths.iter().any(|other| other.file_name().is_some_and(|it| it == name));
+    ensure!(
+        !is_given,
+        "{}: goes on where {name} ends, so they are one trace and not to be added up\n  \
+         `lifetrace join {name} {} -o whole.lt` makes one of them",
+        path.display(),
+        path.file_name().unwrap_or_default().display(),
+    );
+    Ok(())
 }
 
 impl Process {

@@ -33,7 +33,7 @@ pub use summary::Summary;
 pub use temporary::Temporary;
 pub use threads::Threads;
 pub use timeline::Timeline;
-pub use tree::Tree;
+pub use tree::{Tree, levels};
 
 use lifetrace_analysis::Metric;
 use lifetrace_study::Study;

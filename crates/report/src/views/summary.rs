@@ -13,6 +13,7 @@ use super::callsites::Ranking;
 use crate::Options;
 use crate::heap::{self, exact_totals};
 use crate::lost::{self, Lost};
+use crate::mapped::Mapped;
 use crate::page::Page;
 use crate::resident::Resident;
 use crate::style::{PLAIN, STRONG};
@@ -38,6 +39,8 @@ pub struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     resident: Option<Resident<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    mapped: Option<Mapped>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost<'a>>,
 }
 
@@ -57,6 +60,7 @@ impl<'a> Summary<'a> {
             exact_totals: exact_totals(study),
             young_heap: heap::young(study),
             resident: Resident::of(study),
+            mapped: Mapped::of(study),
             lost: Lost::of(study, &sites, options.top)?,
             ..Self::noted(study, options, peak_note)
         })
@@ -71,8 +75,18 @@ impl<'a> Summary<'a> {
         let ranking = Ranking::new(of, options, options.metric);
         let (totals, origin) = (of.summary(), of.origin());
         let (exact_totals, young_heap) = (None, Young::default());
-        let (resident, lost) = (None, None);
-        Self { totals, peak_note, exact_totals, young_heap, origin, resident, lost, ranking }
+        let (resident, mapped, lost) = (None, None, None);
+        Self {
+            totals,
+            peak_note,
+            exact_totals,
+            young_heap,
+            origin,
+            resident,
+            mapped,
+            lost,
+            ranking,
+        }
     }
 }
 
@@ -89,6 +103,7 @@ impl Render for Summary<'_> {
             page.prose("", PLAIN, &resident.explained());
             resident.growing().iter().for_each(|text| page.prose("", STRONG, text));
         }
+        self.mapped.iter().for_each(|it| page.prose("", PLAIN, &it.sentences()));
         let lost = self.lost.as_ref().and_then(|it| lost::of_summary(it, &self.totals.sampling));
         lost.iter().for_each(|text| page.prose("", STRONG, text));
         page.line("");

@@ -133,7 +133,8 @@ impl Render for Tree<'_> {
         };
         page.prose("", STRONG, &heading);
         page.line("");
-        let branches = self.tree.iter().zip(levels(&self.tree));
+        let depths: Vec<_> = self.tree.iter().map(|branch| branch.depth).collect();
+        let branches = self.tree.iter().zip(levels(&depths));
         let branches: Vec<_> =
             branches.map(|(branch, level)| self.branching(branch, level)).collect();
         page.branches(&branches);
@@ -145,20 +146,20 @@ impl Render for Tree<'_> {
     }
 }
 
-/// How far to the right rows are: as many forks as are above them.
-fn levels(rows: &[Branch<'_>]) -> Vec<usize> {
-    let mut children = vec![0_usize; rows.len()];
-    let mut parents = Vec::with_capacity(rows.len());
+/// How far to the right the rows of a tree are that are so deep: as many forks as are above them.
+pub fn levels(depths: &[usize]) -> Vec<usize> {
+    let mut children = vec![0_usize; depths.len()];
+    let mut parents = Vec::with_capacity(depths.len());
     let mut way: Vec<usize> = Vec::new();
-    for (at, row) in rows.iter().enumerate() {
-        way.truncate(row.depth);
+    for (at, &depth) in depths.iter().enumerate() {
+        way.truncate(depth);
         parents.push(way.last().copied());
         if let Some(&parent) = way.last() {
             children[parent] += 1;
         }
         way.push(at);
     }
-    let mut levels: Vec<usize> = Vec::with_capacity(rows.len());
+    let mut levels: Vec<usize> = Vec::with_capacity(depths.len());
     for parent in parents {
         levels.push(parent.map_or(0, |parent| levels[parent] + usize::from(children[parent] > 1)));
     }

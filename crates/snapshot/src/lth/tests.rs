@@ -81,3 +81,22 @@ fn what_is_left_of_a_cut_snapshot_is_a_heap() {
         }
     }
 }
+
+#[test]
+fn values_at_the_end_are_fields_as_well() {
+    let mut writer = Writer::new(Vec::new(), &Header::default()).unwrap();
+    let [array, string] = [("tag 0", Form::Fields), ("string", Form::String)]
+        .map(|(name, form)| writer.kind(&Kind { name: name.into(), form }).unwrap());
+    for (address, kind, fields) in
+        [(0x1000, array, &[Field::Value, Field::To(Address(0x9000))][..]), (0x9000, string, &[])]
+    {
+        let (address, bytes) = (Address(address), 8 + 8 * 128);
+        let detail = None;
+        writer.block(&Block { address, bytes, outside: 0, kind, fields, detail }).unwrap();
+    }
+    let file = writer.finish(&Outcome::default()).unwrap();
+    let Snapshot { heap, .. } = read(&file[..]).unwrap();
+    let shape = |address| *heap.shape(heap.at(address).unwrap()).unwrap();
+    assert_eq!((shape(0x1000).fields, heap.length(&shape(0x1000))), (2, 128));
+    assert_eq!((shape(0x9000).fields, heap.length(&shape(0x9000))), (0, 0));
+}

@@ -27,6 +27,14 @@ fn notice(code: &str) -> Option<&'static str> {
             "has used Gc.Memprof itself, which serves one at a time: from then on its OCaml heap is not \
              in the trace"
         }
+        "ocaml-memprof-taken" => {
+            "was using Gc.Memprof itself when it was attached to, which serves one at a time: its OCaml heap is left to \
+             that, and is not in the trace"
+        }
+        "ocaml-not-attached" => {
+            "has an OCaml runtime that cannot be taken over while it runs (its code is not as it is known, or may not be \
+             changed): its OCaml heap is not in the trace (start it by `lifetrace record` to see it)"
+        }
         "ocaml-memprof-unguarded" => {
             "does not let itself be watched: should it start Gc.Memprof itself, it gets the exception \
              \"already started\""

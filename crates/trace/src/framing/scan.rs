@@ -1,6 +1,6 @@
 //! Finds packets in a stream of bytes, whatever lies between them.
 
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
 use super::packet::{self, HEAD, Kind, Mark};
@@ -114,12 +114,20 @@ impl<R: Read> Scanner<R> {
 
     /// Reads until so many unused bytes are there; false if the input has no more.
     fn fill(&mut self, wanted: usize) -> io::Result<bool> {
-        while self.buffer.len() - self.used < wanted && !self.is_at_end {
+        while !self.has(wanted) && !self.is_at_end {
             let missing = (self.used + wanted - self.buffer.len()).max(CHUNK) as u64;
-            let count = self.input.by_ref().take(missing).read_to_end(&mut self.buffer)?;
-            self.is_at_end = (count as u64) < missing;
+            match self.input.by_ref().take(missing).read_to_end(&mut self.buffer) {
+                Ok(count) => self.is_at_end = (count as u64) < missing,
+                // That is said again when more is wanted.
+                Err(error) if error.kind() == ErrorKind::WouldBlock && self.has(wanted) => {}
+                Err(error) => return Err(error),
+            }
         }
-        Ok(self.buffer.len() - self.used >= wanted)
+        Ok(self.has(wanted))
+    }
+
+    fn has(&self, wanted: usize) -> bool {
+        self.buffer.len() - self.used >= wanted
     }
 
     /// Gives used bytes up when they are many.

@@ -33,6 +33,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether there is nothing more for now, and may be later: the input would block.
+    pub fn is_for_now(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
 /// A stretch of a trace that could not be read. All events outside of it were delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {

@@ -131,10 +131,16 @@ impl<R: Read> Packets<R> {
     /// The next packet.
     ///
     /// # Errors
-    /// The input's; after one, there is nothing more.
+    /// The input's; after one, there is nothing more, but [for now](Error::is_for_now).
     pub(super) fn next(&mut self) -> Result<Packet, Error> {
         while self.wants_more() {
             let packet = self.read();
+            if packet.as_ref().is_err_and(Error::is_for_now) {
+                match self.read.is_empty() {
+                    true => return packet,
+                    false => break,
+                }
+            }
             self.is_at_end = match &packet {
                 Ok(packet) => matches!(packet.content, Content::Nothing),
                 Err(_) => true,

@@ -63,9 +63,14 @@ pub struct BirthDetails {
 /// [`damages`](Self::damages) tells what that was. A trace that was not finished, since the recorder
 /// was killed, is [not complete](Self::is_complete).
 ///
+/// # A trace that is being written
+///
+/// An input that says that it would block can be asked again: the reader goes on where it was.
+///
 /// # Times
 ///
-/// They never go back, but for traces that were converted from Memtrace's and have several domains.
+/// They never go back, but for traces that were converted from Memtrace's and have several domains. A trace that goes on where
+/// another one ends begins with births of before its start.
 pub struct Reader<R> {
     packets: Packets<R>,
     info: TraceInfo,
@@ -186,7 +191,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     ///
-    /// Only the input's; after one, there is nothing more.
+    /// Only the input's; after one, there is nothing more, but [for now](Error::is_for_now).
     #[expect(clippy::should_implement_trait, reason = "events are lent, iterators can't do that")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<(Timestamp, Item<'_>)>, Error> {
@@ -296,7 +301,8 @@ impl<R: Read> Reader<R> {
     }
 
     fn next_packet(&mut self) -> Result<(), Error> {
-        let packet = self.packets.next().inspect_err(|_| self.is_finished = true)?;
+        let packet = self.packets.next();
+        let packet = packet.inspect_err(|error| self.is_finished = !error.is_for_now())?;
         note_gap(&packet, &mut self.damages);
         self.place = (packet.offset, packet.len);
         if let Err(fault) = self.take_packet(packet.content) {

@@ -12,6 +12,7 @@ mod pseudonyms;
 mod repair;
 mod slice;
 mod strip;
+mod succession;
 mod writer;
 
 use std::io::{self, Read, Write};
@@ -22,6 +23,7 @@ use crate::{AnyReader, ReadError};
 pub use repair::{DAMAGED, Salvage, repair};
 pub use slice::{Plan, Span, slice, slice_if};
 pub use strip::{Strip, strip};
+pub use succession::{CONTINUES, Join, carry_over, may_follow};
 pub use writer::{AnyWriter, Format, Omitted};
 
 /// Copies all that is left. Nothing of Memtrace's is lost in our own format: the way back gives the

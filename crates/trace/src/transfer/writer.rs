@@ -127,7 +127,7 @@ impl<W: Write> AnyWriter<W> {
     }
 }
 
-fn put_lt<W: Write>(
+pub(super) fn put_lt<W: Write>(
     writer: &mut lt::Writer<W>,
     record: &Record,
     backtrace: &[LocationCode],

@@ -7,6 +7,7 @@ mod damage;
 mod facts;
 mod golden;
 mod golden_damage;
+mod growing;
 mod independent;
 mod limits;
 mod managed;

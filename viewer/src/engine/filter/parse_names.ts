@@ -11,7 +11,7 @@ const AN_OPERATOR = "= (exactly), : (contains) or ~ (regular expression) and a n
 const QUOTE_IT = "a name that begins with = : ~ or ! is written in quotes";
 const QUOTE_COMMA = "terms are separated by spaces; a name that ends with a comma is written in quotes";
 const QUOTE_SAMPLER =
-  "sources are native, minor, major, external, ocaml, ruby; any other name is written in quotes";
+  "sources are native, minor, major, external, ocaml, ruby, mmap, arena; any other name is written in quotes";
 
 type Operator = Text["operator"];
 export type FrameWord = FramePattern["about"];

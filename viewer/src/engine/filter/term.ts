@@ -31,7 +31,7 @@ export type FramePattern =
   | { about: "fn" | "module" | "class"; name: Text }
   | { about: "file"; name: Text; line: number | null };
 
-export const SOURCES = ["native", "minor", "major", "external", "ocaml", "ruby"] as const;
+export const SOURCES = ["native", "minor", "major", "external", "ocaml", "ruby", "mmap", "arena"] as const;
 export type KnownSource = (typeof SOURCES)[number];
 
 export type PresetName =

@@ -129,6 +129,8 @@ fn comes_from(source: KnownSource, life: &OwnedLife) -> bool {
         (KnownSource::Native, None | Some("malloc")) => life.source == Source::External,
         (KnownSource::OCaml, None) => life.source != Source::External,
         (KnownSource::OCaml, Some("ocaml")) | (KnownSource::Ruby, Some("ruby")) => true,
+        (KnownSource::Mmap, Some("mmap" | "arena")) => true,
+        (KnownSource::Arena, Some("arena")) => true,
         _ => false,
     }
 }

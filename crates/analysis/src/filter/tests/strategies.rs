@@ -288,7 +288,8 @@ pub(super) fn life(latest: u64) -> impl Strategy<Value = OwnedLife> {
     let time = move || prop_oneof![0..60_u64, 0..latest];
     let bytes = select(&[0, 1, 29, 30, 31, 999, 1_000, 1_024, 4_096, u64::MAX][..]);
     let source = select(&[Source::Minor, Source::Major, Source::External][..]);
-    let sampler = option::of(select(&["malloc", "ocaml", "ruby", "main", "7"][..]));
+    let sampler =
+        option::of(select(&["malloc", "ocaml", "ruby", "mmap", "arena", "main", "7"][..]));
     let thread_name = option::of(select(&["main", "7", "worker"][..]));
     (
         time(),

@@ -27,7 +27,7 @@ const WIDTH_ELSEWHERE: usize = 80;
 const ERASE: &str = "\r\x1b[K";
 
 /// The line, as long as this lives; nothing if nobody wants one.
-pub(super) struct ProgressLine(Option<Drawing>);
+pub(in super::super) struct ProgressLine(Option<Drawing>);
 
 struct Drawing {
     stop: Sender<()>,
@@ -41,7 +41,7 @@ impl ProgressLine {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub(super) fn start(control: Control, forced: bool) -> io::Result<ProgressLine> {
+    pub(in super::super) fn start(control: Control, forced: bool) -> io::Result<ProgressLine> {
         let can_be_seen = io::stderr().is_terminal() && understands_codes();
         if !(forced || can_be_seen) {
             return Ok(ProgressLine::none());
@@ -66,12 +66,12 @@ impl ProgressLine {
     }
 
     /// No line.
-    pub(super) fn none() -> ProgressLine {
+    pub(in super::super) fn none() -> ProgressLine {
         ProgressLine(None)
     }
 
     /// Says something in the line's place; the line comes again below.
-    pub(super) fn say(&self, message: impl Display) {
+    pub(in super::super) fn say(&self, message: impl Display) {
         self.erase();
         terminal::complain(message);
     }

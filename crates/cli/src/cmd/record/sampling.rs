@@ -41,16 +41,16 @@ struct Managed {
 
 /// A probability, of what the source counts: bytes of malloc's, words or objects of a managed heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Probability {
+pub(in crate::cmd) struct Probability {
     of_a_byte: Rate,
     of_a_word: Rate,
 }
 
 /// How densely is to be sampled, as typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Density {
-    pub(super) interval: Option<Rate>,
-    pub(super) rate: Option<Probability>,
+pub(in crate::cmd) struct Density {
+    pub(in crate::cmd) interval: Option<Rate>,
+    pub(in crate::cmd) rate: Option<Probability>,
 }
 
 impl Density {
@@ -61,18 +61,22 @@ impl Density {
     ///
     /// # Errors
     /// If both say something of the only source.
-    pub(super) fn rates(
+    pub(in crate::cmd) fn rates(
         self,
         sources: SourceChoice,
         variable: impl Fn(&str) -> Option<Probability>,
     ) -> anyhow::Result<Rates> {
         let Density { interval, rate } = self;
-        let has_one = matches!(sources, SourceChoice::Native | SourceChoice::Only(_));
+        let blocks = sources.of_blocks();
+        if blocks.is_none() && (interval.is_some() || rate.is_some()) {
+            bail!("mappings are all told: --interval and --rate say nothing of them");
+        }
+        let has_one = matches!(blocks, Some(SourceChoice::Native | SourceChoice::Only(_)));
         if has_one && interval.is_some() && rate.is_some() {
             bail!("--interval and --rate are about the same source here; give one of them");
         }
         let has_objects = |it: &&Managed| {
-            it.counts_objects && sources == SourceChoice::Only(SourceName::new(it.name))
+            it.counts_objects && blocks == Some(SourceChoice::Only(SourceName::new(it.name)))
         };
         if interval.is_some_and(|it| !it.is_exact())
             && let Some(managed) = MANAGED.iter().find(has_objects)
@@ -104,26 +108,41 @@ impl Managed {
     }
 }
 
-/// What is sampled, by its name.
-pub(super) fn sources(text: &str) -> Result<SourceChoice, String> {
+/// What mappings are called.
+const MAPPINGS: &str = "mmap";
+
+/// What is sampled, by its name; mappings may be named beside.
+pub(in crate::cmd) fn sources(text: &str) -> Result<SourceChoice, String> {
+    match text.split_once(',') {
+        None if text == MAPPINGS => Ok(SourceChoice::Mappings),
+        None => blocks(text),
+        Some((of_blocks, MAPPINGS) | (MAPPINGS, of_blocks)) if of_blocks != MAPPINGS => {
+            blocks(of_blocks).map(SourceChoice::and_mappings)
+        }
+        Some(_) => Err(format!("two can be named if one is {MAPPINGS}: native,{MAPPINGS}")),
+    }
+}
+
+/// What of blocks is sampled, by its name.
+fn blocks(text: &str) -> Result<SourceChoice, String> {
     let names: Vec<_> = MANAGED.iter().map(|managed| managed.name).collect();
     match text {
         "auto" => Ok(SourceChoice::Auto),
         "native" => Ok(SourceChoice::Native),
         "all" => Ok(SourceChoice::All),
         _ if names.contains(&text) => Ok(SourceChoice::Only(SourceName::new(text))),
-        _ => Err(format!("there are auto, native, {} and all", names.join(", "))),
+        _ => Err(format!("there are auto, native, {}, {MAPPINGS} and all", names.join(", "))),
     }
 }
 
 /// A mean distance between samples: a whole number of bytes, with a unit if need be.
-pub(super) fn interval(text: &str) -> Result<Rate, String> {
+pub(in crate::cmd) fn interval(text: &str) -> Result<Rate, String> {
     let bytes = quantity::bytes(text)?;
     Rate::from_interval(bytes).ok_or_else(|| "must be at least 1 byte".to_owned())
 }
 
 /// A probability.
-pub(super) fn rate(text: &str) -> Result<Probability, String> {
+pub(in crate::cmd) fn rate(text: &str) -> Result<Probability, String> {
     let probability: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let of_a_byte = Rate::from_probability_per_byte(probability);
     let both = of_a_byte.zip(Rate::from_probability_per_word(probability));
@@ -132,7 +151,7 @@ pub(super) fn rate(text: &str) -> Result<Probability, String> {
 }
 
 /// Different at each call.
-pub(super) fn random_seed() -> u64 {
+pub(in crate::cmd) fn random_seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
@@ -269,7 +288,12 @@ mod tests {
         let both = Density { interval: interval("1KiB").ok(), rate: rate("1").ok() };
         for sources in [SourceChoice::Native, OCAML] {
             assert!(both.rates(sources, |_| None).is_err());
+            assert!(both.rates(sources.and_mappings(), |_| None).is_err());
         }
+        let one = Density { rate: None, ..both };
+        assert!(one.rates(SourceChoice::Mappings, |_| None).is_err());
+        let none = Density { interval: None, ..one };
+        assert!(none.rates(SourceChoice::Mappings, |_| None).is_ok());
     }
 
     #[test]
@@ -278,7 +302,15 @@ mod tests {
         use SourceChoice::{All, Auto, Native};
         assert_eq!(names, [Auto, Native, OCAML, All]);
         assert!(sources("").is_err());
-        assert_eq!(sources("rubin").unwrap_err(), "there are auto, native, ocaml, ruby and all");
+        let known = "there are auto, native, ocaml, ruby, mmap and all";
+        assert_eq!(sources("rubin").unwrap_err(), known);
+        assert_eq!(sources("mmap"), Ok(SourceChoice::Mappings));
+        for both in ["native,mmap", "mmap,native"] {
+            assert_eq!(sources(both), Ok(Native.and_mappings()));
+        }
+        assert_eq!(sources("all,mmap"), Ok(All));
+        assert_eq!(sources("rubin,mmap").unwrap_err(), known);
+        assert!(sources("native,ocaml").is_err() && sources("mmap,mmap").is_err());
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) fn shortcomings(outcome: &Outcome) -> Vec<String> {
         _ if notice.is_of_absence() => !is_found,
         Notice::Became { .. } | Notice::UnexplainedMemory => false,
         // What is sampled is there.
-        Notice::NotLookedThrough(_) => false,
+        Notice::NotLookedThrough(_) | Notice::HeardFrom(..) => false,
         _ => true,
     };
     let of_sessions = outcome.sessions.iter().flat_map(|it| shortcomings_of(it, is_news));
@@ -104,7 +104,9 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
             format!("{path}: lost {count} events: {}", reason.description())
         }
     });
-    let notices = session.notices.iter().filter(|notice| is_news(notice));
+    // Who attaches knows that it is late.
+    let is_told = |notice: &&Notice| is_news(notice) && !matches!(notice, Notice::BeganLate(_));
+    let notices = session.notices.iter().filter(is_told);
     let notices = notices.filter_map(|notice| sentence(session, notice));
     error.into_iter().chain(full).chain(damage).chain(losses).chain(notices).collect()
 }

@@ -24,7 +24,7 @@ use super::snapshots::SnapshotSignal;
 const QUICK: Duration = Duration::from_secs(1);
 
 /// Signals that are caught, and wait for somebody to attend to them.
-pub(super) struct Signals {
+pub(in super::super) struct Signals {
     caught: iterator::Signals,
     /// Which of them means a snapshot.
     snapshot: Option<i32>,
@@ -40,7 +40,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn catch(snapshot: Option<SnapshotSignal>) -> io::Result<Signals> {
+    pub(in super::super) fn catch(snapshot: Option<SnapshotSignal>) -> io::Result<Signals> {
         let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
         // Its handler sets a flag that nobody reads: then the write fails.
         flag::register(Signal::XFSZ.as_raw(), Arc::default())?;
@@ -59,6 +59,23 @@ impl Signals {
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             let signals = self.caught.forever();
             signals.filter(|signal| matches!(*signal, SIGTERM | SIGHUP)).for_each(forward);
+        })?;
+        Ok(())
+    }
+
+    /// Has each of them end the recording of a process that is not ours.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(in super::super) fn end_recording(mut self, control: Control) -> io::Result<()> {
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            let mut snapshots = Snapshots::default();
+            for signal in self.caught.forever() {
+                match Some(signal) == self.snapshot {
+                    true => snapshots.take(&control),
+                    false => control.stop(),
+                }
+            }
         })?;
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(super) struct Args {
 
 /// A signal that means a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SnapshotSignal(pub(super) i32);
+pub(in super::super) struct SnapshotSignal(pub(super) i32);
 
 /// A size that says itself as it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,13 +22,13 @@ use crate::{bar, terminal};
 const COMPLAINTS: usize = 20;
 
 /// Whether something went wrong on our side: a trace could not be written to its end, or at all.
-pub(super) fn has_failed(outcome: &Outcome) -> bool {
+pub(in super::super) fn has_failed(outcome: &Outcome) -> bool {
     let incomplete = |session: &SessionReport| session.error.is_some();
     has_nothing(outcome) || outcome.sessions.iter().any(incomplete)
 }
 
 /// Tells about the traces, `command`'s own first; what is missing is told even if `quiet`.
-pub(super) fn tell(outcome: &Outcome, command: u32, quiet: bool) {
+pub fn tell(outcome: &Outcome, command: u32, quiet: bool) {
     if !quiet {
         tell_traces(outcome, command);
     }
@@ -244,7 +244,15 @@ mod tests {
         let became = Untraced::ALL.map(|why| Notice::Became { why, program: "/x".into() });
         let unread = Unread::ALL.map(|what| Notice::Unread { what, file: "/x.so".into() });
         let unlooked = Unlooked::ALL.map(Notice::NotLookedThrough);
-        for notice in plain_notices().chain(became).chain(unread).chain(unlooked) {
+        let late = [
+            Notice::BeganLate(None),
+            Notice::BeganLate(Some(std::time::Duration::from_secs(7200))),
+            Notice::Unheard(std::time::Duration::from_secs(5)),
+            Notice::Unattached(lifetrace_recorder::SourceName::MALLOC),
+            Notice::NeverHeard(lifetrace_recorder::SourceName::MALLOC),
+            Notice::HeardFrom(lifetrace_recorder::SourceName::MALLOC, std::time::Duration::ZERO),
+        ];
+        for notice in plain_notices().chain(became).chain(unread).chain(unlooked).chain(late) {
             assert!(notices::of_program(&notice.code()).is_some(), "{notice:?}");
         }
     }

@@ -77,6 +77,7 @@ impl Blocks {
         let words = allocation.length.0;
         let (id, source) = (allocation.id, allocation.source);
         let hits = allocation.samples + u64::from(id.0 == 0 && begins_late(allocation));
+        let hits = if is_mapping(allocation) { words } else { hits };
         assert_eq!(hits, units(words, source), "all words of {id:?} are hit");
         self.positions.insert(id, self.all.len());
         let (is_growth, is_promoted, is_live) = (false, false, true);
@@ -100,6 +101,13 @@ impl Blocks {
         let position = self.positions.remove(&id).unwrap_or_else(|| panic!("{id:?} was not alive"));
         self.all[position].is_live = false;
     }
+}
+
+/// Of a mapping all bytes are hit, and they are whole pages.
+fn is_mapping(allocation: &Allocation<'_>) -> bool {
+    const PAGE: u64 = 4096;
+    let bytes = allocation.length.0 * 8;
+    allocation.samples == bytes && bytes.is_multiple_of(PAGE)
 }
 
 /// The sampler of OCaml 4.11 passes over the first word of all, a header.

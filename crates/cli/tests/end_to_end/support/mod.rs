@@ -1,7 +1,11 @@
 //! What the tests have in common, one thing per file.
 
+pub mod asking;
+#[cfg(target_arch = "x86_64")]
+pub mod attached;
 pub mod births;
 pub mod blocks;
+pub mod collecting;
 pub mod deviation;
 pub mod fixture;
 pub mod hazard;

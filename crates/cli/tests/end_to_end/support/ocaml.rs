@@ -79,6 +79,24 @@ fn archives(libraries: &str) -> &'static [&'static str] {
     }
 }
 
+/// A folder with what the compiler has left of the program's types.
+pub fn types(name: &str) -> TempDir {
+    let folder = Folder::with_sources_of(name);
+    run(folder.ocamlfind(&["ocamlc"]).args(["-bin-annot", "-c", "account.ml", &module(name)]));
+    folder.0
+}
+
+/// A folder with what another compiler than the system's has left of the program's types.
+pub fn types_by(compiler: &Unpacked, name: &str) -> TempDir {
+    let folder = Folder::with_sources_of(name);
+    let (program, arguments) = compiler.compiler.split_first().unwrap();
+    let mut command = Command::new(program);
+    command.args(arguments).env("OCAMLLIB", &compiler.library).current_dir(folder.0.path());
+    command.args(["-w", "-a", "-bin-annot", "-stop-after", "typing", "-c"]);
+    run(command.arg(module(name)));
+    folder.0
+}
+
 /// A part that a native program loads, which has `account.ml` already.
 pub fn plugin(name: &str) -> PathBuf {
     made(&format!("ocaml/{name}.cmxs"), |output| {
@@ -130,7 +148,7 @@ fn program(name: &str, output: &str, compiler: &[&str]) -> PathBuf {
 /// Threads, once linked, change how signals are handled, so only who needs a library has it.
 fn libraries(name: &str) -> &'static str {
     match name {
-        "held" | "systhreads" | "waiting" => "threads.posix",
+        "attached" | "held" | "held_by_fibers" | "systhreads" | "waiting" => "threads.posix",
         "lwt_workers" => "lwt.unix",
         "plugin_host" => "dynlink",
         "ends" | "exec" | "ending" | "fork" | "four_behaviours" | "own_readlink" | "signals"

@@ -91,6 +91,11 @@ impl Snapshot {
         Snapshot { header, outcome, roots, blocks, samples, sites }
     }
 
+    /// The blocks that refer to one.
+    pub fn referrers(&self, to: usize) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().filter(move |block| block.references.contains(&(to as u64)))
+    }
+
     /// The blocks that can be reached from these.
     pub fn reached(&self, from: impl IntoIterator<Item = u64>) -> Vec<bool> {
         let mut reached = vec![false; self.blocks.len()];

@@ -1,6 +1,8 @@
-//! A command that wants something of a recorder that runs: it says hello at the recorder's socket, and sends one packet.
+//! A snapshot that a command asks for.
 //!
 //! ```text
+//! records\0PID                                              whether that process is one of the recorder's
+//! yes, no
 //! snapshot\0PID\0PATH\0CAUSE\0OVERWRITE\0MEMORY\0PATIENCE      the path may be empty; numbers are decimal
 //! saved\0PATH\0BLOCKS\0BYTES\0PAUSE\0CPU\0MEMORY\0COPIED\0LENGTH    nanoseconds, bytes; COPIED may be empty
 //! looked\0TRACE           there is no heap of objects; it is looked through for lost blocks
@@ -8,55 +10,15 @@
 //! ```
 
 use std::ffi::OsString;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use lifetrace_transport::handshake::{Hello, SOCKET_VARIABLE, abstract_twin};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    send, socket_with,
-};
 use rustix::process::Pid;
 
-use super::desk::Desk;
-use super::error::SnapshotError;
-use super::wishes::{SavedSnapshot, SnapshotWish};
-
-/// Longer packets are no requests.
-const ROOM: usize = 16 << 10;
-
-/// Why a recorder could not be asked, or what it has answered.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AskError {
-    /// There is no such process, or it is somebody else's.
-    #[error("process {pid}: {error}")]
-    NoProcess {
-        /// Its number.
-        pid: u32,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// Its environment does not tell of a recorder.
-    #[error(
-        "process {0} was not started by `lifetrace record`, or has a recorder of its own inside"
-    )]
-    NotRecorded(u32),
-    /// The recorder does not listen.
-    #[error("the recorder of process {pid} cannot be reached: {error}")]
-    NoRecorder {
-        /// Its number.
-        pid: u32,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// It says why not.
-    #[error("{0}")]
-    Refused(String),
-}
+use super::asking::{AskError, exchange, socket_in};
+use crate::snapshots::{Desk, SavedSnapshot, SnapshotError, SnapshotWish};
+use crate::socket;
 
 /// What a recorder has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,51 +36,24 @@ pub enum Done {
 pub fn ask(pid: u32, wish: &SnapshotWish) -> Result<Done, AskError> {
     let no_process = |error| AskError::NoProcess { pid, error };
     let environment = std::fs::read(format!("/proc/{pid}/environ")).map_err(no_process)?;
-    let socket = socket_in(&environment).ok_or(AskError::NotRecorded(pid))?;
+    let socket = socket_in(&environment).or_else(|| recorder_of(pid));
+    let socket = socket.ok_or(AskError::NotRecorded(pid))?;
     let answer = exchange(&socket, &request(pid, wish));
     let answer = answer.map_err(|error| AskError::NoRecorder { pid, error })?;
     understand(&answer)
 }
 
-/// What a process was told at its start.
-fn socket_in(environment: &[u8]) -> Option<PathBuf> {
-    let mut variables = environment.split(|&byte| byte == 0);
-    let value = variables.find_map(|variable| {
-        variable.strip_prefix(SOCKET_VARIABLE.as_bytes())?.strip_prefix(b"=")
-    })?;
-    Some(OsString::from_vec(value.to_vec()).into())
+/// Servers that call themselves something else (redis, postgres, puma) write over their environment; so each recorder
+/// is asked.
+fn recorder_of(pid: u32) -> Option<PathBuf> {
+    let question = [b"records", pid.to_string().as_bytes()].join(&0);
+    socket::within_reach().find(|socket| exchange(socket, &question).is_ok_and(|it| it == b"yes"))
 }
 
-fn exchange(socket: &Path, request: &[u8]) -> io::Result<Vec<u8>> {
-    let connection = reach(socket)?;
-    send(&connection, &Hello::Request.to_bytes(), SendFlags::NOSIGNAL)?;
-    send(&connection, request, SendFlags::NOSIGNAL)?;
-    let mut answer = vec![0; ROOM];
-    let (length, _) = recv(&connection, &mut answer[..], RecvFlags::empty())?;
-    answer.truncate(length);
-    if answer.is_empty() {
-        return Err(io::ErrorKind::ConnectionAborted.into());
-    }
-    Ok(answer)
-}
-
-fn reach(socket: &Path) -> io::Result<OwnedFd> {
-    let connection =
-        || socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-    let path = socket.as_os_str().as_bytes();
-    let at = |address: SocketAddrUnix| {
-        let connection = connection()?;
-        connect(&connection, &address)?;
-        Ok::<_, rustix::io::Errno>(connection)
-    };
-    let direct = match path.strip_prefix(b"@") {
-        Some(name) => at(SocketAddrUnix::new_abstract_name(name)?),
-        None => at(SocketAddrUnix::new(socket)?),
-    };
-    match (direct, abstract_twin(path)) {
-        (Err(_), Some(twin)) => Ok(at(SocketAddrUnix::new_abstract_name(twin)?)?),
-        (result, _) => Ok(result?),
-    }
+/// The recorder's side: whether a process is one of its own.
+pub(super) fn records(pid: &[u8], desk: &Desk) -> Vec<u8> {
+    let is_ours = process(pid).is_some_and(|pid| desk.records(pid));
+    if is_ours { b"yes".into() } else { b"no".into() }
 }
 
 fn request(pid: u32, wish: &SnapshotWish) -> Vec<u8> {
@@ -154,20 +89,13 @@ fn understand(answer: &[u8]) -> Result<Done, AskError> {
     }
 }
 
-/// The recorder's side: reads one request, and answers it.
-pub(crate) fn answer(connection: &OwnedFd, desk: &Desk) {
-    let mut bytes = vec![0; ROOM];
-    let Ok((length, _)) = recv(connection, &mut bytes[..], RecvFlags::empty()) else { return };
-    let _at_work = desk.begin_work();
-    let answer = match parse(&bytes[..length]) {
-        Some((pid, wish)) => answer_to(pid, &wish, desk),
-        None => b"failed\0the recorder is of another version".to_vec(),
-    };
-    // Who has asked may have gone.
-    let _ = send(connection, &answer, SendFlags::NOSIGNAL);
+/// The recorder's side: what follows after `snapshot`, and the answer; `None` if it is not understood.
+pub(super) fn answer(fields: &[&[u8]], desk: &Desk) -> Option<Vec<u8>> {
+    let (pid, wish) = parse(fields)?;
+    Some(done(pid, &wish, desk))
 }
 
-fn answer_to(pid: Pid, wish: &SnapshotWish, desk: &Desk) -> Vec<u8> {
+fn done(pid: Pid, wish: &SnapshotWish, desk: &Desk) -> Vec<u8> {
     match desk.take(pid, wish) {
         Ok(saved) => told(&saved),
         Err(error @ SnapshotError::NotSampled(_)) => match desk.look(pid) {
@@ -182,11 +110,8 @@ fn refused(error: &SnapshotError) -> Vec<u8> {
     [b"failed", error.to_string().as_bytes()].join(&0)
 }
 
-fn parse(request: &[u8]) -> Option<(Pid, SnapshotWish)> {
-    let fields: Vec<&[u8]> = request.split(|&byte| byte == 0).collect();
-    let [b"snapshot", pid, path, cause, overwrite, memory, patience] = fields[..] else {
-        return None;
-    };
+fn parse(fields: &[&[u8]]) -> Option<(Pid, SnapshotWish)> {
+    let &[pid, path, cause, overwrite, memory, patience] = fields else { return None };
     let number = |field| str::from_utf8(field).ok()?.parse::<u64>().ok();
     let path = (!path.is_empty()).then(|| OsString::from_vec(path.to_vec()).into());
     let wish = SnapshotWish {
@@ -196,7 +121,11 @@ fn parse(request: &[u8]) -> Option<(Pid, SnapshotWish)> {
         memory: number(memory)?,
         patience: Duration::from_millis(number(patience)?),
     };
-    Some((Pid::from_raw(i32::try_from(number(pid)?).ok()?)?, wish))
+    Some((process(pid)?, wish))
+}
+
+fn process(field: &[u8]) -> Option<Pid> {
+    Pid::from_raw(str::from_utf8(field).ok()?.parse().ok()?)
 }
 
 fn told(saved: &SavedSnapshot) -> Vec<u8> {
@@ -229,7 +158,10 @@ mod tests {
             memory: 1 << 30,
             patience: Duration::from_secs(10),
         };
-        let (pid, parsed) = parse(&request(77, &wish)).unwrap();
+        let asked = request(77, &wish);
+        let fields: Vec<&[u8]> = asked.split(|&byte| byte == 0).collect();
+        let (pid, parsed) = parse(&fields[1..]).unwrap();
+        assert_eq!(fields[0], b"snapshot");
         assert_eq!(pid.as_raw_nonzero().get(), 77);
         assert_eq!(format!("{parsed:?}"), format!("{wish:?}"));
         let saved = SavedSnapshot {
@@ -248,16 +180,9 @@ mod tests {
         let looked = understand(b"looked\0/tmp/a b.lt").unwrap();
         assert_eq!(looked, Done::Looked("/tmp/a b.lt".into()));
         for odd in [&b""[..], b"saved", b"snapshot\0x", b"failed"] {
-            assert!(parse(odd).is_none() && understand(odd).is_err());
+            assert!(parse(&[odd]).is_none() && understand(odd).is_err());
         }
         let refused = understand(b"failed\0process 5 has ended").unwrap_err();
         assert_eq!(refused.to_string(), "process 5 has ended");
-    }
-
-    #[test]
-    fn the_socket_is_in_the_environment() {
-        let environment = b"A=1\0LIFETRACE_SOCKET=/run/x/socket\0B=\0";
-        assert_eq!(socket_in(environment).unwrap(), Path::new("/run/x/socket"));
-        assert_eq!(socket_in(b"XLIFETRACE_SOCKET=/x\0"), None);
     }
 }

@@ -1,0 +1,24 @@
+//! `lifetrace library`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use lifetrace_recorder::preload;
+
+use crate::{embedded, terminal};
+
+/// What may be typed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder to put it into; it is made if it is not there. Programs that have an earlier one loaded keep it
+    #[arg(long, value_name = "DIR")]
+    install: PathBuf,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let path = preload::install(&args.install, embedded::PRELOAD)
+        .with_context(|| args.install.display().to_string())?;
+    terminal::print(&format!("{}\n", path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

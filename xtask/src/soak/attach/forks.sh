@@ -1,0 +1,9 @@
+# A child after the other, each of which allocates.
+mkfifo input
+"$ATTACHED" forks < input > output & pid=$!
+exec 3> input
+until grep -q ready output; do sleep 0.1; done
+echo "ready $pid"
+cat > /dev/null
+exec 3>&-
+wait $pid && tail -1 output | grep -q '^ok$'

@@ -1,0 +1,9 @@
+# 8 threads allocate, and look at what they have written.
+mkfifo input
+"$ATTACHED" threads 8 < input > output & pid=$!
+exec 3> input
+until grep -q ready output; do sleep 0.1; done
+echo "ready $pid"
+cat > /dev/null
+exec 3>&-
+wait $pid && tail -1 output | grep -q '^ok$'

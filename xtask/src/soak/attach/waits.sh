@@ -1,0 +1,9 @@
+# Threads wait in system calls that fail if anybody is interrupted.
+mkfifo input
+"$ATTACHED" waits < input > output & pid=$!
+exec 3> input
+until grep -q ready output; do sleep 0.1; done
+echo "ready $pid"
+cat > /dev/null
+exec 3>&-
+wait $pid && tail -1 output | grep -q '^ok$'
