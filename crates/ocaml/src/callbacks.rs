@@ -12,7 +12,7 @@ use lifetrace_transport::message::{AllocationKind, Body, SourceKind};
 use crate::blocks::{self, NONE, Value};
 use crate::entry::{TRACKER, WORD_BYTES, enter};
 use crate::runtime::{self, Runtime};
-use crate::{callstacks, host, snapshot, terms, yielding};
+use crate::{callstacks, heard, host, snapshot, terms, yielding};
 
 /// `allocation_source`, as the runtime numbers it: 0 is the normal one, and 5.5 has a fourth, mapped files'.
 const DESERIALISED: u64 = 1;
@@ -36,7 +36,7 @@ fn allocated_in(allocation: Value, generation: SourceKind) -> Value {
 }
 
 pub(crate) extern "C" fn promoted(block: Value) -> Value {
-    let Some(mut entered) = enter() else { return NONE };
+    let Some(mut entered) = enter().filter(|_| heard::is_heard()) else { return NONE };
     match TRACKER.promoted(&mut entered, blocks::metadata(block)) {
         Some(metadata) => blocks::some(&mut entered.answer, metadata),
         None => NONE,
@@ -44,7 +44,7 @@ pub(crate) extern "C" fn promoted(block: Value) -> Value {
 }
 
 pub(crate) extern "C" fn freed(block: Value) -> Value {
-    if let Some(mut entered) = enter() {
+    if let Some(mut entered) = enter().filter(|_| heard::is_heard()) {
         TRACKER.freed(&mut entered, blocks::metadata(block));
     }
     NONE
@@ -65,7 +65,8 @@ fn allocated(allocation: Value, generation: SourceKind) -> Value {
     if callstacks::is_own(frames) || (source == CUSTOM && !host::samples_custom()) {
         return NONE;
     }
-    if entered.session().header.paused() {
+    // Of a session before, whose sampling has not ended yet.
+    if entered.session().header.paused() || !heard::is_heard() {
         return NONE;
     }
     if runtime.version.misreports_domains() {

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use lifetrace_agent::session::{self, Session};
 
-use crate::{attached, memprof};
+use crate::{attached, domains, memprof, yielding};
 
 /// The session for which sampling has begun.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
@@ -23,5 +23,6 @@ pub(crate) fn is_heard() -> bool {
 
 /// A forked child goes on with what its parent has begun.
 pub(crate) fn has_inherited(session: &Session) -> bool {
-    session.is_of_fork && memprof::is_in_place()
+    let is_in_place = || memprof::is_in_place() || domains::get().is_some() && yielding::is_ours();
+    session.is_of_fork && is_in_place()
 }

@@ -33,9 +33,9 @@
 //!
 //! What differs between versions is in [`version`], and nowhere else: 4.11 to 4.14, and 5.3 and later.
 //!
-//! \[UNSAFE\] files: `attached`, `blocks`, `callbacks`, `client`, `debug_info`, `descriptors`, `host`, `late`, `linked`, `memprof/births`,
-//! `memprof/fates`, `memprof/functions`, `memprof/minor_heap`, `memprof/mod`, `runtime`, `snapshot/*`, `stack`, `start`, `state`,
-//! `sums`, `symbols`, `thunks/*`, `totals`, `yielding`.
+//! \[UNSAFE\] files: `attached`, `blocks`, `callbacks`, `client`, `debug_info`, `descriptors`, `domains`, `host`, `late/*`, `linked`, `memprof/births`,
+//! `memprof/fates`, `memprof/functions`, `memprof/minor_heap`, `memprof/mod`, `moved`, `runtime`, `snapshot/*`, `stack`, `start`, `state`,
+//! `stopped`, `sums`, `symbols`, `thunks/*`, `totals`, `yielding`.
 //!
 //! [`Gc.Memprof`]: https://ocaml.org/manual/5.3/api/Gc.Memprof.html
 
@@ -52,12 +52,14 @@ mod client;
 mod counters;
 mod debug_info;
 mod descriptors;
+mod domains;
 mod entry;
 mod heard;
 mod host;
 pub mod late;
 pub mod linked;
 mod memprof;
+mod moved;
 mod names;
 mod own;
 mod runtime;
@@ -65,6 +67,7 @@ mod snapshot;
 mod stack;
 pub mod start;
 mod state;
+mod stopped;
 mod sums;
 mod symbols;
 mod terms;

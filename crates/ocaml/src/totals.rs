@@ -85,6 +85,7 @@ unsafe extern "C" fn minor_collection_ended() {
 unsafe extern "C" fn minor_collection_of_domain_ended() {
     call(&PREVIOUS);
     let Some(runtime) = runtime::get() else { return };
+    attached::call(runtime);
     snapshot::follow(runtime);
     if let (Some(sums), 0) = (runtime.sums, runtime.domain()) {
         // SAFETY: called by the runtime at that time, for the first domain, of which there is one.

@@ -18,7 +18,8 @@
 //!
 //! Whoever calls these functions of OCaml 4 holds the runtime's lock, so nobody is in them while they change. The
 //! domains of OCaml 5 have inherited our profile, and a stop by one of them ends it for all. They run at the same
-//! time: who finds another one at work here waits for it. That two make their first calls within the same few
+//! time: who finds another one at work here waits for it. In a program that was attached to each domain has its own, and all
+//! are stopped to end them. That two make their first calls within the same few
 //! nanoseconds, and one reads bytes that are half changed, is left to chance.
 
 use core::ptr::NonNull;
@@ -30,6 +31,7 @@ use lifetrace_agent::phase::{self, Phase};
 use lifetrace_transport::message::Body;
 
 use crate::blocks::{NONE, Value};
+use crate::domains::{self, Domains};
 use crate::runtime::{self, Runtime};
 use crate::{entry, memprof, terms};
 
@@ -82,8 +84,21 @@ pub(crate) fn end_if_off(runtime: &Runtime) {
     }
 }
 
-/// Whether it had not ended before.
-fn end_under(_held: &Held<'_>, runtime: &Runtime) -> bool {
+/// Whether the sampling is ours, and has not ended.
+pub(crate) fn is_ours() -> bool {
+    IN_PLACE.load(Ordering::Acquire)
+}
+
+/// Keeps others from beginning and ending it; `None` if somebody is at it.
+pub(crate) fn exclude_others() -> Option<Held<'static>> {
+    LOCK.acquire(Patience::None)
+}
+
+/// Ends our sampling, for good, if it has not ended; whether it has now.
+pub(crate) fn end_under(_held: &Held<'_>, runtime: &Runtime) -> bool {
+    if let Some(domains) = domains::get() {
+        return is_ours() && end_all(domains, runtime);
+    }
     let was_ours = IN_PLACE.swap(false, Ordering::AcqRel);
     if was_ours {
         put_back(runtime, STOP);
@@ -94,6 +109,17 @@ fn end_under(_held: &Held<'_>, runtime: &Runtime) -> bool {
         put_back(runtime, START);
     }
     was_ours
+}
+
+/// Ends our sampling in all domains at once, where each has its own profile.
+fn end_all(domains: &Domains, runtime: &Runtime) -> bool {
+    domains.with_all(runtime, |all| {
+        // SAFETY: all domains are stopped.
+        unsafe { domains.stop_ours(all) };
+        if IN_PLACE.swap(false, Ordering::AcqRel) {
+            [STOP, START].into_iter().for_each(|index| put_back(runtime, index));
+        }
+    })
 }
 
 /// Ends our sampling because the program wants to. A collection may be what another domain, who does so, waits for:

@@ -308,10 +308,7 @@ impl Admission {
         let libraries = || process.libraries();
         let none = [ManagedHeap::None; RUNTIMES.len()];
         let heaps = program.map_or(none, |program| self.programs.heaps(program, libraries));
-        let (mut sources, notice) = match self.release.is_attached {
-            true => self.sources.settle_late(&heaps, &self.rates),
-            false => self.sources.settle(&heaps, &self.rates),
-        };
+        let (mut sources, notice) = self.sources.settle(&heaps, &self.rates);
         if matches!(origin, Origin::Late(_)) && sources.managed().is_some() {
             // Its runtime runs already, and is not hooked.
             let native = SourceChoice::Native;

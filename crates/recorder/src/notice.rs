@@ -37,8 +37,6 @@ pub enum Notice {
     BeganLate(Option<Duration>),
     /// The process was not recorded for this time before the trace begins: its recorder was away.
     Unheard(Duration),
-    /// The program has a runtime of this name, whose heap is sampled only from its start on.
-    Unattached(SourceName),
     /// The process ran already, and so much later than the trace its runtime has come to a place where the sampling of its
     /// heap could begin.
     HeardFrom(SourceName, Duration),
@@ -192,7 +190,6 @@ impl Notice {
             | Notice::Became { .. }
             | Notice::BeganLate(_)
             | Notice::Unheard(_)
-            | Notice::Unattached(_)
             | Notice::HeardFrom(..)
             | Notice::NeverHeard(_)
             | Notice::NotLookedThrough(_) => false,
@@ -213,9 +210,7 @@ impl Notice {
             }
             Notice::BeganLate(Some(age)) => format!("{code}:{:.1}", age.as_secs_f64()).into(),
             Notice::Unheard(time) => format!("{code}:{}", time.as_millis()).into(),
-            Notice::Unattached(runtime) | Notice::NeverHeard(runtime) => {
-                format!("{code}:{runtime}").into()
-            }
+            Notice::NeverHeard(runtime) => format!("{code}:{runtime}").into(),
             Notice::HeardFrom(runtime, time) => {
                 format!("{code}:{runtime}:{}", time.as_micros()).into()
             }
@@ -233,7 +228,6 @@ impl Notice {
             Notice::NotLookedThrough(why) => why.code(),
             Notice::BeganLate(_) => "began-late",
             Notice::Unheard(_) => "unheard",
-            Notice::Unattached(_) => "runtime-not-attached",
             Notice::HeardFrom(..) => "runtime-heard-from",
             Notice::NeverHeard(_) => "runtime-never-heard",
         }

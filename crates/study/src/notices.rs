@@ -43,13 +43,6 @@ pub fn of_program(code: &str) -> Option<Cow<'static, str>> {
 fn of_subject(code: &str, subject: &str) -> Option<String> {
     let why = match code {
         BEGAN_LATE => return of_late_begin(subject),
-        "runtime-not-attached" => {
-            let runtime = human::printable(subject);
-            return Some(format!(
-                "has the runtime of {runtime}, whose heap is sampled from the program's start on or not at all: only what \
-                 malloc gives is in the trace (start it by `lifetrace record` to see the rest)"
-            ));
-        }
         "runtime-never-heard" => {
             let runtime = human::printable(subject);
             return Some(format!(

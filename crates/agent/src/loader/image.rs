@@ -131,6 +131,20 @@ impl Image {
         whole.unwrap_or_default()
     }
 
+    /// From a thread's pointer to the variables that it has of this file, if this is the program (ELF handling for
+    /// thread-local storage, variant II; `_dl_determine_tlsoffset`).
+    /// `None` on other machines than x86-64, too.
+    pub fn thread_variables(&self) -> Option<i64> {
+        if !cfg!(target_arch = "x86_64") {
+            return None;
+        }
+        let header = self.header(libc::PT_TLS)?;
+        let alignment = header.p_align.max(1);
+        let gap = header.p_vaddr.wrapping_neg() % alignment;
+        let below = header.p_memsz.checked_sub(gap)?.checked_next_multiple_of(alignment)? + gap;
+        i64::try_from(below).ok().map(|below| -below)
+    }
+
     /// Where its dynamic section is.
     pub fn dynamic(&self) -> Option<u64> {
         self.header(libc::PT_DYNAMIC).map(|header| self.place(&header).start)

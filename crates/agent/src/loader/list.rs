@@ -52,6 +52,11 @@ impl Entry {
         symbols::find(self.bias, self.dynamic, name, self.access)
     }
 
+    /// Where a variable of each thread's that it defines under this name is, from the beginning of these.
+    pub fn symbol_of_threads(&self, name: &CStr) -> Option<u64> {
+        symbols::find_of_threads(self.bias, self.dynamic, name, self.access)
+    }
+
     /// The bytes of its path, as the dynamic linker has it: empty for the program.
     pub fn path(&self) -> impl Iterator<Item = u8> {
         path(self.name, self.access)

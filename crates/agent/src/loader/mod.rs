@@ -24,6 +24,13 @@ pub fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
     list::entries().find_map(|entry| entry.symbol(name))
 }
 
+/// From a thread's pointer to its variable that the program defines under this name; `None` on other machines than x86-64.
+pub fn thread_variable(name: &CStr) -> Option<i64> {
+    let program = list::entries().find(|entry| entry.is_program)?;
+    let first = program.image()?.thread_variables()?;
+    first.checked_add_unsigned(program.symbol_of_threads(name)?)
+}
+
 /// The next definition after that of the module that has `own`, an address in its code, among the modules of the
 /// start.
 pub fn next_symbol(name: &CStr, own: u64) -> Option<NonNull<c_void>> {
@@ -70,6 +77,22 @@ mod tests {
             let theirs = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
             assert_eq!(symbol(name), NonNull::new(theirs), "{name:?}");
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn variables_of_threads_are_below_their_pointer() {
+        use core::cell::Cell;
+        std::thread_local!(static OWN: Cell<u64> = const { Cell::new(7) });
+        let program = list::entries().find(|entry| entry.is_program).unwrap();
+        let image = program.image().unwrap();
+        let (first, size) =
+            (image.thread_variables().unwrap(), image.header(libc::PT_TLS).unwrap().p_memsz);
+        let own = OWN.with(|own| own.as_ptr() as usize);
+        let pointer = crate::tls::identity() as i64 - crate::tls::distance();
+        let offset = own as i64 - pointer;
+        assert!((first..first + size as i64).contains(&offset), "{offset} of {first}, {size}");
+        assert_eq!((thread_variable(c"no_such_thing"), thread_variable(c"malloc")), (None, None));
     }
 
     #[test]

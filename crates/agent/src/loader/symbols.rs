@@ -34,6 +34,12 @@ pub fn find(bias: u64, dynamic: u64, name: &CStr, access: Access) -> Option<NonN
     }
 }
 
+/// Where a variable of each thread's that a module defines under `name` is, from the beginning of these.
+pub fn find_of_threads(bias: u64, dynamic: u64, name: &CStr, access: Access) -> Option<u64> {
+    let symbol = Table::of(bias, dynamic, access)?.find(name)?;
+    (symbol.st_info & 0xf == STT_TLS).then_some(symbol.st_value)
+}
+
 const STT_TLS: u8 = 6;
 const STT_GNU_IFUNC: u8 = 10;
 
@@ -153,7 +159,8 @@ impl Table {
         const HIDDEN: u16 = 0x8000;
         let place = u64::from(index) * size_of::<libc::Elf64_Sym>() as u64;
         let symbol: libc::Elf64_Sym = self.access.read(self.symbols + place)?;
-        let is_defined = symbol.st_shndx != 0 && symbol.st_value != 0;
+        let has_place = symbol.st_value != 0 || symbol.st_info & 0xf == STT_TLS;
+        let is_defined = symbol.st_shndx != 0 && has_place;
         if !is_defined || !self.is_name(u64::from(symbol.st_name), name) {
             return None;
         }

@@ -96,6 +96,15 @@ pub fn distance() -> i64 {
     (arch::block() as usize).wrapping_sub(arch::thread_pointer()) as i64
 }
 
+/// This thread's word that is so far from its pointer.
+///
+/// # Safety
+/// The program has a variable there of which each thread has its own.
+pub unsafe fn word_at(distance: i64) -> u64 {
+    // SAFETY: by contract.
+    unsafe { (arch::thread_pointer() as *const u8).offset(distance as isize).cast::<u64>().read() }
+}
+
 /// Bytes that pass before the next hit; negative after [`take`] said so.
 #[inline]
 pub fn countdown() -> i64 {

@@ -10,7 +10,9 @@ mod attaching;
 #[cfg(target_arch = "x86_64")]
 mod attaching_mappings;
 #[cfg(target_arch = "x86_64")]
-mod attaching_runtimes;
+mod attaching_ocaml;
+#[cfg(target_arch = "x86_64")]
+mod attaching_ruby;
 mod bad_traces;
 mod called;
 mod collector;

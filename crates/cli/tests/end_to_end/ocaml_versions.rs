@@ -54,24 +54,48 @@ fn version() -> String {
     std::env::var("LIFETRACE_OCAML_VERSION").expect("cargo xtask ocaml-versions sets it")
 }
 
+/// Programs that run already.
 #[cfg(target_arch = "x86_64")]
-#[test]
-#[ignore = "needs another OCaml"]
-fn attaching() {
-    use crate::attaching_runtimes::{check_each_word, check_from_start_alone};
+mod attaching {
+    use std::process::Command;
+
+    use super::{native, version};
+    use crate::attaching_ocaml;
     use crate::support::attached::Attached;
-    let running =
-        |words: &[&str]| Attached::of(std::process::Command::new(native("attached")).args(words));
-    if version().starts_with('4') {
-        return check_each_word(running(&[]));
+
+    /// A fixture of this OCaml that is attached to.
+    fn running(name: &str, words: &[&str]) -> Attached {
+        Attached::of(Command::new(native(name)).args(words))
     }
-    // Who has no other thread waits below OCaml's own stack, and is refused.
-    let waits = running(&[]);
-    let refused = waits.attach(&[]);
-    let told = refused.stderr_text();
-    assert!(refused.code == 1 && told.contains("could not be walked"), "{told}");
-    assert_eq!(waits.finish(), (Some(0), "ok\n".to_owned()));
-    check_from_start_alone(running(&["threads"]));
+
+    #[test]
+    #[ignore = "needs another OCaml"]
+    fn programs() {
+        let program = |words: &[&str]| running("attached", words);
+        attaching_ocaml::check_each_word(&program);
+        attaching_ocaml::check_what_becomes(&program);
+        attaching_ocaml::check_counted(&program);
+        attaching_ocaml::check_again(&program);
+    }
+
+    #[test]
+    #[ignore = "needs another OCaml"]
+    fn programs_that_do_otherwise() {
+        let program = |words: &[&str]| running("attached", words);
+        attaching_ocaml::check_waiting(&program);
+        attaching_ocaml::check_threads(&program);
+        attaching_ocaml::check_children(&program);
+        attaching_ocaml::check_own_memprof(&program);
+        attaching_ocaml::check_killed(&program);
+    }
+
+    #[test]
+    #[ignore = "needs another OCaml"]
+    fn domains() {
+        if version().starts_with('5') {
+            attaching_ocaml::check_domains(|| running("attached_domains", &[]));
+        }
+    }
 }
 
 #[test]

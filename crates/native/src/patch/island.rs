@@ -20,9 +20,10 @@ const WAY: [u8; 8] = [0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc];
 
 const PAGE: usize = 4096;
 
-/// From one place that is tried to the next one down, and how many.
+/// From one place that is tried to the next one down, and how many: nearly as far as a jump reaches, since a runtime may
+/// have reserved all that is nearer (OCaml 5: 256 MiB for the young heaps of its domains, or more).
 const STEP: usize = 64 << 10;
-const TRIES: usize = 4096;
+const TRIES: usize = 30_000;
 
 /// Nothing is mapped below.
 const LOWEST: usize = 64 << 10;

@@ -24,7 +24,6 @@ mod library;
 mod ring;
 mod roots;
 mod stacks;
-mod stopped;
 mod waiting;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,6 +41,7 @@ use crate::debug_info::{MOST_LOCATIONS, Reader, SourceLocation};
 use crate::entry;
 use crate::memprof;
 use crate::runtime::Runtime;
+use crate::stopped;
 use crate::symbols::{Finder, Symbols, typed};
 use crate::terms;
 use crate::version::Version;

@@ -16,6 +16,7 @@ mod attachment;
 mod borrow;
 mod detaching;
 mod error;
+mod expressions;
 mod joining;
 mod jumps;
 mod library;

@@ -11,6 +11,7 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module as UnwindModule, Unwinder};
 use lifetrace_transport::attach::TABLE;
 
+use super::expressions::Table;
 use super::memory::{Memory, Module, permanent};
 
 /// Functions of the C library's that wait for something outside, and hold nothing meanwhile.
@@ -165,19 +166,25 @@ impl<'a> Judge<'a> {
             let word = chunk.get(at..at.checked_add(8).ok_or(())?).ok_or(())?;
             word.try_into().map(u64::from_le_bytes).map_err(|_| ())
         };
-        let registers = UnwindRegsX86_64::new(code, stack, frame);
-        let mut frames = Vec::new();
-        let mut walk = self.unwinder.iter_frames(code, registers, &mut self.cache, &mut read);
-        while let Some(frame) = walk.next().ok()? {
-            frames.push(match frame {
-                FrameAddress::InstructionPointer(address) => address,
-                FrameAddress::ReturnAddress(address) => address.get() - 1,
+        let mut registers = UnwindRegsX86_64::new(code, stack, frame);
+        let mut at = FrameAddress::from_instruction_pointer(code);
+        let mut frames = vec![code];
+        loop {
+            let place = at.address_for_lookup();
+            let step = self.unwinder.unwind_frame(at, &mut registers, &mut self.cache, &mut read);
+            let caller = step.or_else(|why| {
+                let module = self.modules.iter().find(|it| it.has(place));
+                let table = module.and_then(|module| table(memory, module));
+                let found = table.and_then(|it| it.unwind(place, &mut registers, &mut read));
+                found.map(Some).ok_or(why)
             });
+            let Some(caller) = caller.ok()? else { return Some(frames) };
+            at = FrameAddress::from_return_address(caller)?;
+            frames.push(at.address_for_lookup());
             if frames.len() > MOST_FRAMES {
                 return None;
             }
         }
-        (!frames.is_empty()).then_some(frames)
     }
 
     fn is_libc(&self, address: u64) -> bool {
@@ -213,6 +220,13 @@ fn is_among(names: &str, name: &[u8]) -> bool {
     let start = name.iter().position(|&byte| byte != b'_').unwrap_or(0);
     let name = str::from_utf8(&name[start..]).unwrap_or_default();
     !name.is_empty() && names.contains(&format!(" {name} "))
+}
+
+/// What the module's unwind table has in itself.
+fn table(memory: &Memory, module: &Module) -> Option<Table> {
+    let [_, start, end] = module.unwind?;
+    let bytes = memory.read(start, (end - start) as usize)?;
+    Some(Table { start, bytes })
 }
 
 /// A module as the unwinder wants it.

@@ -122,29 +122,6 @@ impl SourceChoice {
         };
         (sources, unsampled)
     }
-
-    /// As [`settle`](Self::settle), of a process that is attached to.
-    pub(crate) fn settle_late(self, heaps: &Heaps, rates: &Rates) -> (Sources, Option<Notice>) {
-        let of_blocks = self.of_blocks().map(|blocks| blocks.settle_blocks_late(heaps, rates));
-        self.beside_mappings(of_blocks)
-    }
-
-    fn settle_blocks_late(self, heaps: &Heaps, rates: &Rates) -> (Sources, Option<Notice>) {
-        let found = RUNTIMES.iter().zip(heaps).filter(|(it, _)| self.wants(**it));
-        let mut from_start = found.clone().filter(|(_, heap)| **heap == ManagedHeap::FromStart);
-        let is_any_sampled = found.into_iter().any(|(_, heap)| *heap == ManagedHeap::Sampled);
-        match from_start.next() {
-            Some((runtime, _)) if !is_any_sampled => {
-                let (sources, _) = Self::Native.settle_blocks(heaps, rates);
-                (sources, Some(Notice::Unattached(runtime.name())))
-            }
-            _ => self.settle_blocks(&heaps.map(without_late_start), rates),
-        }
-    }
-}
-
-fn without_late_start(heap: ManagedHeap) -> ManagedHeap {
-    if heap == ManagedHeap::FromStart { ManagedHeap::None } else { heap }
 }
 
 fn source(runtime: &dyn Runtime, rates: &Rates) -> Source {
@@ -154,7 +131,7 @@ fn source(runtime: &dyn Runtime, rates: &Rates) -> Source {
 
 fn notice_of_only((runtime, heap): (&dyn Runtime, &ManagedHeap)) -> Option<Notice> {
     match heap {
-        ManagedHeap::Sampled | ManagedHeap::FromStart => None,
+        ManagedHeap::Sampled => None,
         ManagedHeap::Unsampled(notice) => Some(Notice::OfRuntime(notice)),
         ManagedHeap::None => Some(Notice::OfRuntime(runtime.absence())),
     }
@@ -167,7 +144,7 @@ fn first_of<'a>(
     let mut why = None;
     for (runtime, heap) in found {
         match heap {
-            ManagedHeap::Sampled | ManagedHeap::FromStart => return (Some(runtime), None),
+            ManagedHeap::Sampled => return (Some(runtime), None),
             ManagedHeap::Unsampled(notice) => why = why.or(Some(Notice::OfRuntime(notice))),
             ManagedHeap::None => {}
         }
@@ -188,34 +165,6 @@ mod tests {
     fn rates() -> Rates {
         let rate = |rate| Rate::from_probability_per_word(rate).unwrap();
         Rates::all(rate(0.5)).with(OCaml.name(), rate(0.25)).with(Fake.name(), rate(0.125))
-    }
-
-    #[test]
-    fn what_a_process_that_runs_has_is_sampled_if_it_can_be_from_now_on() {
-        let late = |choice: SourceChoice, heap| {
-            let (sources, notice) = choice.settle_late(&heaps(heap, ManagedHeap::None), &rates());
-            let names: Vec<_> = sources.iter().map(|source| source.name.to_string()).collect();
-            (names.join(" "), notice.map(|notice| notice.code().into_owned()))
-        };
-        let only = SourceChoice::Only(OCaml.name());
-        let not_attached = || Some("runtime-not-attached:ocaml".to_owned());
-        for (choice, sampled, from_start) in [
-            (SourceChoice::Auto, "ocaml", "malloc"),
-            (SourceChoice::All, "malloc ocaml mmap", "malloc mmap"),
-            (only, "ocaml", "malloc"),
-            (only.and_mappings(), "ocaml mmap", "malloc mmap"),
-        ] {
-            assert_eq!(late(choice, ManagedHeap::Sampled), (sampled.to_owned(), None));
-            assert_eq!(
-                late(choice, ManagedHeap::FromStart),
-                (from_start.to_owned(), not_attached())
-            );
-        }
-        let mappings = late(SourceChoice::Mappings, ManagedHeap::FromStart);
-        assert_eq!(mappings, ("mmap".to_owned(), None));
-        let native = late(SourceChoice::Native, ManagedHeap::FromStart);
-        assert_eq!(native, ("malloc".to_owned(), None));
-        assert_eq!(settled(only, heaps(ManagedHeap::FromStart, ManagedHeap::None)).0, ["ocaml"]);
     }
 
     /// These two runtimes' heaps, and none of the others'.

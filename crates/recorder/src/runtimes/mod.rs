@@ -43,16 +43,14 @@ pub(crate) enum ManagedHeap {
     None,
     /// It can be sampled.
     Sampled,
-    /// It can be sampled from the program's start on alone.
-    FromStart,
     /// It cannot, and this is why.
     Unsampled(&'static RuntimeNotice),
 }
 
 impl ManagedHeap {
-    /// Whether it can be sampled, from the program's start on.
+    /// Whether it can be sampled.
     pub(crate) fn is_sampled(self) -> bool {
-        matches!(self, ManagedHeap::Sampled | ManagedHeap::FromStart)
+        matches!(self, ManagedHeap::Sampled)
     }
 }
 

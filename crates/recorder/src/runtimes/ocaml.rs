@@ -113,8 +113,7 @@ impl Runtime for OCaml {
             (false, false) if !any => ManagedHeap::None,
             (false, _) => ManagedHeap::Unsampled(&BYTECODE),
             // Not every one of these exports what says that it is of OCaml 5.
-            (true, true) if from_5_3 => ManagedHeap::FromStart,
-            (true, true) if !from_5_0 => ManagedHeap::Sampled,
+            (true, true) if from_5_3 || !from_5_0 => ManagedHeap::Sampled,
             (true, _) => ManagedHeap::Unsampled(&WITHOUT_SAMPLER),
         }
     }
@@ -171,8 +170,8 @@ mod tests {
         check(&[SAMPLER, ANY], ManagedHeap::Unsampled(&BYTECODE));
         check(&[ANY], ManagedHeap::Unsampled(&BYTECODE));
         check(&[NATIVE, SAMPLER, FROM_5_0], ManagedHeap::Unsampled(&WITHOUT_SAMPLER));
-        check(&[NATIVE, SAMPLER, FROM_5_0, FROM_5_3], ManagedHeap::FromStart);
-        check(&[NATIVE, SAMPLER, FROM_5_3], ManagedHeap::FromStart);
+        check(&[NATIVE, SAMPLER, FROM_5_0, FROM_5_3], ManagedHeap::Sampled);
+        check(&[NATIVE, SAMPLER, FROM_5_3], ManagedHeap::Sampled);
     }
 
     #[test]

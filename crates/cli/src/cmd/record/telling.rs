@@ -248,7 +248,6 @@ mod tests {
             Notice::BeganLate(None),
             Notice::BeganLate(Some(std::time::Duration::from_secs(7200))),
             Notice::Unheard(std::time::Duration::from_secs(5)),
-            Notice::Unattached(lifetrace_recorder::SourceName::MALLOC),
             Notice::NeverHeard(lifetrace_recorder::SourceName::MALLOC),
             Notice::HeardFrom(lifetrace_recorder::SourceName::MALLOC, std::time::Duration::ZERO),
         ];

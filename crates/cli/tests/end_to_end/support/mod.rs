@@ -9,6 +9,8 @@ pub mod collecting;
 pub mod deviation;
 pub mod fixture;
 pub mod hazard;
+#[cfg(target_arch = "x86_64")]
+pub mod late;
 pub mod ledger;
 pub mod ocaml;
 pub mod ocaml_library;

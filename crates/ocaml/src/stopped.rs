@@ -11,11 +11,12 @@ use lifetrace_agent::sys;
 use crate::symbols::{Symbols, typed};
 
 type Handler = unsafe extern "C" fn(*const u64, *mut c_void, c_int, *const *const u64);
-pub(super) type RunOnAll = unsafe extern "C" fn(Handler, *mut c_void, *const c_void) -> c_int;
+pub(crate) type RunOnAll = unsafe extern "C" fn(Handler, *mut c_void, *const c_void) -> c_int;
 
 /// On the stack of the thread that stops the others: so that has to be the last one that looks at it.
 struct Stop<'a> {
-    work: &'a (dyn Fn(&[*const u64]) + Sync),
+    /// For the thread that stops the others alone.
+    work: &'a dyn Fn(&[*const u64]),
     /// The thread by the system's number.
     by: u32,
     arrived: AtomicU32,
@@ -25,7 +26,7 @@ struct Stop<'a> {
 
 /// Runs something on this thread with the states of all domains while all are stopped; not, and false, if somebody else is
 /// about to stop them, or the system does not tell threads apart.
-pub(super) fn with_all_domains(symbol: &Symbols<'_>, work: impl Fn(&[*const u64]) + Sync) -> bool {
+pub(crate) fn with_all_domains(symbol: &Symbols<'_>, work: impl Fn(&[*const u64])) -> bool {
     let by = sys::thread_os_id();
     let Some(run) = run_on_all(symbol).filter(|_| by != 0) else { return false };
     let stop = Stop {
@@ -41,7 +42,7 @@ pub(super) fn with_all_domains(symbol: &Symbols<'_>, work: impl Fn(&[*const u64]
 }
 
 /// `None` if the runtime has no such function.
-pub(super) fn run_on_all(symbol: &Symbols<'_>) -> Option<RunOnAll> {
+pub(crate) fn run_on_all(symbol: &Symbols<'_>) -> Option<RunOnAll> {
     // SAFETY: a function of that type.
     unsafe { typed(symbol, c"caml_try_run_on_all_domains").ok() }
 }

@@ -11,33 +11,28 @@
 //!                                                └──▶ the session is over ─▶ end, as where the program wants Memprof
 //! ```
 //!
+//! In OCaml 5 other domains may run at the end of such a collection, and its own is not over: there the domain is asked to
+//! come by once more when it is ([`five`]).
+//!
 //! Nothing is missed of a program that waits: it cannot allocate before it has come to such a place.
 //! The hooks stay where they are, also when the session is over: a thread may wait between two of them. They do nothing then.
 
+mod five;
+mod four;
+
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::host::Host;
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::session::Session;
-use lifetrace_agent::sys;
 
-use crate::blocks::{NONE, Value};
-use crate::client::Client;
 use crate::runtime::{self, Runtime};
 use crate::start::{self, StaticBlocks};
-use crate::{
-    attached, counters, entry, heard, host, memprof, snapshot, terms, thunks, totals, yielding,
-};
-
-/// The session for which all that can be done has been done.
-static SERVED: AtomicU32 = AtomicU32::new(0);
+use crate::{attached, counters, entry, heard, snapshot, thunks, totals, yielding};
 
 /// What Memprof is started with, once it has been.
 static BLOCKS: AtomicPtr<StaticBlocks> = AtomicPtr::new(ptr::null_mut());
-
-/// Where the runtime keeps whether somebody has Memprof; null if that is not known.
-static CLIENT: AtomicPtr<Client> = AtomicPtr::new(ptr::null_mut());
 
 /// To be called by a recorder's own thread in a program that runs already, when a session has begun: sampling begins as
 /// soon as the program's threads come to a place where it can, if the session wants it and the program has a runtime that
@@ -53,47 +48,53 @@ pub fn attach(host: Host) {
     start::has_begun();
 }
 
-/// Of OCaml 4.
 fn known_runtime() -> Option<&'static Runtime> {
     let runtime = match runtime::get() {
         Some(known) => known,
         None => runtime::find().ok().and_then(runtime::keep)?,
     };
-    if runtime.version.has_fibers() {
-        return None;
-    }
-    if CLIENT.load(Ordering::Relaxed).is_null() {
-        // SAFETY: the runtime's functions; nobody has changed them who had not found the variable before.
-        let found = unsafe { Client::find(runtime.start as *const u8, runtime.stop as *const u8) };
-        CLIENT.store(
-            found.and_then(kept).map_or(ptr::null_mut(), NonNull::as_ptr),
-            Ordering::Release,
-        );
+    match runtime.version.has_fibers() {
+        true => five::prepare(runtime),
+        false => four::prepare(runtime),
     }
     Some(runtime)
 }
 
-fn kept(client: Client) -> Option<NonNull<Client>> {
-    let place = sys::map(size_of::<Client>())?.cast::<Client>();
-    // SAFETY: fresh memory, large and aligned enough, which stays.
-    unsafe { place.write(client) };
-    Some(place)
-}
-
 /// Begins, or ends, if that is to be ([`attached::look`]).
 fn look(runtime: &'static Runtime) {
-    // Leaves a session that is over.
-    let session = phase::recording();
-    match (phase::current(), session) {
-        (Phase::Recording, Some(session)) if is_served(session) => {}
-        (Phase::Recording, Some(_)) | (Phase::Forked, _) => serve(runtime),
-        (Phase::Off, _) => yielding::end_if_off(runtime),
-        _ => {}
+    match due(runtime) {
+        Due::Nothing => {}
+        Due::Begin => serve(runtime),
+        Due::End => yielding::end(runtime),
     }
 }
 
-fn is_served(session: &Session) -> bool {
-    SERVED.load(Ordering::Relaxed) == session.number || heard::has_inherited(session)
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Nothing,
+    Begin,
+    End,
+}
+
+fn due(runtime: &Runtime) -> Due {
+    // Leaves a session that is over.
+    let session = phase::recording();
+    match (phase::current(), session) {
+        (Phase::Recording, Some(session)) if is_served(runtime, session) => Due::Nothing,
+        (Phase::Recording, Some(_)) | (Phase::Forked, _) => Due::Begin,
+        (Phase::Off, _) if yielding::is_ours() => Due::End,
+        _ => Due::Nothing,
+    }
+}
+
+/// Whether all has been done that can be done for the session, by this domain.
+fn is_served(runtime: &Runtime, session: &Session) -> bool {
+    let is_served = match runtime.version.has_fibers() {
+        true => five::is_served(runtime, session),
+        false => four::is_served(session),
+    };
+    is_served || heard::has_inherited(session)
 }
 
 /// Does what can be done for the session, once; at the next time if this thread cannot now.
@@ -101,30 +102,13 @@ fn serve(runtime: &'static Runtime) {
     let Some(entered) = entry::enter().filter(|it| it.has_room_for_backtrace()) else { return };
     let session = entered.session();
     drop(entered);
-    if is_served(session) {
+    if is_served(runtime, session) {
         return;
     }
-    SERVED.store(session.number, Ordering::Relaxed);
-    let settings = session.header.settings();
-    match start::rate(settings) {
-        Some(rate) if memprof::is_in_place() => {
-            memprof::births::serve(session.number, rate);
-            tell(runtime, session, rate);
-        }
-        Some(rate) => take_over(runtime, session, rate),
-        None => yielding::end(runtime),
+    match runtime.version.has_fibers() {
+        true => five::serve(runtime, session),
+        false => four::serve(runtime, session),
     }
-}
-
-/// Takes Memprof's place, if nobody has it.
-fn take_over(runtime: &'static Runtime, session: &Session, rate: f64) {
-    // SAFETY: null, or what `kept` has written, which stays.
-    let code = match unsafe { CLIENT.load(Ordering::Acquire).as_ref() } {
-        Some(client) if client.is_there() => terms::MEMPROF_TAKEN,
-        Some(_) if begin(runtime, session, rate) => return,
-        _ => terms::NOT_ATTACHED,
-    };
-    start::notice(code);
 }
 
 /// The recorder is told of the runtime; false if there is no memory.
@@ -132,28 +116,6 @@ fn tell(runtime: &Runtime, session: &Session, rate: f64) -> bool {
     heard::begin(session);
     counters::begin_anew();
     start::prepare_callbacks(runtime, session.header.settings(), rate)
-}
-
-fn begin(runtime: &'static Runtime, session: &Session, rate: f64) -> bool {
-    let Some(blocks) = blocks(runtime, rate) else { return false };
-    if !tell(runtime, session, rate) {
-        return false;
-    }
-    let ways = thunks::MEMPROF.map(|code| code as *const ());
-    memprof::births::serve(session.number, rate);
-    if !memprof::take_over(runtime, &ways, rate) {
-        return false;
-    }
-    // SAFETY: nobody has started it, so it raises nothing, and it allocates nothing in OCaml's heap; the blocks are as it
-    // expects them.
-    unsafe { (runtime.start)(blocks.rate(), Value::immediate(host::depth()), blocks.tracker()) };
-    let is_guarded = yielding::prepare(runtime);
-    if !is_guarded {
-        memprof::give_back(runtime);
-        // SAFETY: it is started.
-        unsafe { (runtime.stop)(NONE) };
-    }
-    is_guarded
 }
 
 /// What Memprof is started with.
@@ -165,4 +127,10 @@ fn blocks(runtime: &Runtime, rate: f64) -> Option<&'static StaticBlocks> {
     let made = StaticBlocks::make(thunks::of(runtime.version)?, rate)?;
     BLOCKS.store(ptr::from_ref(made).cast_mut(), Ordering::Relaxed);
     Some(made)
+}
+
+/// Those that Memprof was started with.
+fn made_blocks() -> Option<&'static StaticBlocks> {
+    // SAFETY: null, or what `blocks` has made, which stays, and is not written while somebody has it.
+    unsafe { BLOCKS.load(Ordering::Acquire).as_ref() }
 }
