@@ -90,9 +90,12 @@ pub fn has_target(target: &str) -> Result<bool> {
     Ok(has_it)
 }
 
-/// Whether a program can be found, by name in `PATH` or by path, or a library by path.
+/// Whether a program can be found, by name in `PATH`, or something by its whole path.
 pub fn exists(program: &str) -> bool {
-    quietly(Command::new("sh").args(["-c", "command -v \"$1\" || test -e \"$1\"", "sh", program]))
+    if program.starts_with('/') {
+        return Path::new(program).exists();
+    }
+    quietly(Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]))
 }
 
 fn missing() -> Vec<&'static str> {

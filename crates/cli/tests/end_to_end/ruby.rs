@@ -328,8 +328,8 @@ fn in_valgrind() {
 
 #[test]
 fn the_leak_of_a_server_is_named_at_its_line() {
-    // A verdict rests on collections of old objects, of which there are few.
-    let recording = program("shop").arguments(&["45"]).record(&[
+    // A verdict rests on collections of old objects, of which there are few: so it takes many visits.
+    let recording = program("shop").arguments(&["60000"]).record(&[
         "--rate",
         "0.02",
         "--interval",
