@@ -19,7 +19,7 @@ use lifetrace_agent::{loader, sys, tls};
 use crate::blocks::Value;
 use crate::runtime::{Hook, Runtime, StartMemprof};
 use crate::symbols::{Absent, Symbols, typed};
-use crate::{moved, stopped, thunks};
+use crate::{moved, stopped};
 
 type Action = unsafe extern "C" fn(*mut c_void, u64, *const u64);
 type ScanProfiles = unsafe extern "C" fn(Action, c_int, *mut c_void, *const u64, bool);
@@ -67,13 +67,12 @@ pub(crate) fn get() -> Option<&'static Domains> {
 }
 
 impl Domains {
-    /// Finds what is needed.
+    /// Finds what is needed, for profiles that are ours if that is the code of their first callback.
     ///
     /// # Errors
     /// If the program does not export all of it, or its code is not as expected.
-    pub(crate) fn find(runtime: &Runtime) -> Result<Domains, Absent> {
+    pub(crate) fn find(runtime: &Runtime, ours: *const ()) -> Result<Domains, Absent> {
         let symbol: &Symbols<'_> = &runtime.symbol;
-        let codes = thunks::of(runtime.version).ok_or(Absent::Unknown)?;
         let asks = symbol(c"caml_process_external_interrupt").ok_or(Absent::NotHere)?;
         // SAFETY: of these types, as the versions' headers say; what is moved is of the function's.
         unsafe {
@@ -86,7 +85,7 @@ impl Domains {
                 scan: typed(symbol, c"caml_memprof_scan_roots")?,
                 set_trigger: typed(symbol, c"caml_memprof_set_trigger")?,
                 start: start.map(|it| core::mem::transmute::<NonNull<u8>, StartMemprof>(it))?,
-                ours: codes[0] as usize as u64,
+                ours: ours as u64,
                 is_known: AtomicBool::new(false),
             })
         }

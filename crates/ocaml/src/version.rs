@@ -32,6 +32,17 @@ pub(crate) struct Counters {
     pub(crate) first: usize,
 }
 
+/// Where the state of a domain of OCaml 5 has what snapshots need, as indices of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DomainWords {
+    /// What C code has told to be roots.
+    pub(crate) local_roots: usize,
+    /// What is known of its ephemerons.
+    pub(crate) ephemerons: usize,
+    /// Its number; half of that word.
+    pub(crate) number: usize,
+}
+
 impl Version {
     /// By the names that `exports` knows; `None` if that runtime cannot be sampled. It has
     /// `caml_memprof_start`, as all since 4.11.
@@ -89,6 +100,15 @@ impl Version {
     pub(crate) fn stack_state(self) -> Option<usize> {
         const BEFORE_COUNTERS: usize = 11;
         self.counters().map(|counters| counters.first - BEFORE_COUNTERS)
+    }
+
+    /// `None` before OCaml 5. (`runtime/caml/domain_state.tbl`)
+    pub(crate) fn domain_words(self) -> Option<DomainWords> {
+        match self {
+            Version::V5_3 => Some(DomainWords { local_roots: 20, ephemerons: 21, number: 37 }),
+            Version::V5_4 => Some(DomainWords { local_roots: 24, ephemerons: 25, number: 41 }),
+            _ => None,
+        }
     }
 
     /// Where the domain's state has the wish for a slice of a collection of the old heap, and where the limit of the young

@@ -19,7 +19,7 @@ use super::{Due, blocks, due, tell};
 use crate::blocks::Value;
 use crate::domains::{self, Domains, Profile};
 use crate::runtime::{self, Runtime};
-use crate::{attached, host, start, terms, yielding};
+use crate::{attached, host, start, terms, thunks, yielding};
 
 /// By the numbers of domains, as far as there is room: the number, and the last session that has been served there.
 static SERVED: [AtomicU64; 128] = [const { AtomicU64::new(0) }; 128];
@@ -32,7 +32,8 @@ static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// Finds what is needed, on the recorder's own thread, and has domains come by.
 pub(super) fn prepare(runtime: &Runtime) {
-    let find = || Domains::find(runtime).ok().and_then(Domains::keep);
+    let Some([first, ..]) = thunks::of(runtime.version) else { return };
+    let find = || Domains::find(runtime, first as *const ()).ok().and_then(Domains::keep);
     let Some(domains) = domains::get().or_else(find) else { return };
     let (ours, before) = (comes_by as *mut c_void, domains.hook.load(Ordering::Acquire));
     if before != ours {

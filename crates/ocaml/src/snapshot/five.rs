@@ -12,6 +12,7 @@ use super::library;
 use super::ring::{self, Thread};
 use crate::blocks::{NONE, Value};
 use crate::symbols::{Absent, Symbols, typed};
+use crate::version::{DomainWords, Version};
 
 type OfDomain = unsafe extern "C" fn(Action5, c_int, *mut c_void, *const u64, c_int);
 type OfThreads = unsafe extern "C" fn(Action5, c_int, *mut c_void, *const u64);
@@ -30,6 +31,7 @@ pub(super) struct Five {
     library: Option<u64>,
     /// Where they explain stacks.
     tables: Option<Tables>,
+    words: DomainWords,
     /// The number of this thread's domain.
     number: Option<unsafe extern "C" fn(Value) -> Value>,
 }
@@ -37,10 +39,6 @@ pub(super) struct Five {
 /// Words of a domain's state, in OCaml 5.3 and 5.4.
 const CURRENT_STACK: usize = 5;
 const REGISTERS: usize = 11;
-const LOCAL_ROOTS: usize = 20;
-const EPHEMERONS: usize = 21;
-/// Half of that word.
-const NUMBER: usize = 37;
 
 /// What the runtime's functions are asked for.
 const ALL: c_int = 0;
@@ -48,7 +46,8 @@ const ALL: c_int = 0;
 impl Five {
     /// # Errors
     /// If the runtime does not export what is needed.
-    pub(super) fn of(symbol: &Symbols<'_>) -> Result<Five, Absent> {
+    pub(super) fn of(version: Version, symbol: &Symbols<'_>) -> Result<Five, Absent> {
+        let words = version.domain_words().ok_or(Absent::Unknown)?;
         // SAFETY: of these types, as the versions' headers say.
         unsafe {
             Ok(Five {
@@ -61,6 +60,7 @@ impl Five {
                 threads: typed(symbol, c"caml_scan_roots_hook").ok(),
                 library: library::of(symbol),
                 tables: Tables::of(symbol).ok(),
+                words,
                 number: typed(symbol, c"caml_ml_domain_id").ok(),
             })
         }
@@ -76,7 +76,7 @@ impl Five {
             plainly(Sort::GlobalRoots, told, || (self.global)(root5, null_mut()));
             let are_numbered = self.are_numbered(domains);
             for &domain in domains {
-                let number = are_numbered.then(|| number_of(domain));
+                let number = are_numbered.then(|| self.number_of(domain));
                 self.each_of_domain(domain, number, told);
             }
         }
@@ -95,7 +95,7 @@ impl Five {
             let current = hook.and_then(|hook| self.current_thread(hook, domain));
             let thread = current.and_then(|current| current.number());
             let owner = Owner { thread, domain: number };
-            self.scan_local(word(LOCAL_ROOTS), told);
+            self.scan_local(word(self.words.local_roots), told);
             self.scan_stack(owner, [word(CURRENT_STACK), word(REGISTERS)], told);
             for other in current.into_iter().flat_map(|current| current.others()) {
                 let owner = Owner { thread: other.number(), domain: number };
@@ -166,9 +166,25 @@ impl Five {
         // SAFETY: by contract; reads the state of this thread's domain.
         unsafe {
             let own = number(NONE).number();
-            let count = |wanted| domains.iter().filter(|&&it| number_of(it) == wanted).count();
-            count(own) == 1 && domains.iter().all(|&it| count(number_of(it)) == 1)
+            let count = |wanted| domains.iter().filter(|&&it| self.number_of(it) == wanted).count();
+            count(own) == 1 && domains.iter().all(|&it| count(self.number_of(it)) == 1)
         }
+    }
+
+    /// # Safety
+    /// It is a domain's state.
+    unsafe fn number_of(&self, domain: *const u64) -> u64 {
+        // SAFETY: by contract.
+        unsafe { domain.add(self.words.number).cast::<u32>().read().into() }
+    }
+
+    /// The lists of a domain's ephemerons: the first of each.
+    ///
+    /// # Safety
+    /// It is a domain's state.
+    pub(super) unsafe fn ephemerons_of(&self, domain: *const u64) -> [u64; 2] {
+        // SAFETY: by contract: the two lists stand first.
+        unsafe { (domain.add(self.words.ephemerons).read() as *const [u64; 2]).read() }
     }
 
     /// As [`Roots::of_fiber`](super::roots::Roots::of_fiber).
@@ -233,20 +249,4 @@ fn plainly(sort: Sort, told: &mut Told<'_>, ask: impl FnOnce()) {
 unsafe fn fiber_of(continuation: u64) -> u64 {
     // SAFETY: by contract.
     unsafe { (continuation as *const u64).read() & !1 }
-}
-
-/// # Safety
-/// It is a domain's state.
-unsafe fn number_of(domain: *const u64) -> u64 {
-    // SAFETY: by contract.
-    unsafe { domain.add(NUMBER).cast::<u32>().read().into() }
-}
-
-/// The lists of a domain's ephemerons: the first of each.
-///
-/// # Safety
-/// It is a domain's state.
-pub(super) unsafe fn ephemerons_of(domain: *const u64) -> [u64; 2] {
-    // SAFETY: by contract: the two lists stand first.
-    unsafe { (domain.add(EPHEMERONS).read() as *const [u64; 2]).read() }
 }

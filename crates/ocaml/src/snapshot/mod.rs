@@ -270,7 +270,7 @@ impl Source {
         // SAFETY: by contract.
         unsafe {
             let of_four = self.ephemerons.as_ref().copied();
-            let of_five = domains.iter().flat_map(|&domain| five::ephemerons_of(domain));
+            let of_five = domains.iter().flat_map(|&domain| self.roots.ephemerons_of(domain));
             let lists = of_four.into_iter().chain(of_five);
             let mut ephemerons = Ephemerons::of(lists, &self.heap, walk.budget())?;
             let roots = |reach: &mut dyn FnMut(u64)| {

@@ -30,7 +30,7 @@ impl Roots {
     pub(super) fn of(version: Version, symbol: &Symbols<'_>) -> Option<Roots> {
         let of_version = match version.stack_state() {
             Some(index) => OfVersion::Four(Four::of(index, symbol).ok()?),
-            None => OfVersion::Five(Five::of(symbol).ok()?),
+            None => OfVersion::Five(Five::of(version, symbol).ok()?),
         };
         // SAFETY: a variable of that type.
         let globals = unsafe { typed(symbol, c"caml_globals").ok()? };
@@ -68,6 +68,18 @@ impl Roots {
                     }
                 }
             }
+        }
+    }
+
+    /// The lists of a domain's ephemerons, in OCaml 5: the first of each.
+    ///
+    /// # Safety
+    /// It is a domain's state.
+    pub(super) unsafe fn ephemerons_of(&self, domain: *const u64) -> [u64; 2] {
+        match &self.of_version {
+            OfVersion::Four(_) => [0; 2],
+            // SAFETY: by contract.
+            OfVersion::Five(five) => unsafe { five.ephemerons_of(domain) },
         }
     }
 

@@ -1,7 +1,10 @@
-//! Frames whose place the unwind table tells by an expression that reads memory.
+//! Functions that go on on another stack, as OCaml 5's do where OCaml code calls C and is called by it.
 //!
-//! Where code goes on on another stack, as OCaml 5 does where it calls C and is called by it, the caller's frame is where
-//! a word of the stack says, and that may be below as well as above (DWARF 5, 6.4.2: `DW_CFA_def_cfa_expression`).
+//! The caller's frame is where a word of the stack says, and that may be below as well as above. The unwind table tells it
+//! by an expression that reads memory (DWARF 5, 6.4.2: `DW_CFA_def_cfa_expression`), which the unwinder does not: it would
+//! go on by a frame pointer that is none.
+
+use std::ops::Range;
 
 use addr2line::gimli::{
     BaseAddresses, CfaRule, EhFrame, Encoding, EndianSlice, Evaluation, EvaluationResult,
@@ -10,16 +13,37 @@ use addr2line::gimli::{
 };
 use framehop::x86_64::UnwindRegsX86_64;
 
+use super::memory::{Memory, Module};
+
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The unwind table of one module.
-pub(super) struct Table {
-    /// Where `bytes` lie in the process.
-    pub(super) start: u64,
-    pub(super) bytes: Vec<u8>,
+/// Their names, in the table of symbols that each executable of OCaml keeps.
+const SWITCHES: [&[u8]; 4] =
+    [b"caml_c_call", b"caml_c_call_stack_args", b"caml_start_program", b"caml_runstack"];
+
+/// Those of one module.
+pub(super) struct Switches {
+    functions: Vec<Range<u64>>,
+    /// Where the unwind table lies in the process.
+    start: u64,
+    table: Vec<u8>,
 }
 
-impl Table {
+impl Switches {
+    /// `None` if it has none, or no unwind table.
+    pub(super) fn of(memory: &Memory, module: &Module) -> Option<Switches> {
+        let found = module.symbols.iter().filter(|it| SWITCHES.contains(&&*it.name));
+        let functions: Vec<_> = found.map(|it| it.address..it.address + it.size.max(1)).collect();
+        let [_, start, end] = module.unwind.filter(|_| !functions.is_empty())?;
+        let table = memory.read(start, (end - start) as usize)?;
+        Some(Switches { functions, start, table })
+    }
+
+    /// Whether one of them has the code at `address`.
+    pub(super) fn has(&self, address: u64) -> bool {
+        self.functions.iter().any(|it| it.contains(&address))
+    }
+
     /// Where the frame returns to that is amid the code at `address`, if an expression says where its caller's frame is;
     /// then the registers are the caller's.
     pub(super) fn unwind(
@@ -28,7 +52,7 @@ impl Table {
         registers: &mut UnwindRegsX86_64,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
     ) -> Option<u64> {
-        let section = EhFrame::new(&self.bytes, LittleEndian);
+        let section = EhFrame::new(&self.table, LittleEndian);
         let bases = BaseAddresses::default().set_eh_frame(self.start);
         let mut context = UnwindContext::new();
         let description =

@@ -11,7 +11,7 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module as UnwindModule, Unwinder};
 use lifetrace_transport::attach::TABLE;
 
-use super::expressions::Table;
+use super::expressions::Switches;
 use super::memory::{Memory, Module, permanent};
 
 /// Functions of the C library's that wait for something outside, and hold nothing meanwhile.
@@ -65,6 +65,7 @@ pub(super) struct Judge<'a> {
     entry: u64,
     unwinder: UnwinderX86_64<Vec<u8>>,
     cache: CacheX86_64,
+    switches: Vec<Switches>,
     /// Functions in which threads may wait.
     waits: Vec<Range<u64>>,
     streams: Vec<Range<u64>>,
@@ -94,6 +95,7 @@ impl<'a> Judge<'a> {
         let ours = modules.iter().find(|it| it.symbol(TABLE).is_some());
         let ours = ours.map_or(0..0, |it| it.range.clone());
         let cache = CacheX86_64::new();
+        let switches = modules.iter().filter_map(|it| Switches::of(memory, it)).collect();
         let allocator = if has_own_malloc { 0..0 } else { modules[allocator].range.clone() };
         Judge {
             memory,
@@ -105,6 +107,7 @@ impl<'a> Judge<'a> {
             entry,
             unwinder,
             cache,
+            switches,
             waits,
             streams,
             plain_waits,
@@ -171,14 +174,14 @@ impl<'a> Judge<'a> {
         let mut frames = vec![code];
         loop {
             let place = at.address_for_lookup();
-            let step = self.unwinder.unwind_frame(at, &mut registers, &mut self.cache, &mut read);
-            let caller = step.or_else(|why| {
-                let module = self.modules.iter().find(|it| it.has(place));
-                let table = module.and_then(|module| table(memory, module));
-                let found = table.and_then(|it| it.unwind(place, &mut registers, &mut read));
-                found.map(Some).ok_or(why)
-            });
-            let Some(caller) = caller.ok()? else { return Some(frames) };
+            let caller = match self.switches.iter().find(|it| it.has(place)) {
+                Some(switches) => Some(switches.unwind(place, &mut registers, &mut read)?),
+                None => {
+                    let (unwinder, cache) = (&self.unwinder, &mut self.cache);
+                    unwinder.unwind_frame(at, &mut registers, cache, &mut read).ok()?
+                }
+            };
+            let Some(caller) = caller else { return Some(frames) };
             at = FrameAddress::from_return_address(caller)?;
             frames.push(at.address_for_lookup());
             if frames.len() > MOST_FRAMES {
@@ -220,13 +223,6 @@ fn is_among(names: &str, name: &[u8]) -> bool {
     let start = name.iter().position(|&byte| byte != b'_').unwrap_or(0);
     let name = str::from_utf8(&name[start..]).unwrap_or_default();
     !name.is_empty() && names.contains(&format!(" {name} "))
-}
-
-/// What the module's unwind table has in itself.
-fn table(memory: &Memory, module: &Module) -> Option<Table> {
-    let [_, start, end] = module.unwind?;
-    let bytes = memory.read(start, (end - start) as usize)?;
-    Some(Table { start, bytes })
 }
 
 /// A module as the unwinder wants it.
