@@ -18,6 +18,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use lifetrace_transport::handshake::abstract_twin;
+use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
 };
@@ -132,6 +133,8 @@ fn listen_abstractly(name: &[u8]) -> io::Result<OwnedFd> {
 pub(crate) fn listener(address: &SocketAddrUnix) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    // So that one knows who speaks by a connection that its parent has made. Without it less is known.
+    let _ = set_socket_passcred(&listener, true);
     bind(&listener, address)?;
     listen(&listener, BACKLOG)?;
     Ok(listener)

@@ -68,7 +68,7 @@ impl State {
 #[derive(Debug)]
 struct Arrived {
     connection: OwnedFd,
-    child: Pid,
+    parent: Pid,
 }
 
 impl Desk {
@@ -130,9 +130,9 @@ impl Desk {
         Ok(())
     }
 
-    /// A child of a process has said hello with that token.
-    pub(crate) fn arrive(self: &Arc<Self>, token: u64, connection: OwnedFd, child: Pid) {
-        let arrived = Arrived { connection, child };
+    /// A process is about to fork a child for that token, which speaks by this connection.
+    pub(crate) fn arrive(self: &Arc<Self>, token: u64, connection: OwnedFd, parent: Pid) {
+        let arrived = Arrived { connection, parent };
         let mut state = self.state();
         if let Some(waiting) = state.awaited.remove(&token) {
             // Who has waited too long is gone.
@@ -153,7 +153,13 @@ impl Desk {
             self.state().registered.get_mut(&number).map(|it| (it.pid, it.subject(wish)));
         if let Some((pid, subject)) = prepared {
             let result = subject.and_then(|(subject, segment)| {
-                saving::save(&subject, &arrived.connection, arrived.child, wish, segment.as_deref())
+                saving::save(
+                    &subject,
+                    &arrived.connection,
+                    arrived.parent,
+                    wish,
+                    segment.as_deref(),
+                )
             });
             self.state().unasked.push(UnaskedSnapshot { pid: number_of(pid), result });
         }
@@ -227,8 +233,8 @@ impl Desk {
         let waking = Waking::new(pid, &segment, signal);
         let arrived = await_child(&arrivals, &segment, token, waking, wish.patience);
         self.state().awaited.remove(&token);
-        let Arrived { connection, child } = arrived?;
-        match saving::save(&subject, &connection, child, wish, Some(&segment)) {
+        let Arrived { connection, parent } = arrived?;
+        match saving::save(&subject, &connection, parent, wish, Some(&segment)) {
             Err(SnapshotError::Broken { blocks: 0 })
                 if segment.header().wish().answered().0 == Answer::NoChild =>
             {

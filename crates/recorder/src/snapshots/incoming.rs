@@ -1,12 +1,15 @@
 //! What the child says, item by item.
 
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use lifetrace_transport::stream::{Decoder, Field, Head, Item, MOST_BYTES, Malformed};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
+use rustix::process::Pid;
 
 /// A child that is at work says something many times a second, unless it is given no processor.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,6 +38,22 @@ pub(super) enum Heard<'a> {
     Item(Item<'a>),
     /// A block with its fields.
     Block(Head, &'a [Field]),
+}
+
+/// Who says the first thing: the child, which its parent has made the connection for. `None` if nothing comes, or the system
+/// does not say.
+pub(super) fn sender(connection: &OwnedFd) -> Option<Pid> {
+    // Without a limit one waits longer, that is all.
+    let _ = set_socket_timeout(connection, Timeout::Recv, Some(PATIENCE));
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+    let mut attached = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let mut room = [IoSliceMut::new(&mut byte)];
+    recvmsg(connection, &mut room, &mut attached, RecvFlags::PEEK).ok()?;
+    attached.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
+        _ => None,
+    })
 }
 
 /// Has `listen` hear of all that comes, until it wants no more or the child has ended.
@@ -113,7 +132,11 @@ fn receive(connection: &OwnedFd, room: &mut [u8]) -> Result<usize, Stop> {
 #[cfg(test)]
 mod tests {
     use lifetrace_transport::stream::{Encoder, Form};
-    use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
+    use rustix::net::{
+        AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, connect, send,
+        socket_with, socketpair,
+    };
+    use rustix::process::getpid;
 
     use super::*;
 
@@ -163,5 +186,24 @@ mod tests {
         assert_eq!(heard(&[vec![5, 1]]).1, Err(Stop::Malformed));
         let (all, end) = heard(&[first, second[..2].to_vec(), vec![0xff; 20]]);
         assert_eq!((all.len(), end), (2, Err(Stop::Malformed)));
+    }
+
+    /// What is accepted has from the listener that it says who has sent something.
+    #[test]
+    fn who_speaks_is_known_whoever_has_connected() {
+        let name = format!("lifetrace-test-{}", std::process::id());
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+        let listener = crate::socket::listener(&address).unwrap();
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let client = socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+        connect(&client, &address).unwrap();
+        send(&client, b"said", SendFlags::empty()).unwrap();
+        let served = accept(&listener).unwrap();
+        assert_eq!(sender(&served), Some(getpid()));
+        // It is still there to be heard.
+        let mut bytes = [0; 8];
+        assert_eq!(recv(&served, &mut bytes[..], RecvFlags::empty()).unwrap().0, 4);
+        drop(client);
+        assert_eq!(sender(&served), None);
     }
 }

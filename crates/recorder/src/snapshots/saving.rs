@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::births::Births;
 use super::error::SnapshotError;
-use super::incoming::{Heard, Stop, Wish, hear};
+use super::incoming::{Heard, Stop, Wish, hear, sender};
 use super::names::Names;
 use super::subject::Subject;
 use super::wishes::{SavedSnapshot, SnapshotWish};
@@ -27,19 +27,21 @@ use crate::shm::Mapping;
 pub(super) fn save(
     subject: &Subject,
     connection: &OwnedFd,
-    child: Pid,
+    parent: Pid,
     wish: &SnapshotWish,
     segment: Option<&Mapping>,
 ) -> Result<SavedSnapshot, SnapshotError> {
+    // Nothing is done to a process that may be the program itself.
+    let child = sender(connection).filter(|child| *child != parent);
     let file =
         output::open(&subject.path, wish.overwrite).map_err(|error| of_file(subject, error))?;
     let length = file.try_clone().map_err(|error| of_file(subject, error))?;
     let numbers = subject.numbers.gather();
-    let mut saving = Saving::begin(subject, child, &wish.cause, file)?;
+    let mut saving = Saving::begin(subject, child.unwrap_or(parent), &wish.cause, file)?;
     hear(connection, |heard| saving.take(heard))
         .map_err(|failure| saving.explain(failure, child))?;
     let summary = saving.summary.take().ok_or(SnapshotError::Malformed)?;
-    let copied = copied_bytes(child, summary.memory);
+    let copied = child.and_then(|child| copied_bytes(child, summary.memory));
     let pause = segment.map_or(0, |segment| segment.header().wish().answered().1);
     let pause = Duration::from_nanos(pause);
     saving.tell_samples(&numbers.recv().unwrap_or_default())?;
@@ -287,11 +289,12 @@ impl<'a> Saving<'a> {
         Ok(())
     }
 
-    fn explain(&self, failure: Failure, child: Pid) -> SnapshotError {
+    fn explain(&self, failure: Failure, child: Option<Pid>) -> SnapshotError {
         match failure {
             Failure::Stop(Stop::Stuck) => {
-                // It has not closed its connection, so it is still the one that has come.
-                let _ = kill_process(child, Signal::KILL);
+                // It has not closed its connection, so it is still the one that has come. If it has ended all the same,
+                // nothing is to be done.
+                let _ = child.map(|child| kill_process(child, Signal::KILL));
                 SnapshotError::Broken { blocks: self.blocks }
             }
             Failure::Stop(Stop::Ended) => SnapshotError::Broken { blocks: self.blocks },
