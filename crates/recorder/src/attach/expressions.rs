@@ -85,7 +85,10 @@ fn evaluate(
     registers: &UnwindRegsX86_64,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
 ) -> Option<u64> {
+    /// More than any compiler writes; it might go round in circles.
+    const MOST_STEPS: u32 = 256;
     let mut evaluation: Evaluation<Bytes<'_>> = expression.evaluation(encoding);
+    evaluation.set_max_iterations(MOST_STEPS);
     let mut result = evaluation.evaluate().ok()?;
     loop {
         result = match result {
