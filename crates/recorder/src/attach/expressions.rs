@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use addr2line::gimli::{
-    BaseAddresses, CfaRule, EhFrame, Encoding, EndianSlice, Evaluation, EvaluationResult,
+    self, BaseAddresses, CfaRule, EhFrame, Encoding, EndianSlice, Evaluation, EvaluationResult,
     Expression, LittleEndian, Location, Register, RegisterRule, UnwindContext, UnwindSection,
     Value, X86_64,
 };
@@ -44,25 +44,25 @@ impl Switches {
         self.functions.iter().any(|it| it.contains(&address))
     }
 
-    /// Where the frame returns to that is amid the code at `address`, if an expression says where its caller's frame is;
-    /// then the registers are the caller's.
+    /// Where the frame returns to that is amid the code at `address`; then the registers are the caller's. `None` if no
+    /// expression says where that is, as in OCaml 4, which has no other stacks.
+    ///
+    /// # Errors
+    /// If an expression does, and cannot be worked out.
     pub(super) fn unwind(
         &self,
         address: u64,
         registers: &mut UnwindRegsX86_64,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
-    ) -> Option<u64> {
+    ) -> Result<Option<u64>, Unclear> {
         let section = EhFrame::new(&self.table, LittleEndian);
         let bases = BaseAddresses::default().set_eh_frame(self.start);
         let mut context = UnwindContext::new();
-        let description =
-            section.fde_for_address(&bases, address, EhFrame::cie_from_offset).ok()?;
-        let encoding = description.cie().encoding();
-        let row =
-            description.unwind_info_for_address(&section, &bases, &mut context, address).ok()?;
-        let CfaRule::Expression(expression) = row.cfa() else { return None };
-        let expression = expression.get(&section).ok()?;
-        let frame = evaluate(expression, encoding, registers, read)?;
+        let description = section.fde_for_address(&bases, address, EhFrame::cie_from_offset)?;
+        let row = description.unwind_info_for_address(&section, &bases, &mut context, address)?;
+        let CfaRule::Expression(expression) = row.cfa() else { return Ok(None) };
+        let (expression, encoding) = (expression.get(&section)?, description.cie().encoding());
+        let frame = evaluate(expression, encoding, registers, read).ok_or(Unclear)?;
         let mut saved = |register, otherwise: Option<i64>| {
             let offset = match row.register(register) {
                 Some(RegisterRule::Offset(offset)) => Some(offset),
@@ -70,12 +70,22 @@ impl Switches {
             };
             read(frame.checked_add_signed(offset?)?).ok()
         };
-        let caller = saved(X86_64::RA, Some(-8))?;
+        let caller = saved(X86_64::RA, Some(-8)).ok_or(Unclear)?;
         let pointer = saved(X86_64::RBP, None).unwrap_or(registers.bp());
         registers.set_ip(caller);
         registers.set_bp(pointer);
         registers.set_sp(frame);
-        Some(caller)
+        Ok(Some(caller))
+    }
+}
+
+/// What the table says of a frame cannot be worked out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unclear;
+
+impl From<gimli::Error> for Unclear {
+    fn from(_: gimli::Error) -> Unclear {
+        Unclear
     }
 }
 

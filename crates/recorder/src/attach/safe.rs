@@ -174,8 +174,10 @@ impl<'a> Judge<'a> {
         let mut frames = vec![code];
         loop {
             let place = at.address_for_lookup();
-            let caller = match self.switches.iter().find(|it| it.has(place)) {
-                Some(switches) => Some(switches.unwind(place, &mut registers, &mut read)?),
+            let switches = self.switches.iter().find(|it| it.has(place));
+            let told = switches.map(|it| it.unwind(place, &mut registers, &mut read)).transpose();
+            let caller = match told.ok()?.flatten() {
+                Some(caller) => Some(caller),
                 None => {
                     let (unwinder, cache) = (&self.unwinder, &mut self.cache);
                     unwinder.unwind_frame(at, &mut registers, cache, &mut read).ok()?
