@@ -107,6 +107,8 @@ pub(crate) struct Session {
     lost_at_stop: Option<Losses>,
     /// If it is to be looked through.
     looking: Option<Looking>,
+    /// It is to end as soon as its process has been looked through.
+    is_ending: bool,
 }
 
 impl Session {
@@ -147,6 +149,7 @@ impl Session {
             gathering: Duration::ZERO,
             lost_at_stop: None,
             looking,
+            is_ending: false,
         }
     }
 
@@ -161,9 +164,10 @@ impl Session {
         self.gathering = LONGEST_GATHERING;
     }
 
-    /// Tells the agent whether to sample.
+    /// Tells the agent whether to sample. A session that is about to end does not: else a program that is sampled densely
+    /// could send more than can be taken in, for ever.
     pub(crate) fn set_paused(&self, paused: bool) {
-        self.segment.header().set_paused(paused);
+        self.segment.header().set_paused(paused || self.is_ending);
     }
 
     /// Has the process looked through now, if that is done at all.
@@ -176,6 +180,7 @@ impl Session {
     /// Ends the session from our side, when its process has been looked through.
     pub(crate) fn end(&mut self) {
         let is_open = self.end.is_none();
+        self.is_ending = true;
         if !self.looking.as_mut().is_some_and(|looking| is_open && looking.delays_stop()) {
             self.close(SessionEnd::Stopped);
         }

@@ -13,7 +13,7 @@ use lifetrace_agent::host::{self, Host};
 use lifetrace_agent::phase;
 use lifetrace_agent::session::{self, Session};
 
-use crate::symbols::function;
+use crate::symbols::{Value, function};
 use crate::version::Version;
 use crate::vm::Vm;
 use crate::{
@@ -40,12 +40,13 @@ pub fn attach(host: Host) {
 
 /// Whether there is a machine, of a version whose functions are known.
 fn is_set_up() -> bool {
-    // SAFETY: a variable that points to the machine, and a string; the machine has them exported.
+    // SAFETY: a variable with a reference to a class, which is made when the machine can be asked for jobs, and a string; all
+    // versions export them.
     unsafe {
-        let machine = function::<*const *const c_void>(c"ruby_current_vm_ptr");
+        let object = function::<*const Value>(c"rb_cObject");
         let text = function::<*const c_char>(c"ruby_version");
         let version = text.and_then(|text| Version::of(CStr::from_ptr(text)));
-        machine.is_some_and(|it| !it.read_volatile().is_null())
+        object.is_some_and(|it| it.read_volatile() != 0)
             && version.is_some_and(Version::is_known)
     }
 }

@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
+use lifetrace_trace::fact::Fact;
+
 use crate::support::attached::Attached;
 use crate::support::births;
 use crate::support::fixture;
 use crate::support::late::{EXACT, check_estimate, of, report, terminate};
+use crate::support::profile::facts_of;
 use crate::support::ruby::ruby;
 
 fn ruby_program(words: &[&str]) -> Attached {
@@ -63,6 +66,9 @@ fn threads_and_children_of_ruby() {
     program.say("work 100");
     assert_eq!(program.say("fork"), "done\n");
     terminate(recorder);
+    // Threads that are sampled densely all the while do not keep the end from coming, nor the look before it.
+    let is_look = |fact: &Fact| matches!(fact, Fact::Looked(_));
+    assert!(facts_of(&program.trace()).iter().any(is_look));
     assert_eq!(things(&program.trace(), "Object#work"), 110);
     let children: Vec<_> =
         program.traces().into_iter().filter(|path| *path != program.trace()).collect();

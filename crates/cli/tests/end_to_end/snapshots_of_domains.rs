@@ -105,10 +105,22 @@ pub fn check_churning(program: &Path) {
         let snapshot = Snapshot::read(&path);
         let cells = snapshot.blocks.iter().filter(|block| block.bytes == 3 * 8).count();
         assert!(cells >= 100_000, "{cells}");
-        let stacks: BTreeSet<&str> =
-            snapshot.roots.iter().map(|(root, _)| &*root.category).collect();
-        assert!(!stacks.contains("stack") && stacks.contains("stack of domain 1"), "{stacks:?}");
+        for number in 1..=4 {
+            check_held_by_domain(&snapshot, number);
+        }
     }
     running.tell(b"enough\n");
-    assert_eq!(running.finish(), (Some(0), "ended 100000\n".to_owned()));
+    assert_eq!(running.finish(), (Some(0), "ended 100000 10000\n".to_owned()));
+}
+
+/// What a domain holds all the while is there once, on its own stack, in the frame of its function.
+fn check_held_by_domain(snapshot: &Snapshot, number: u64) {
+    let held = of_length(snapshot, 1_000 * number);
+    let [block] = held[..] else { panic!("{number}: {held:?}") };
+    let roots = snapshot.roots.iter().filter(|(_, to)| *to == block as u64);
+    let holders: BTreeSet<_> = roots
+        .map(|(root, _)| (&*root.category, root.name.as_deref().unwrap().split(' ').next()))
+        .collect();
+    let stack = format!("stack of domain {number}");
+    assert_eq!(holders, BTreeSet::from([(&*stack, Some("Churning_domains.churn"))]));
 }

@@ -175,16 +175,18 @@ impl Module {
     }
 }
 
-/// Those that stay as long as the process does: the program, which begins at `entry`, its dynamic linker, and what it was
-/// linked with.
-pub(super) fn permanent(modules: &[Module], entry: u64) -> impl Iterator<Item = &Module> {
+/// Those that stay as long as the process does: the program, which begins at `entry`, what it was linked with, and `libc`,
+/// the number of the C library. Of a program that the dynamic linker was told to run, only the last is known. Not the linker
+/// itself: in it, nobody can ask for symbols of the program's.
+pub(super) fn permanent(modules: &[Module], entry: u64, libc: usize) -> Vec<&Module> {
     let program = modules.iter().find(|it| it.has(entry));
     let needed = program.map(|it| &it.needed[..]).unwrap_or_default();
-    let stays = move |it: &&Module| {
-        let is_needed = needed.iter().any(|name| name == it.name());
-        is_needed || it.has(entry) || it.name().starts_with("ld-linux")
+    let stays = |at: usize, it: &Module| {
+        at == libc || it.has(entry) || needed.iter().any(|name| name == it.name())
     };
-    modules.iter().filter(stays)
+    let numbered = modules.iter().enumerate();
+    let stay = numbered.filter(|&(at, it)| stays(at, it) && !it.name().starts_with("ld-linux"));
+    stay.map(|(_, it)| it).collect()
 }
 
 /// A program header.

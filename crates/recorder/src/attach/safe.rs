@@ -116,7 +116,7 @@ impl<'a> Judge<'a> {
 
     /// The modules that stay.
     pub(super) fn permanent(&self) -> Vec<&'a Module> {
-        permanent(self.modules, self.entry).collect()
+        permanent(self.modules, self.entry, self.libc)
     }
 
     /// Whether a thread with these registers is at a safe place: its next instruction, its stack and its frame pointer.
