@@ -40,6 +40,9 @@ pub fn ci() -> Result<()> {
     readers::run_if_possible()
 }
 
+/// What tests are built with, all at once.
+pub const WORKSPACE: &str = "--workspace --exclude lifetrace-preload --features lifetrace/tracing";
+
 /// Formats all code.
 pub fn fmt() -> Result<()> {
     shell::cargo("fmt --all")
@@ -59,7 +62,7 @@ pub fn clippy() -> Result<()> {
 /// Runs all tests, in release mode: they record whole programs.
 pub fn test() -> Result<()> {
     tools::ensure()?;
-    shell::cargo(&format!("test --release --no-fail-fast {ALL_BUT_PRELOAD} {ALL_FEATURES}"))?;
+    shell::cargo(&format!("test --release --no-fail-fast {WORKSPACE}"))?;
     shell::cargo("test --release --package lifetrace --lib --test trackers --test external")
 }
 

@@ -46,8 +46,7 @@ fn is_set_up() -> bool {
         let object = function::<*const Value>(c"rb_cObject");
         let text = function::<*const c_char>(c"ruby_version");
         let version = text.and_then(|text| Version::of(CStr::from_ptr(text)));
-        object.is_some_and(|it| it.read_volatile() != 0)
-            && version.is_some_and(Version::is_known)
+        object.is_some_and(|it| it.read_volatile() != 0) && version.is_some_and(Version::is_known)
     }
 }
 
