@@ -40,9 +40,6 @@ pub fn ci() -> Result<()> {
     readers::run_if_possible()
 }
 
-/// What tests are built with, all at once.
-pub const WORKSPACE: &str = "--workspace --exclude lifetrace-preload --features lifetrace/tracing";
-
 /// Formats all code.
 pub fn fmt() -> Result<()> {
     shell::cargo("fmt --all")
@@ -62,7 +59,7 @@ pub fn clippy() -> Result<()> {
 /// Runs all tests, in release mode: they record whole programs.
 pub fn test() -> Result<()> {
     tools::ensure()?;
-    shell::cargo(&format!("test --release --no-fail-fast {WORKSPACE}"))?;
+    shell::cargo(&format!("test --release --no-fail-fast {}", shell::WORKSPACE))?;
     shell::cargo("test --release --package lifetrace --lib --test trackers --test external")
 }
 

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+/// What tests are built with, all at once.
+pub const WORKSPACE: &str = "--workspace --exclude lifetrace-preload --features lifetrace/tracing";
+
 /// What takes longer is worth a line.
 const A_WHILE: Duration = Duration::from_secs(10);
 

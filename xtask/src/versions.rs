@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::archive::Archive;
 use crate::foreign::Packages;
-use crate::{ci, shell, tools};
+use crate::{shell, tools};
 
 /// A language, and how its tests are run.
 pub struct Versions {
@@ -64,7 +64,7 @@ impl Versions {
     fn test_one(&self, version: &str, packages: &Packages<'_>) -> Result<()> {
         let Some(root) = self.unpacked(version, packages)? else { return Ok(()) };
         // Of the whole workspace, as they are built already.
-        let tests = format!("test --release {} --test end_to_end {}", ci::WORKSPACE, self.tests);
+        let tests = format!("test --release {} --test end_to_end {}", shell::WORKSPACE, self.tests);
         let mut command = shell::cargo_command(&tests);
         let [at, number] = self.variables;
         command.env(at, root).env(number, version);
