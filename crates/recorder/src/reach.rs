@@ -18,7 +18,7 @@ pub(crate) fn may_change_identity() -> bool {
 /// These places; for root, those that everybody can reach first.
 pub(crate) fn best_first(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     if may_change_identity() {
-        places.sort_by_key(|place| !open_to_all(place));
+        places.sort_by_cached_key(|place| !open_to_all(place));
     }
     places
 }

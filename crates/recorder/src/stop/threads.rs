@@ -22,9 +22,14 @@ pub(crate) fn waiting_threads(process: Pid) -> Vec<Pid> {
 /// All threads, those that wait for something at this moment first.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn sleepers_first(process: Pid) -> Vec<Pid> {
-    let mut threads: Vec<Pid> = threads_of(process).collect();
-    threads
-        .sort_by_key(|&thread| (state_of(process, thread) != Some('S'), thread.as_raw_nonzero()));
+    let threads = threads_of(process).collect();
+    first_those(threads, |thread| state_of(process, thread) == Some('S'))
+}
+
+/// Each is asked once: the answer may be another one a moment later, and nothing can be put in an order that changes.
+#[cfg(target_arch = "x86_64")]
+fn first_those(mut threads: Vec<Pid>, mut are: impl FnMut(Pid) -> bool) -> Vec<Pid> {
+    threads.sort_by_cached_key(|&thread| (!are(thread), thread.as_raw_nonzero()));
     threads
 }
 
@@ -50,4 +55,22 @@ pub(super) fn tracer_of(process: Pid) -> Option<Pid> {
 
 fn folder(process: Pid) -> PathBuf {
     format!("/proc/{}", process.as_raw_nonzero()).into()
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_fall_asleep_meanwhile_are_put_in_some_order() {
+        let pid = |number: i32| Pid::from_raw(number).unwrap();
+        let all: Vec<Pid> = (1..200).map(pid).collect();
+        let mut asked = 0u64;
+        let found = first_those(all.clone(), |_| {
+            asked = asked.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            asked >> 63 == 0
+        });
+        assert_eq!(found.len(), all.len());
+        assert_eq!(first_those(all, |thread| thread == pid(7))[..3], [pid(7), pid(1), pid(2)]);
+    }
 }
