@@ -187,7 +187,10 @@ pub fn day_before(text: &str) -> Result<String> {
     let Some(days) = text.strip_suffix('d') else {
         let parts: Vec<_> = text.split('-').collect();
         let is_day = parts.len() == 3 && parts.iter().all(|part| part.parse::<u32>().is_ok());
-        ensure!(is_day && text.len() == 10, "'{text}' is neither so many days (30d) nor a day (2026-11-28)");
+        ensure!(
+            is_day && text.len() == 10,
+            "'{text}' is neither so many days (30d) nor a day (2026-11-28)"
+        );
         return Ok(text.to_owned());
     };
     let days: i32 = days.parse().with_context(|| format!("'{text}' is no number of days"))?;

@@ -142,9 +142,8 @@ fn register<'a>(
         context.register_table(table.name(), Arc::new(EmptyTable::new(table.schema())))?;
         return Ok(());
     }
-    let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
-        .with_file_extension(".parquet")
-        .with_collect_stat(true);
+    let options =
+        ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
     let config = ListingTableConfig::new_with_multi_paths(urls)
         .with_listing_options(options)
         .with_schema(table.schema());

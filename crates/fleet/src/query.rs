@@ -96,7 +96,11 @@ fn cells(batches: &[RecordBatch]) -> Result<(Vec<String>, Vec<Vec<String>>)> {
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
             let cell = |(at, column): (usize, &ArrayFormatter<'_>)| {
-                if batch.column(at).is_null(row) { String::new() } else { column.value(row).to_string() }
+                if batch.column(at).is_null(row) {
+                    String::new()
+                } else {
+                    column.value(row).to_string()
+                }
             };
             rows.push(columns.iter().enumerate().map(cell).collect());
         }

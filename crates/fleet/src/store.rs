@@ -38,7 +38,8 @@ impl Store {
     /// If it cannot be made, or has something else in it.
     pub fn make(folder: &Path) -> Result<Store> {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        let mut entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+        let mut entries =
+            std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
         let is_ours = folder.join(crate::log::FOLDER).is_dir();
         ensure!(
             is_ours || entries.next().is_none(),

@@ -140,7 +140,8 @@ impl Fleet {
     }
 
     fn facts(&self, run: usize, start: Timestamp) -> Vec<Fact> {
-        let label = |key: &str, value: String| Fact::Label(Label { key: key.into(), value: value.into() });
+        let label =
+            |key: &str, value: String| Fact::Label(Label { key: key.into(), value: value.into() });
         let process = Process {
             arguments: vec!["server".into(), format!("--shard={run}").into()],
             executable: "/srv/bin/server".into(),
@@ -231,7 +232,11 @@ enum Step {
     Died { index: usize },
 }
 
-fn birth<W: Write>(writer: &mut Writer<W>, time: Timestamp, place: &Place) -> io::Result<AllocationId> {
+fn birth<W: Write>(
+    writer: &mut Writer<W>,
+    time: Timestamp,
+    place: &Place,
+) -> io::Result<AllocationId> {
     const MAIN: u64 = 1;
     const LOOP: u64 = 2;
     const HANDLERS: u64 = 1_000;

@@ -77,7 +77,8 @@ fn what_is_planted_is_found_and_nothing_else() {
     let found: Vec<_> = leaks["leaks"].as_array().unwrap().iter().collect();
     let names: Vec<_> = found.iter().map(|it| it["function"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
-    let [new, old] = [NEW_LEAK, OLD_LEAK].map(|name| found.iter().find(|it| it["function"] == name).unwrap());
+    let [new, old] =
+        [NEW_LEAK, OLD_LEAK].map(|name| found.iter().find(|it| it["function"] == name).unwrap());
     assert_eq!((new["since"].as_str(), old["since"].as_str()), (Some("1.5"), None));
     let sides = ["--before", "version = 1.4", "--after", "version = 1.5"];
     let changed = json(&[&["regressions", text(&dataset), "--json"], &sides[..]].concat());
@@ -112,7 +113,15 @@ fn sums_are_those_of_the_traces() {
         let found = made.number(sql);
         assert!((found / bytes - 1.0).abs() < 1e-9, "{sql}: {found} {bytes}");
     }
-    let top = json(&["top", text(&made.dataset()), "--metric", "allocated", "--limit", "10000", "--json"]);
+    let top = json(&[
+        "top",
+        text(&made.dataset()),
+        "--metric",
+        "allocated",
+        "--limit",
+        "10000",
+        "--json",
+    ]);
     let of = |it: &Value| it["amount"]["bytes"].as_f64().unwrap();
     let sum: f64 = top["callsites"].as_array().unwrap().iter().map(of).sum();
     assert!((sum / bytes - 1.0).abs() < 1e-9);

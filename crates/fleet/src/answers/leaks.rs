@@ -231,8 +231,12 @@ impl Leaks {
         });
         let callsites = counted(self.callsites, "callsite", "callsites");
         let found = match self.leaks.len() as u64 {
-            0 => format!("None of {callsites} that hold something grows in more runs than chance explains."),
-            count => format!("{} of {callsites} that hold something:", counted(count, "leak", "leaks")),
+            0 => format!(
+                "None of {callsites} that hold something grows in more runs than chance explains."
+            ),
+            count => {
+                format!("{} of {callsites} that hold something:", counted(count, "leak", "leaks"))
+            }
         };
         let judged = counted(self.judged, "run", "runs");
         Page {

@@ -175,7 +175,10 @@ fn told((difference, interval): &(Difference, Interval), p_value: f64) -> Shift 
 }
 
 /// Runs that have nothing of it count as well.
-fn compared(amounts: &BTreeMap<i64, Estimate>, sides: &[Side; 2]) -> Option<(Difference, Interval)> {
+fn compared(
+    amounts: &BTreeMap<i64, Estimate>,
+    sides: &[Side; 2],
+) -> Option<(Difference, Interval)> {
     let runs = sides.each_ref().map(|side| {
         let run = |(run, grain): (&i64, &f64)| Run {
             estimate: amounts.get(run).copied().unwrap_or_default(),
@@ -240,7 +243,8 @@ impl Regressions {
             let variance = ((high - low) / 4.0).powi(2);
             let grows = it.after >= it.before;
             let change = (it.after - it.before).abs();
-            let change = lifetrace_human::estimate(&Estimate { value: change, variance, uncertain: 0.0 });
+            let change =
+                lifetrace_human::estimate(&Estimate { value: change, variance, uncertain: 0.0 });
             vec![
                 lifetrace_human::bytes(it.before),
                 lifetrace_human::bytes(it.after),
@@ -250,17 +254,26 @@ impl Regressions {
             ]
         };
         let mut rows: Vec<_> = self.total.iter().map(|it| row(it, "(all)".to_owned())).collect();
-        rows.extend(self.changed.iter().map(|it| row(&it.difference, place(&it.function, it.file.as_deref()))));
+        rows.extend(
+            self.changed
+                .iter()
+                .map(|it| row(&it.difference, place(&it.function, it.file.as_deref()))),
+        );
         let [before, after] = &self.sides;
         let mut notes = vec![format!(
             "{} looked at; of any that has not changed, one in twenty answers shows one here at most.",
             counted(self.tested, "callsite was", "callsites were")
         )];
         notes.extend(self.detectable.map(|bytes| {
-            format!("Of half of them a change of {} would have been seen with a probability of 80 %.", lifetrace_human::bytes(bytes))
+            format!(
+                "Of half of them a change of {} would have been seen with a probability of 80 %.",
+                lifetrace_human::bytes(bytes)
+            )
         }));
         if self.runs.iter().any(|runs| *runs == 1) {
-            notes.push("One run a side says nothing of how much runs differ by themselves.".to_owned());
+            notes.push(
+                "One run a side says nothing of how much runs differ by themselves.".to_owned(),
+            );
         }
         Page {
             heading: format!(

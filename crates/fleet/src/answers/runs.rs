@@ -95,7 +95,10 @@ impl Runs {
         });
         let not_whole: u64 = self.groups.iter().map(|it| it.not_whole).sum();
         let note = (not_whole > 0).then(|| {
-            format!("{} not whole: their traces were damaged, or not finished.", counted(not_whole, "run is", "runs are"))
+            format!(
+                "{} not whole: their traces were damaged, or not finished.",
+                counted(not_whole, "run is", "runs are")
+            )
         });
         Page {
             heading: format!(

@@ -100,7 +100,10 @@ fn condition(text: &str) -> Result<Condition> {
         Some((at, operator))
     });
     let Some((at, operator)) = found else {
-        bail!("'{text}' is no condition: write 'version = 1.4', with one of {}", OPERATORS.join(" "));
+        bail!(
+            "'{text}' is no condition: write 'version = 1.4', with one of {}",
+            OPERATORS.join(" ")
+        );
     };
     let (key, value) = (text[..at].trim(), text[at + operator.len()..].trim());
     ensure!(!key.is_empty() && !value.is_empty(), "'{text}' lacks a key or a value");
@@ -136,7 +139,10 @@ mod tests {
         assert_eq!(sql("date>=2026-11-01"), "date >= CAST('2026-11-01' AS DATE)");
         let version = "run IN (SELECT run FROM runs WHERE version = '1.4')";
         assert_eq!(sql("version = 1.4"), version);
-        assert_eq!(sql("service != web and version = '1.4'"), format!("service != 'web' AND {version}"));
+        assert_eq!(
+            sql("service != web and version = '1.4'"),
+            format!("service != 'web' AND {version}")
+        );
         let label = "run IN (SELECT run FROM labels WHERE key = 'o''k' AND value = 'x''; DROP')";
         assert_eq!(sql("o'k = x'; DROP"), label);
         assert_eq!("a = b and c<d".parse::<Selection>().unwrap().to_string(), "a = b and c < d");

@@ -110,7 +110,11 @@ impl Amount {
     /// As people read it.
     pub fn text(&self) -> String {
         let deviation = self.interval95 / Estimate::new(1.0, 1.0).interval95();
-        lifetrace_human::estimate(&Estimate { value: self.bytes, variance: deviation * deviation, uncertain: 0.0 })
+        lifetrace_human::estimate(&Estimate {
+            value: self.bytes,
+            variance: deviation * deviation,
+            uncertain: 0.0,
+        })
     }
 }
 
@@ -147,7 +151,10 @@ pub(super) fn query(question: &Question) -> String {
         None => ("", String::new(), ""),
         Some(key) => (
             ", l.value AS label",
-            format!("LEFT JOIN (SELECT run, value FROM labels WHERE key = {}) AS l ON l.run = t.run", quoted(key)),
+            format!(
+                "LEFT JOIN (SELECT run, value FROM labels WHERE key = {}) AS l ON l.run = t.run",
+                quoted(key)
+            ),
             ", label",
         ),
     };
@@ -231,7 +238,8 @@ impl Top {
             columns,
             rows: rows.collect(),
             notes: vec![
-                "Intervals are those of sampling: what these runs themselves did, to within 95 %.".to_owned(),
+                "Intervals are those of sampling: what these runs themselves did, to within 95 %."
+                    .to_owned(),
             ],
         }
     }

@@ -75,7 +75,10 @@ impl Batch {
             let known = state.runs();
             let is_known = |entry: &Entry| entry.runs.iter().any(|run| known.contains(run));
             let is_twice = add.iter().any(is_known);
-            ensure!(!is_twice, "somebody else adds the same traces; what is new of these is not added");
+            ensure!(
+                !is_twice,
+                "somebody else adds the same traces; what is new of these is not added"
+            );
             Ok(Change { add: add.clone(), remove: Vec::new() })
         })
         .await
@@ -86,9 +89,7 @@ impl Part {
     fn rows(mut self, of: &Partition) -> Result<Vec<(Table, RecordBatch)>> {
         self.runs.sort_by_key(|run| run.start);
         self.sites.sort_by_key(|site| site.site);
-        self.samples.sort_by(|a, b| {
-            (a.run, a.site, a.birth_us).cmp(&(b.run, b.site, b.birth_us))
-        });
+        self.samples.sort_by(|a, b| (a.run, a.site, a.birth_us).cmp(&(b.run, b.site, b.birth_us)));
         self.growth.sort_by_key(|row| (row.callsite, row.run));
         let tables = vec![
             (Table::Runs, runs::batch(of, &self.runs)?),

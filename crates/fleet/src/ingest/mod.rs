@@ -66,13 +66,16 @@ pub struct Added {
 ///
 /// # Errors
 /// If the dataset cannot be read or written.
-pub async fn add(store: &Store, traces: &[PathBuf], mut watch: impl FnMut(&PathBuf)) -> Result<Added> {
+pub async fn add(
+    store: &Store,
+    traces: &[PathBuf],
+    mut watch: impl FnMut(&PathBuf),
+) -> Result<Added> {
     let (mut added, mut batch) = (Added::default(), Batch::default());
     let mut known = State::read(store).await?.runs();
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
-    let readings = traces.iter().cloned().map(|path| {
-        tokio::task::spawn_blocking(move || (read(&path), path))
-    });
+    let readings =
+        traces.iter().cloned().map(|path| tokio::task::spawn_blocking(move || (read(&path), path)));
     let mut readings = stream::iter(readings).buffered(threads);
     while let Some(reading) = readings.next().await {
         let (outcome, path) = reading?;

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use lifetrace_analysis::Observer;
 use lifetrace_analysis::history::Block;
 use lifetrace_analysis::leaks::{Judgement, Kind, Leaks};
 use lifetrace_analysis::replay::{Death, Replay};
 use lifetrace_analysis::select::Admission;
 use lifetrace_analysis::sites::SiteId;
-use lifetrace_analysis::Observer;
 use lifetrace_study::facts::Facts;
 use lifetrace_study::open::{Backtraces, Trace};
 use lifetrace_study::reading::Reading;
@@ -49,7 +49,10 @@ pub fn read(path: &Path) -> Result<Intake> {
     }
     reading.finish();
     if reading.facts.process.is_none() && !reading.trace.has_facts() {
-        bail!("{}: says nothing of its process; `lifetrace transfer` makes a .lt trace of it", path.display());
+        bail!(
+            "{}: says nothing of its process; `lifetrace transfer` makes a .lt trace of it",
+            path.display()
+        );
     }
     lives.survive(reading.profile.replay());
     Ok(intake(path, content, &reading, lives))
@@ -62,7 +65,8 @@ fn interval(replay: &Replay) -> f64 {
 
 fn content(path: &Path) -> Result<String> {
     let mut hash = Sha256::new();
-    let mut file = File::open(path).with_context(|| format!("{}: cannot be opened", path.display()))?;
+    let mut file =
+        File::open(path).with_context(|| format!("{}: cannot be opened", path.display()))?;
     std::io::copy(&mut file, &mut Writer(&mut hash))
         .with_context(|| format!("{}: cannot be read", path.display()))?;
     Ok(hexadecimal(&hash.finalize()))

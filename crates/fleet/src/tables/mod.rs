@@ -51,14 +51,8 @@ pub enum Table {
 
 impl Table {
     /// All.
-    pub const ALL: [Table; 6] = [
-        Table::Runs,
-        Table::Labels,
-        Table::Samples,
-        Table::Sites,
-        Table::Rollup,
-        Table::Growth,
-    ];
+    pub const ALL: [Table; 6] =
+        [Table::Runs, Table::Labels, Table::Samples, Table::Sites, Table::Rollup, Table::Growth];
 
     /// As SQL and paths call it.
     pub fn name(self) -> &'static str {
@@ -98,7 +92,12 @@ impl Table {
         }
     }
 
-    fn batch(self, of: &Partition, rows: usize, rest: Vec<ArrayRef>) -> std::result::Result<RecordBatch, ArrowError> {
+    fn batch(
+        self,
+        of: &Partition,
+        rows: usize,
+        rest: Vec<ArrayRef>,
+    ) -> std::result::Result<RecordBatch, ArrowError> {
         let mut columns =
             vec![column::date(vec![of.date; rows]), column::text(&vec![&*of.service; rows])];
         columns.extend(rest);
@@ -128,8 +127,12 @@ impl Partition {
     /// If there are none, or they are of no table.
     pub fn of(rows: &RecordBatch) -> Result<Partition> {
         ensure!(rows.num_rows() > 0, "there are no rows");
-        let date = rows.column(0).as_primitive_opt::<Date32Type>().context("the first column is no date")?;
-        let service = rows.column(1).as_string_opt::<i32>().context("the second column is no text")?;
+        let date = rows
+            .column(0)
+            .as_primitive_opt::<Date32Type>()
+            .context("the first column is no date")?;
+        let service =
+            rows.column(1).as_string_opt::<i32>().context("the second column is no text")?;
         Ok(Partition { date: date.value(0), service: service.value(0).into() })
     }
 

@@ -94,7 +94,8 @@ impl Rollup {
     pub fn batch(self, of: &Partition) -> Result<RecordBatch> {
         let mut rows: Vec<(Key, Sums)> = self.sums.into_iter().collect();
         rows.sort_by(|a, b| a.0.cmp(&b.0));
-        let floats = |of: fn(&Sums) -> f64| column::float(rows.iter().map(|it| of(&it.1)).collect());
+        let floats =
+            |of: fn(&Sums) -> f64| column::float(rows.iter().map(|it| of(&it.1)).collect());
         let columns = vec![
             column::int64(rows.iter().map(|it| it.0.run).collect()),
             column::int64(rows.iter().map(|it| it.0.site).collect()),

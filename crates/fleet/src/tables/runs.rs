@@ -118,9 +118,8 @@ fn loss_columns() -> Fields {
 pub fn batch(of: &Partition, rows: &[Run]) -> Result<RecordBatch> {
     let ints = |of: fn(&Run) -> i64| column::int64(rows.iter().map(of).collect());
     let texts = |of: fn(&Run) -> &str| column::text(&rows.iter().map(of).collect::<Vec<_>>());
-    let maybe = |of: fn(&Run) -> Option<&str>| {
-        column::maybe_text(&rows.iter().map(of).collect::<Vec<_>>())
-    };
+    let maybe =
+        |of: fn(&Run) -> Option<&str>| column::maybe_text(&rows.iter().map(of).collect::<Vec<_>>());
     let commands: Vec<_> = rows.iter().map(|it| it.arguments.join(" ")).collect();
     let lost = |run: &Run| run.losses.iter().fold(0i64, |sum, loss| sum.saturating_add(loss.1));
     let columns = vec![

@@ -24,7 +24,9 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Missing(path) => write!(f, "{path}: is missing; its runs have to be added again"),
+            Problem::Missing(path) => {
+                write!(f, "{path}: is missing; its runs have to be added again")
+            }
             Problem::Damaged(path, why) => write!(f, "{path}: is damaged: {why}"),
             Problem::LeftOver(path) => {
                 write!(f, "{path}: is in no commit, and does not count; `--clean` removes it")

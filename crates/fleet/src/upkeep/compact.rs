@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use datafusion::arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
+use datafusion::arrow::compute::{
+    SortColumn, concat_batches, lexsort_to_indices, take_record_batch,
+};
 use datafusion::arrow::record_batch::RecordBatch;
 
 use super::{Done, take_away};
