@@ -84,7 +84,6 @@ struct Place {
 /// The mean distance between hits, in bytes.
 const INTERVAL: f64 = 512.0 * 1024.0;
 
-const PLANTED: usize = 3;
 
 impl Fleet {
     /// The name of the file of a run.
@@ -335,6 +334,6 @@ mod tests {
         let [one, again] = [0, 0].map(|run| fleet.write(run, Vec::new()).unwrap());
         assert_eq!(one, again);
         assert_ne!(one, fleet.write(1, Vec::new()).unwrap());
-        assert_eq!(Fleet::function(PLANTED), "Module_0.function_3");
+        assert_eq!(Fleet::function(3), "Module_0.function_3");
     }
 }

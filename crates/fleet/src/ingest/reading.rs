@@ -13,7 +13,7 @@ use lifetrace_analysis::select::Admission;
 use lifetrace_analysis::sites::SiteId;
 use lifetrace_study::facts::Facts;
 use lifetrace_study::open::{Backtraces, Trace};
-use lifetrace_study::reading::Reading;
+use lifetrace_study::Reading;
 use lifetrace_trace::event::{Source as Heap, TraceInfo};
 use lifetrace_trace::fact::{Exit, Module, SampledUnit};
 use lifetrace_trace::ids::{SamplerId, Timestamp};
