@@ -11,6 +11,7 @@ mod bench;
 mod checkers;
 mod ci;
 mod circles;
+mod fleet;
 mod foreign;
 mod fuzz;
 mod ocaml_versions;
@@ -47,6 +48,8 @@ usage: cargo xtask COMMAND
                   the hazards of Ruby by its versions 3.2 and 3.3, which are fetched likewise
   viewer          check, build and test the viewer's browser half, where Node is, and Chromium; refuses a built
                   file that is not the committed one
+  fleet           format, lint and test `lifetrace-fleet`, which is built apart as it takes a query engine to be
+                  built (some 10 minutes), and where pip is, have DuckDB and pyarrow read its datasets
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
@@ -115,6 +118,7 @@ fn main() -> Result<()> {
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
         ["viewer"] => viewer::check(),
+        ["fleet"] => fleet::check(),
         ["package"] => ci::package(),
         ["aarch64"] => aarch64::check(),
         ["ruby-versions", ref versions @ ..] => ruby_versions::RUBY.test(versions),

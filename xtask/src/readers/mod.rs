@@ -48,7 +48,8 @@ pub fn run_if_possible() -> Result<()> {
     Ok(())
 }
 
-fn has_pip() -> bool {
+/// Whether Python packages can be had.
+pub fn has_pip() -> bool {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "--version"]);
     shell::output(pip).is_ok()

@@ -1,0 +1,201 @@
+//! What can be asked of the command.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args as Group, Parser, Subcommand};
+use lifetrace_fleet::answers::Selection;
+use lifetrace_fleet::answers::top::Metric;
+use lifetrace_fleet::engine::Limits;
+use lifetrace_fleet::query::Form;
+use lifetrace_fleet::synthetic::Fleet;
+
+/// Hundreds of processes' traces as one dataset
+#[derive(Debug, Parser)]
+#[command(name = "lifetrace-fleet", version)]
+pub struct Args {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Add traces to a dataset; one that is there is not added again
+    Add(Add),
+    /// Answer a query in SQL: tables runs, labels, samples, sites, rollup, growth; views places, totals
+    Query {
+        /// The dataset's folder
+        dataset: PathBuf,
+        /// The query
+        sql: String,
+        /// How rows are written
+        #[arg(long, value_enum, default_value_t)]
+        form: Form,
+        #[command(flatten)]
+        limits: LimitArgs,
+    },
+    /// Which runs there are
+    Runs(Asked),
+    /// Who allocates, or holds, most in all runs
+    Top(Top),
+    /// Which callsites grow for as long as their processes run, in how many, and since which version
+    Leaks(Asked),
+    /// What has changed from some runs to others
+    Regressions(Regressions),
+    /// Make few large files of many small ones
+    Compact {
+        /// The dataset's folder
+        dataset: PathBuf,
+    },
+    /// Remove runs that began long ago
+    Expire {
+        /// The dataset's folder
+        dataset: PathBuf,
+        /// Those that began so many days ago (30d), or before a day (2026-11-28)
+        #[arg(long)]
+        older_than: String,
+    },
+    /// Read all files, and say what is wrong
+    Check {
+        /// The dataset's folder
+        dataset: PathBuf,
+        /// Remove files that are in no commit; to be used while nobody adds
+        #[arg(long)]
+        clean: bool,
+    },
+    /// Print the queries behind the questions, and the views that they use, for other engines
+    Queries,
+    /// Write traces of a fleet that does not exist, of which all is known
+    Synthetic(Synthetic),
+}
+
+#[derive(Debug, Group)]
+pub struct Add {
+    /// The dataset's folder, which is made if it is not there
+    pub dataset: PathBuf,
+    /// Traces, in Lifetrace's format
+    #[arg(required_unless_present = "watch")]
+    pub traces: Vec<PathBuf>,
+    /// Add all traces in this folder, and those that come, as a collector finishes them
+    #[arg(long, value_name = "DIR", conflicts_with = "traces")]
+    pub watch: Option<PathBuf>,
+    /// Look into the folder once
+    #[arg(long, requires = "watch")]
+    pub once: bool,
+}
+
+/// What a question is asked of.
+#[derive(Debug, Group)]
+pub struct Asked {
+    /// The dataset's folder
+    pub dataset: PathBuf,
+    /// Which runs: 'service = web and version = 1.4'; any label is a key
+    #[arg(long = "where", value_name = "CONDITIONS")]
+    pub runs: Option<Selection>,
+    /// So many lines at most
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+impl Asked {
+    pub fn of(&self) -> Selection {
+        self.runs.clone().unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Group)]
+pub struct Top {
+    #[command(flatten)]
+    pub asked: Asked,
+    /// By what callsites are compared
+    #[arg(long, value_enum, default_value_t)]
+    pub metric: Metric,
+    /// Each value of this label apart
+    #[arg(long, value_name = "LABEL")]
+    pub by: Option<String>,
+}
+
+#[derive(Debug, Group)]
+pub struct Regressions {
+    #[command(flatten)]
+    pub asked: Asked,
+    /// The runs before: 'version = 1.4'
+    #[arg(long, value_name = "CONDITIONS")]
+    pub before: Selection,
+    /// The runs after: 'version = 1.5'
+    #[arg(long, value_name = "CONDITIONS")]
+    pub after: Selection,
+    /// By what callsites are compared
+    #[arg(long, value_enum, default_value_t)]
+    pub metric: Metric,
+}
+
+#[derive(Clone, Copy, Debug, Group)]
+pub struct LimitArgs {
+    /// Memory that a query may take, in MiB; what does not fit is put on disk
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    memory: usize,
+}
+
+impl From<LimitArgs> for Limits {
+    fn from(args: LimitArgs) -> Limits {
+        Limits { memory: args.memory << 20, ..Limits::default() }
+    }
+}
+
+#[derive(Debug, Group)]
+pub struct Synthetic {
+    /// Where the traces are written
+    pub folder: PathBuf,
+    /// How many runs
+    #[arg(long, default_value_t = 40)]
+    runs: usize,
+    /// Sampled blocks of a run
+    #[arg(long, default_value_t = 2_000)]
+    samples: usize,
+    /// Callsites
+    #[arg(long, default_value_t = 300)]
+    sites: usize,
+    /// Services
+    #[arg(long, default_value_t = 2)]
+    services: usize,
+    /// Days on which they begin
+    #[arg(long, default_value_t = 4)]
+    days: u64,
+    /// What random numbers begin with
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl From<&Synthetic> for Fleet {
+    fn from(it: &Synthetic) -> Fleet {
+        let Synthetic { runs, samples, sites, services, days, seed, .. } = *it;
+        Fleet { runs, samples, sites, services, days, seed, ..Fleet::default() }
+    }
+}
+
+/// The day so many days ago, or the day itself.
+///
+/// # Errors
+/// If it is neither.
+pub fn day_before(text: &str) -> Result<String> {
+    let Some(days) = text.strip_suffix('d') else {
+        let parts: Vec<_> = text.split('-').collect();
+        let is_day = parts.len() == 3 && parts.iter().all(|part| part.parse::<u32>().is_ok());
+        ensure!(
+            is_day && text.len() == 10,
+            "'{text}' is neither so many days (30d) nor a day (2026-11-28)"
+        );
+        return Ok(text.to_owned());
+    };
+    let days: i32 = days.parse().with_context(|| format!("'{text}' is no number of days"))?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    let today = (now / 86_400) as i32;
+    let partition = lifetrace_fleet::tables::Partition { date: today - days, service: "".into() };
+    Ok(partition.day())
+}

@@ -1,0 +1,162 @@
+//! A dataset's tables as SQL sees them, in this process.
+//!
+//! Tables are lists of files, as the log has them, so that a question is answered of one state of the dataset, whatever is
+//! added meanwhile. Engines pass over files by what they say of their columns: `date` and `service` are the same in all rows
+//! of one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::datasource::empty::EmptyTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::log::{Entry, State};
+use crate::store::Store;
+use crate::tables::Table;
+
+/// What queries may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of memory; what does not fit is put on disk.
+    pub memory: usize,
+    /// How many threads compute.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, Into::into);
+        Limits { memory: 1 << 30, threads }
+    }
+}
+
+/// One state of a dataset, to be asked.
+#[derive(Clone)]
+pub struct Engine {
+    context: SessionContext,
+    state: Arc<State>,
+}
+
+/// Views for people: each is a plain query of the tables.
+pub const VIEWS: [(&str, &str); 2] = [
+    // The files of several days may have the same backtrace.
+    (
+        "places",
+        "SELECT site, callsite, function, file, line, class FROM (
+            SELECT site, callsite, function, file, line, class,
+                row_number() OVER (PARTITION BY site ORDER BY date, service) AS number
+            FROM sites
+        ) AS numbered WHERE number = 1",
+    ),
+    (
+        "totals",
+        "SELECT run, site, source,
+            sum(samples) AS samples,
+            sum(objects) AS objects,
+            sum(bytes) AS bytes,
+            sum(bytes_variance) AS bytes_variance,
+            sum(CASE WHEN lifetime IS NULL THEN bytes ELSE 0 END) AS live_bytes,
+            sum(CASE WHEN lifetime IS NULL THEN bytes_variance ELSE 0 END) AS live_variance,
+            sum(byte_seconds) AS byte_seconds,
+            sum(byte_seconds_variance) AS byte_seconds_variance
+        FROM rollup GROUP BY run, site, source",
+    ),
+];
+
+impl Engine {
+    /// Of the last state of a dataset.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn open(store: &Store, limits: Limits) -> Result<Engine> {
+        Engine::of(store, State::read(store).await?, limits).await
+    }
+
+    /// Of a state of it.
+    ///
+    /// # Errors
+    /// If an engine cannot be made.
+    pub async fn of(store: &Store, state: State, limits: Limits) -> Result<Engine> {
+        let context = context(limits)?;
+        if store.folder().is_none() {
+            let root = ListingTableUrl::parse(store.url(""))?;
+            context.register_object_store(root.object_store().as_ref(), store.objects());
+        }
+        for table in Table::ALL {
+            register(&context, store, table, state.files(table))?;
+        }
+        for (name, query) in VIEWS {
+            context.sql(&format!("CREATE VIEW {name} AS {query}")).await?.collect().await?;
+        }
+        Ok(Engine { context, state: Arc::new(state) })
+    }
+
+    /// Answers a query.
+    ///
+    /// # Errors
+    /// If it is none, or cannot be answered within the limits.
+    pub async fn ask(&self, query: &str) -> Result<Vec<RecordBatch>> {
+        let frame = self.context.sql(query).await?;
+        Ok(frame.collect().await?)
+    }
+
+    /// For queries that are more than text.
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// What is asked.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+}
+
+fn context(limits: Limits) -> Result<SessionContext> {
+    let memory = FairSpillPool::new(limits.memory);
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(memory)).build_arc()?;
+    let config = SessionConfig::new()
+        .with_target_partitions(limits.threads)
+        .with_information_schema(true)
+        .set_bool("datafusion.execution.parquet.pushdown_filters", true)
+        .set_bool("datafusion.execution.parquet.schema_force_view_types", false)
+        .set_bool("datafusion.sql_parser.enable_ident_normalization", true);
+    Ok(SessionContext::new_with_config_rt(config, runtime))
+}
+
+fn register<'a>(
+    context: &SessionContext,
+    store: &Store,
+    table: Table,
+    files: impl Iterator<Item = &'a Entry>,
+) -> Result<()> {
+    let urls = files.map(|entry| url(&store.url(&entry.path))).collect::<Result<Vec<_>>>()?;
+    if urls.is_empty() {
+        context.register_table(table.name(), Arc::new(EmptyTable::new(table.schema())))?;
+        return Ok(());
+    }
+    let options =
+        ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+    let config = ListingTableConfig::new_with_multi_paths(urls)
+        .with_listing_options(options)
+        .with_schema(table.schema());
+    context.register_table(table.name(), Arc::new(ListingTable::try_new(config)?))?;
+    Ok(())
+}
+
+/// A path of this machine may have characters in it that mean something in a URL.
+fn url(path: &str) -> Result<ListingTableUrl> {
+    let parsed = match path.starts_with('/') {
+        true => url::Url::from_file_path(Path::new(path)).ok().map(|it| it.to_string()),
+        false => Some(path.to_owned()),
+    };
+    let parsed = parsed.with_context(|| format!("{path}: is no path that can be asked"))?;
+    ListingTableUrl::parse(parsed).with_context(|| path.to_owned())
+}

@@ -1,0 +1,210 @@
+//! The command `lifetrace-fleet`.
+#![forbid(unsafe_code)]
+
+mod args;
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use lifetrace_fleet::answers::page::{Page, counted};
+use lifetrace_fleet::answers::{self, leaks, regressions, runs, top};
+use lifetrace_fleet::engine::{Engine, VIEWS};
+use lifetrace_fleet::ingest::{self, Added};
+use lifetrace_fleet::store::Store;
+use lifetrace_fleet::{query, synthetic, upkeep};
+use serde::Serialize;
+
+use args::{Add, Args, Asked, Regressions, Synthetic, Top, Verb};
+
+/// How often a folder is looked into.
+const LOOK: Duration = Duration::from_secs(5);
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error.into()),
+    };
+    let outcome = runtime.block_on(async {
+        tokio::select! {
+            outcome = run(args.verb) => outcome,
+            _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(130)),
+        }
+    });
+    // Whatever still computes is of no use to anybody.
+    runtime.shutdown_background();
+    outcome.unwrap_or_else(|error| failed(&error))
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("lifetrace-fleet: {error:#}");
+    ExitCode::FAILURE
+}
+
+async fn run(verb: Verb) -> Result<ExitCode> {
+    match verb {
+        Verb::Add(add) => add_traces(&add).await,
+        Verb::Query { dataset, sql, form, limits } => {
+            let engine = Engine::open(&Store::open(&dataset)?, limits.into()).await?;
+            let rows = engine.ask(&sql).await?;
+            query::write(form, &rows, &mut std::io::stdout().lock())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Runs(asked) => {
+            let engine = engine(&asked).await?;
+            let answer = runs::ask(&engine, &asked.of()).await?;
+            show(asked.json, &answer, runs::Runs::page)
+        }
+        Verb::Top(Top { asked, metric, by }) => {
+            let engine = engine(&asked).await?;
+            let question = top::Question { of: asked.of(), metric, by, limit: asked.limit };
+            show(asked.json, &top::ask(&engine, &question).await?, top::Top::page)
+        }
+        Verb::Leaks(asked) => {
+            let engine = engine(&asked).await?;
+            let answer = leaks::ask(&engine, &asked.of(), asked.limit).await?;
+            show(asked.json, &answer, leaks::Leaks::page)
+        }
+        Verb::Regressions(Regressions { asked, before, after, metric }) => {
+            let engine = engine(&asked).await?;
+            let [before, after] = [before, after].map(|side| asked.of().and(&side));
+            let question = regressions::Question { before, after, metric };
+            let answer = regressions::ask(&engine, &question).await?;
+            show(asked.json, &answer, regressions::Regressions::page)
+        }
+        Verb::Compact { dataset } => {
+            told(&upkeep::compact(&Store::open(&dataset)?).await?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Expire { dataset, older_than } => {
+            let before = args::day_before(&older_than)?;
+            told(&upkeep::expire(&Store::open(&dataset)?, &before).await?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Check { dataset, clean } => check(&dataset, clean).await,
+        Verb::Synthetic(synthetic) => make(&synthetic),
+        Verb::Queries => show_queries(),
+    }
+}
+
+fn show_queries() -> Result<ExitCode> {
+    let questions: std::collections::BTreeMap<_, _> = answers::queries().into_iter().collect();
+    let views: std::collections::BTreeMap<_, _> = VIEWS.into_iter().collect();
+    let all = serde_json::json!({ "views": views, "questions": questions });
+    println!("{}", lifetrace_human::json_text::pretty(&all)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn engine(asked: &Asked) -> Result<Engine> {
+    Engine::open(&Store::open(&asked.dataset)?, asked.limits.into()).await
+}
+
+fn show<T: Serialize>(json: bool, answer: &T, page: fn(&T) -> Page) -> Result<ExitCode> {
+    let text = match json {
+        true => lifetrace_human::json_text::pretty(answer)?,
+        false => page(answer).text(),
+    };
+    write!(std::io::stdout().lock(), "{text}").context("cannot write to standard output")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn add_traces(add: &Add) -> Result<ExitCode> {
+    let store = Store::make(&add.dataset)?;
+    let is_shown = std::io::stderr().is_terminal();
+    let watch = |path: &PathBuf| {
+        if is_shown {
+            eprintln!("lifetrace-fleet: has read {}", path.display());
+        }
+    };
+    let Some(folder) = &add.watch else {
+        let added = ingest::add(&store, &add.traces, watch).await?;
+        say(&added);
+        return Ok(if added.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    loop {
+        let traces = finished(folder, &mut seen)?;
+        if !traces.is_empty() {
+            say(&ingest::add(&store, &traces, watch).await?);
+        }
+        if add.once {
+            return Ok(ExitCode::SUCCESS);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Traces in a folder, and in those in it, that were not there before. A collector gives them their names when they are
+/// finished.
+fn finished(folder: &Path, seen: &mut std::collections::BTreeSet<PathBuf>) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    for entry in entries {
+        let path = entry.with_context(|| folder.display().to_string())?.path();
+        if path.is_dir() {
+            found.extend(finished(&path, seen)?);
+        } else if path.extension().is_some_and(|it| it == "lt") && seen.insert(path.clone()) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn say(added: &Added) {
+    for complaint in &added.complaints {
+        eprintln!("lifetrace-fleet: {complaint}");
+    }
+    let Added { runs, samples, known, .. } = added;
+    let new = counted(*runs as u64, "run", "runs");
+    let samples = counted(*samples as u64, "sample", "samples");
+    let known = match known {
+        0 => String::new(),
+        known => format!("; {} there already", counted(*known as u64, "was", "were")),
+    };
+    eprintln!("lifetrace-fleet: added {new} with {samples}{known}");
+}
+
+fn told(done: &upkeep::Done) {
+    let smaller = match done.bytes {
+        0.. => format!("{} smaller", lifetrace_human::bytes(done.bytes as f64)),
+        larger => format!("{} larger", lifetrace_human::bytes(-larger as f64)),
+    };
+    let runs = match done.runs {
+        0 => String::new(),
+        runs => format!(" ({})", counted(runs as u64, "run", "runs")),
+    };
+    eprintln!(
+        "lifetrace-fleet: {}{runs} removed, {} written; the dataset is {smaller}",
+        counted(done.removed as u64, "file", "files"),
+        counted(done.written as u64, "file", "files"),
+    );
+}
+
+async fn check(dataset: &Path, clean: bool) -> Result<ExitCode> {
+    let problems = upkeep::check(&Store::open(dataset)?, clean).await?;
+    for problem in &problems {
+        println!("{problem}");
+    }
+    let is_sound = problems.iter().all(|it| matches!(it, upkeep::Problem::LeftOver(_)));
+    if is_sound {
+        println!("all that is in the dataset can be read");
+    }
+    Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn make(wanted: &Synthetic) -> Result<ExitCode> {
+    let fleet = synthetic::Fleet::from(wanted);
+    std::fs::create_dir_all(&wanted.folder).with_context(|| wanted.folder.display().to_string())?;
+    for run in 0..fleet.runs {
+        let path = wanted.folder.join(fleet.name(run));
+        let named = || path.display().to_string();
+        let file = std::fs::File::create_new(&path).with_context(named)?;
+        fleet.write(run, std::io::BufWriter::new(file)).with_context(named)?.flush()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,130 @@
+//! Where a dataset is: a folder of this machine, or a bucket.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+
+/// A place with files, by names relative to it.
+#[derive(Clone, Debug)]
+pub struct Store {
+    objects: Arc<dyn ObjectStore>,
+    /// Of the folder; what engines call the files begins so.
+    root: String,
+    folder: Option<PathBuf>,
+}
+
+impl Store {
+    /// A folder that is there.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn open(folder: &Path) -> Result<Store> {
+        let named = || format!("{}: cannot be opened as a dataset", folder.display());
+        ensure!(folder.is_dir(), "{}: there is no dataset (`add` makes one)", folder.display());
+        let folder = folder.canonicalize().with_context(named)?;
+        let objects = LocalFileSystem::new_with_prefix(&folder).with_context(named)?;
+        let root = folder.to_str().context("a dataset's path must be UTF-8").with_context(named)?;
+        Ok(Store { objects: Arc::new(objects), root: format!("{root}/"), folder: Some(folder) })
+    }
+
+    /// A folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be made, or has something else in it.
+    pub fn make(folder: &Path) -> Result<Store> {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let mut entries =
+            std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+        let is_ours = folder.join(crate::log::FOLDER).is_dir();
+        ensure!(
+            is_ours || entries.next().is_none(),
+            "{}: is neither empty nor a dataset; nothing is changed there",
+            folder.display()
+        );
+        Store::open(folder)
+    }
+
+    /// Memory, for tests: it takes what a bucket takes.
+    pub fn in_memory() -> Store {
+        Store { objects: Arc::new(InMemory::new()), root: "memory:///".to_owned(), folder: None }
+    }
+
+    /// What engines call a file.
+    pub fn url(&self, name: &str) -> String {
+        format!("{}{name}", self.root)
+    }
+
+    /// The folder on this machine, if it is one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// What engines read it with.
+    pub fn objects(&self) -> Arc<dyn ObjectStore> {
+        self.objects.clone()
+    }
+
+    /// The content of a file; nothing if there is none of that name.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        match self.objects.get(&Key::from(name)).await {
+            Ok(found) => Ok(Some(found.bytes().await.with_context(|| self.url(name))?.to_vec())),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error).with_context(|| self.url(name)),
+        }
+    }
+
+    /// Writes a file: afterwards it is there as a whole, or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub async fn write(&self, name: &str, bytes: Vec<u8>) -> Result<()> {
+        let written = self.objects.put(&Key::from(name), PutPayload::from(bytes)).await;
+        written.map(drop).with_context(|| self.url(name))
+    }
+
+    /// Writes a file that nobody has written yet; false if somebody has.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub async fn create(&self, name: &str, bytes: Vec<u8>) -> Result<bool> {
+        let payload = PutPayload::from(bytes);
+        match self.objects.put_opts(&Key::from(name), payload, PutMode::Create.into()).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(error).with_context(|| self.url(name)),
+        }
+    }
+
+    /// Removes a file, which may be gone already.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub async fn remove(&self, name: &str) -> Result<()> {
+        match self.objects.delete(&Key::from(name)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error).with_context(|| self.url(name)),
+        }
+    }
+
+    /// All files in a folder and in those in it, with their lengths, in the order of their names.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub async fn list(&self, folder: &str) -> Result<Vec<(String, u64)>> {
+        use futures::TryStreamExt;
+        let found = self.objects.list(Some(&Key::from(folder))).try_collect::<Vec<_>>().await;
+        let found = found.with_context(|| self.url(folder))?;
+        let mut files: Vec<_> =
+            found.into_iter().map(|it| (it.location.to_string(), it.size)).collect();
+        files.sort();
+        Ok(files)
+    }
+}
