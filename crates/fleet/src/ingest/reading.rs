@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Result<Intake> {
     reading.finish();
     if reading.facts.process.is_none() && !reading.trace.has_facts() {
         bail!(
-            "{}: says nothing of its process; `lifetrace transfer` makes a .lt trace of it",
+            "{}: says nothing of its process; `lifetrace convert` makes a .lt trace of it",
             path.display()
         );
     }
