@@ -10,7 +10,7 @@ mod patience;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use lifetrace_transport::handshake::{Origin, Unheard};
+use lifetrace_transport::handshake::{Late, Origin, Unheard};
 
 use self::machine::Machine;
 pub use self::machine::Phase;
@@ -89,9 +89,19 @@ pub fn wait_for_recorders() {
     patience::begin();
 }
 
-/// To be called when a countdown has ended: leaves a recorder that has shown no sign of life for long, if another may come.
+/// Whether that is so.
+pub fn waits_for_recorders() -> bool {
+    patience::is_endless()
+}
+
+/// From now on the agent of a managed runtime begins with each session, whenever that comes.
+pub fn begin_managed_late() {
+    patience::begin_managed_late();
+}
+
+/// To be called now and then, when a countdown has ended above all: leaves a recorder that has shown no sign of life for long, if another may come.
 /// Takes the right to look for one once more, if there is none and it is time for that.
-pub(crate) fn look_for_recorder() -> Option<Start> {
+pub fn look_for_recorder() -> Option<Start> {
     if current() == Phase::Recording {
         recording().into_iter().for_each(leave_if_dead);
     }
@@ -99,7 +109,9 @@ pub(crate) fn look_for_recorder() -> Option<Start> {
     if !is_due || !STATE.machine.claim_late_start() {
         return None;
     }
-    Some(Start { origin: Origin::Late(Unheard(patience::unheard_millis())) })
+    let unheard = Unheard(patience::unheard_millis());
+    let can_begin_managed = patience::can_begin_managed();
+    Some(Start { origin: Origin::Late(Late { unheard, can_begin_managed }) })
 }
 
 /// Takes the right to start, if this is the time for it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::{Args as Group, Parser, Subcommand};
 use lifetrace_fleet::answers::Selection;
-use lifetrace_fleet::answers::top::Metric;
+use lifetrace_fleet::answers::Metric;
 use lifetrace_fleet::engine::Limits;
 use lifetrace_fleet::query::Form;
 use lifetrace_fleet::synthetic::Fleet;
@@ -42,6 +42,8 @@ pub enum Verb {
     Leaks(Asked),
     /// What has changed from some runs to others
     Regressions(Regressions),
+    /// Which runs differ from the others of their service and version, and by what
+    Outliers(Outliers),
     /// Make few large files of many small ones
     Compact {
         /// The dataset's folder
@@ -118,6 +120,15 @@ pub struct Top {
     /// Each value of this label apart
     #[arg(long, value_name = "LABEL")]
     pub by: Option<String>,
+}
+
+#[derive(Debug, Group)]
+pub struct Outliers {
+    #[command(flatten)]
+    pub asked: Asked,
+    /// By what runs are compared
+    #[arg(long, value_enum, default_value_t)]
+    pub metric: Metric,
 }
 
 #[derive(Debug, Group)]

@@ -11,14 +11,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Parser;
 use lifetrace_fleet::answers::page::{Page, counted};
-use lifetrace_fleet::answers::{self, leaks, regressions, runs, top};
+use lifetrace_fleet::answers::{self, leaks, outliers, regressions, runs, top};
 use lifetrace_fleet::engine::{Engine, VIEWS};
 use lifetrace_fleet::ingest::{self, Added};
 use lifetrace_fleet::store::Store;
 use lifetrace_fleet::{query, synthetic, upkeep};
 use serde::Serialize;
 
-use args::{Add, Args, Asked, Regressions, Synthetic, Top, Verb};
+use args::{Add, Args, Asked, Outliers, Regressions, Synthetic, Top, Verb};
 
 /// How often a folder is looked into.
 const LOOK: Duration = Duration::from_secs(5);
@@ -75,6 +75,12 @@ async fn run(verb: Verb) -> Result<ExitCode> {
             let question = regressions::Question { before, after, metric };
             let answer = regressions::ask(&engine, &question).await?;
             show(asked.json, &answer, regressions::Regressions::page)
+        }
+        Verb::Outliers(Outliers { asked, metric }) => {
+            let engine = engine(&asked).await?;
+            let question = outliers::Question { of: asked.of(), metric, limit: asked.limit };
+            let answer = outliers::ask(&engine, &question).await?;
+            show(asked.json, &answer, outliers::Outliers::page)
         }
         Verb::Compact { dataset } => {
             told(&upkeep::compact(&Store::open(&dataset)?).await?);

@@ -19,7 +19,7 @@ use crate::blocks::{Value, static_header};
 use crate::host;
 use crate::runtime::{self, Runtime};
 use crate::symbols::{self, Absent};
-use crate::{entry, memprof, snapshot, stack, state, terms, thunks, totals, yielding};
+use crate::{entry, late, memprof, snapshot, stack, state, terms, thunks, totals, yielding};
 
 type Readlink = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> isize;
 
@@ -119,7 +119,7 @@ fn forget_other_threads() {
     memprof::forget();
 }
 
-/// Starts sampling if this is the moment and the recorder wants it.
+/// Starts sampling if this is the moment and the recorder wants it; where that may go and come, with each of its sessions.
 fn start(host: Host) {
     let found = match runtime::find() {
         Err(Absent::NotHere) => return,
@@ -129,15 +129,21 @@ fn start(host: Host) {
         return;
     }
     begin_with(host);
-    let Some((settings, rate)) = settings() else { return };
-    match found {
-        Ok(_) if memtrace_is_wanted() => notice(terms::MEMTRACE),
-        Ok(found) => {
-            if let Some(runtime) = runtime::keep(found) {
-                sample(runtime, &settings, rate);
-            }
-        }
-        Err(_) => notice(terms::WITHOUT_SAMPLER),
+    let stands_by = phase::waits_for_recorders();
+    let wish = settings();
+    if wish.is_none() && !stands_by {
+        return;
+    }
+    let runtime = match found {
+        Ok(_) if memtrace_is_wanted() => Err(terms::MEMTRACE),
+        Ok(found) => Ok(runtime::keep(found)),
+        Err(_) => Err(terms::WITHOUT_SAMPLER),
+    };
+    match (runtime, wish) {
+        (Ok(Some(runtime)), _) if stands_by && late::stand_by(runtime) => {}
+        (Ok(Some(runtime)), Some((settings, rate))) => sample(runtime, &settings, rate),
+        (Err(code), Some(_)) => notice(code),
+        _ => {}
     }
 }
 

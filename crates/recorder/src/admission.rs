@@ -12,7 +12,7 @@ use std::time::Duration;
 use lifetrace_trace::event::TraceInfo;
 use lifetrace_trace::fact::Parent;
 use lifetrace_trace::ids::{DomainId, Timestamp};
-use lifetrace_transport::handshake::Origin;
+use lifetrace_transport::handshake::{Origin, Unheard};
 use lifetrace_transport::segment::{Settings, Sources, segment_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, ioctl_fionbio as set_nonblocking};
@@ -233,6 +233,7 @@ impl Admission {
             Entrance::Hello(origin) => late::notice(*origin),
             Entrance::Invited(_) => Some(Notice::BeganLate(process.age)),
         };
+        let is_late = late.is_some();
         let (allocator, memory) = match entrance {
             Entrance::Hello(origin) => {
                 (self.allocator_of(&process, settings.sources, origin), None)
@@ -283,7 +284,8 @@ impl Admission {
                 .then(|| Arc::clone(&self.allocators)),
             has_unhooked: allocator.is_unhooked,
             late,
-            awaits_runtime: self.release.is_attached && settings.sources.managed().is_some(),
+            awaits_runtime: (is_late || self.release.is_attached)
+                && settings.sources.managed().is_some(),
             path,
             process,
             anchor: self.anchor,
@@ -309,8 +311,8 @@ impl Admission {
         let none = [ManagedHeap::None; RUNTIMES.len()];
         let heaps = program.map_or(none, |program| self.programs.heaps(program, libraries));
         let (mut sources, notice) = self.sources.settle(&heaps, &self.rates);
-        if matches!(origin, Origin::Late(_)) && sources.managed().is_some() {
-            // Its runtime runs already, and is not hooked.
+        let is_deaf = matches!(origin, Origin::Late(late) if !late.can_begin_managed);
+        if is_deaf && sources.managed().is_some() {
             let native = SourceChoice::Native;
             let has_mappings = self.sources.has_mappings();
             let late = if has_mappings { native.and_mappings() } else { native };
@@ -335,6 +337,10 @@ impl Admission {
         match origin {
             Origin::Exec => patches,
             Origin::Fork => Patches { list: Vec::new(), ..patches },
+            // It had its patches from the recorder before.
+            Origin::Late(late) if late.unheard != Unheard::NEVER_HEARD => {
+                Patches { list: Vec::new(), ..patches }
+            }
             // Its threads may be in the functions that would be patched.
             Origin::Late(_) => Patches {
                 is_unhooked: patches.is_unhooked || !patches.list.is_empty(),

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use lifetrace_transport::handshake::{Origin, Unheard};
+use lifetrace_transport::handshake::Origin;
 
 use crate::notice::Notice;
 
 /// What a trace says of that, if its process says that it is so.
 pub(crate) fn notice(origin: Origin) -> Option<Notice> {
-    match origin {
-        Origin::Late(Unheard(0)) => Some(Notice::BeganLate(None)),
-        Origin::Late(Unheard(millis)) => Some(Notice::Unheard(Duration::from_millis(millis))),
-        Origin::Exec | Origin::Fork => None,
-    }
+    let Origin::Late(late) = origin else { return None };
+    Some(match late.unheard.0 {
+        0 => Notice::BeganLate(None),
+        millis => Notice::Unheard(Duration::from_millis(millis)),
+    })
 }

@@ -1,4 +1,4 @@
-//! The start, and the end, in a program that runs already and is attached to. \[UNSAFE\]
+//! The start, and the end, in a program that runs already: it is attached to, or its recorder goes and comes. \[UNSAFE\]
 //!
 //! Who loads the library there has a thread of his own, which the machine does not know. From anywhere the machine can be
 //! asked for a job, which it does at its next safe point, with its lock: there sampling begins. A machine that waits comes to
@@ -31,11 +31,28 @@ pub fn attach(host: Host) {
         return;
     }
     host::set(host);
-    if wish::can_be_asked_for(job) {
+    if listen() {
+        wish::ask();
+    }
+}
+
+/// To be called when the machine has just been set up, in a program whose recorder may come and go: threads that allocate
+/// for a session of which the machine has not heard ask for the job. False if that is not to be had.
+pub(crate) fn stand_by() -> bool {
+    let can_begin = phase::waits_for_recorders() && listen();
+    if can_begin {
+        phase::begin_managed_late();
+    }
+    can_begin
+}
+
+fn listen() -> bool {
+    let can_ask = wish::can_be_asked_for(job);
+    if can_ask {
         serving::begin_late();
         mallocs::begin();
-        wish::begin();
     }
+    can_ask
 }
 
 /// Whether there is a machine, of a version whose functions are known.
@@ -55,7 +72,6 @@ fn is_set_up() -> bool {
 /// # Safety
 /// Called by the machine, with its lock.
 unsafe extern "C" fn job(_: *mut c_void) {
-    wish::is_done();
     let Some(session) = session::current().filter(|_| sampling::settings().is_some()) else {
         return;
     };
@@ -83,13 +99,24 @@ unsafe fn begin(session: &Session) {
         }
         compiler::note(asking::may_compile());
         sampling::begin(vm, rate, settings.seed);
-        if !IS_PREPARED.swap(true, Ordering::Relaxed) {
-            // What is to be done first is done last.
-            vm.at_end(start::leave);
-            vm.at_end(names::last);
-            if threads::watch(vm) {
-                mallocs::have_frames();
-            }
+        prepare(vm);
+    }
+}
+
+/// Does what is done once, however often sampling begins.
+///
+/// # Safety
+/// The machine's lock is the caller's, outside of hooks.
+pub(crate) unsafe fn prepare(vm: &'static Vm) {
+    if IS_PREPARED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: by contract.
+    unsafe {
+        start::leave_at_end(vm);
+        vm.at_end(names::last);
+        if threads::watch(vm) {
+            mallocs::have_frames();
         }
     }
 }

@@ -26,7 +26,9 @@ pub(crate) fn begin() {
 }
 
 fn send(entered: &mut Entered) {
-    wish::remind();
+    if serving::is_awaited(entered.session()) {
+        wish::ask_from_here();
+    }
     // SAFETY: no hook of ours is under way, as the agent was not entered.
     let frames = unsafe { frames(entered) };
     entered.send(Body::Context { frames: Frames::Words(frames) });

@@ -1,17 +1,19 @@
-//! For which session a machine that was attached to has hooks.
+//! For which session a machine has hooks that has not been heard from its start, or not by one recorder alone.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::session::Session;
 
-/// The process has been attached to.
+use crate::sampling;
+
+/// Sessions may begin late: the process has been attached to, or its recorder may come and go.
 static IS_LATE: AtomicBool = AtomicBool::new(false);
 
 /// The session for which all that can be done has been done.
 static SERVED: AtomicU32 = AtomicU32::new(0);
 
-/// The process has been attached to: nothing is sampled before a session is [claimed](claim).
+/// Sessions may begin late: nothing is sampled before one is [claimed](claim).
 pub(crate) fn begin_late() {
     IS_LATE.store(true, Ordering::Release);
 }
@@ -29,9 +31,14 @@ pub(crate) fn serves(session: &Session) -> bool {
         || session.is_of_fork
 }
 
-/// Whether the session is over for which a process that was attached to had hooks.
+/// Whether the session wants objects, and the machine has not come to a safe point since it began.
+pub(crate) fn is_awaited(session: &Session) -> bool {
+    !serves(session) && sampling::rate(session.header.settings()).is_some()
+}
+
+/// Whether the session is over for which hooks are there.
 pub(crate) fn is_over() -> bool {
     // Leaves one that is.
     phase::recording();
-    IS_LATE.load(Ordering::Relaxed) && phase::current() == Phase::Off
+    IS_LATE.load(Ordering::Relaxed) && matches!(phase::current(), Phase::Off | Phase::Waiting)
 }

@@ -6,20 +6,23 @@
 //! done after it.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use lifetrace_agent::host::{self, Host};
-use lifetrace_agent::loader;
 use lifetrace_agent::patch::Patch;
+use lifetrace_agent::{loader, session};
 use lifetrace_transport::message::Body;
 
 use crate::vm::{Value, Vm};
-use crate::{compiler, entry, mallocs, names, sampling, snapshot, terms, threads};
+use crate::{compiler, entry, late, mallocs, sampling, serving, snapshot, terms};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
 static SETUP: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static PATCH: Patch = Patch::unset();
+
+/// The machine will call [`leave`].
+static LEAVES: AtomicBool = AtomicBool::new(false);
 
 /// To be called before the program runs, with its arguments: if it has a machine, watches for its start.
 ///
@@ -53,34 +56,47 @@ unsafe extern "C" fn machine_is_set_up() -> c_int {
     result
 }
 
-/// Starts sampling, if the recorder wants it.
+/// Starts sampling, if the recorder wants it; or sees to it that it can be started when a recorder comes.
 ///
 /// # Safety
 /// The machine has just been set up, on this thread.
 unsafe fn start() {
-    let Some(settings) = sampling::settings() else { return };
+    let stands_by = late::stand_by();
+    let session = session::current().filter(|_| sampling::settings().is_some());
+    if session.is_none() && !stands_by {
+        return;
+    }
     // SAFETY: by contract.
     let vm = unsafe { Vm::find() };
-    // What is to be done first is done last.
     // SAFETY: by contract.
-    vm.iter().for_each(|vm| unsafe { vm.at_end(leave) });
-    let Some(rate) = sampling::rate(&settings) else { return };
+    vm.iter().for_each(|vm| unsafe { leave_at_end(vm) });
+    let wish = session.and_then(|it| Some((it, sampling::rate(it.header.settings())?)));
+    let Some((session, rate)) = wish else { return };
     let Some(vm) = vm else { return notice(terms::UNKNOWN) };
+    serving::claim(session);
     // SAFETY: by contract.
     unsafe {
-        sampling::begin(vm, rate, settings.seed);
-        vm.at_end(names::last);
+        sampling::begin(vm, rate, session.header.settings().seed);
+        late::prepare(vm);
         snapshot::wake::listen();
-        if threads::watch(vm) {
-            mallocs::have_frames();
-            mallocs::begin();
-        }
+    }
+    mallocs::begin();
+}
+
+/// Has the machine call [`leave`] at the program's end; what is to be done before that asks for it later.
+///
+/// # Safety
+/// The machine's lock is the caller's, outside of hooks.
+pub(crate) unsafe fn leave_at_end(vm: &Vm) {
+    if !LEAVES.swap(true, Ordering::Relaxed) {
+        // SAFETY: by contract.
+        unsafe { vm.at_end(leave) }
     }
 }
 
 /// At the program's end the machine gives its heap back, and with it all pointers to what it has from malloc: who looks
 /// for them has to come before.
-pub(crate) unsafe extern "C" fn leave(_: Value) {
+unsafe extern "C" fn leave(_: Value) {
     // SAFETY: the procedure has the lock, and there is no reference to the state.
     unsafe { snapshot::at_exit() }
     host::say_farewell();

@@ -2,14 +2,11 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::loader;
 
 use crate::vm::Job;
-
-/// A job has been asked for, and is yet to be done.
-static IS_AWAITED: AtomicBool = AtomicBool::new(false);
 
 /// What is to be done, a [`Job`].
 static JOB: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -35,13 +32,8 @@ pub(crate) fn can_be_asked_for(job: Job) -> bool {
     })
 }
 
-/// Asks for the job, and for threads that allocate to ask once more until it is being done.
-pub(crate) fn begin() {
-    IS_AWAITED.store(true, Ordering::Release);
-    ask();
-}
-
-fn ask() {
+/// Asks for the job.
+pub(crate) fn ask() {
     let [postpone, job] = [&FUNCTIONS[0], &JOB].map(|it| it.load(Ordering::Acquire));
     if !postpone.is_null() && !job.is_null() {
         // SAFETY: functions of these types; the machine's may be called by any thread of the process: one that it does not know
@@ -53,21 +45,9 @@ fn ask() {
     }
 }
 
-/// The job is being done.
-pub(crate) fn is_done() {
-    IS_AWAITED.store(false, Ordering::Relaxed);
-}
-
-/// To be called at a sample of malloc's: asks once more, if the thread has the machine's lock.
-#[inline]
-pub(crate) fn remind() {
-    if IS_AWAITED.load(Ordering::Relaxed) {
-        ask_from_here();
-    }
-}
-
+/// Asks if the thread has the machine's lock.
 #[cold]
-fn ask_from_here() {
+pub(crate) fn ask_from_here() {
     let [_, has_lock, is_collecting] = FUNCTIONS.each_ref().map(|it| it.load(Ordering::Acquire));
     if has_lock.is_null() || is_collecting.is_null() {
         return;

@@ -41,7 +41,16 @@ pub enum Origin {
     /// A child of a traced process, by fork, without exec.
     Fork,
     /// A process that has been running for some time, whose recorder was gone or has come only now.
-    Late(Unheard),
+    Late(Late),
+}
+
+/// What a process says that has been running for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Since when nobody has heard it.
+    pub unheard: Unheard,
+    /// Whether the agent of the managed runtime that it may have begins in the midst of a program, too.
+    pub can_begin_managed: bool,
 }
 
 /// For how long nobody has heard a process that has had a recorder before, in milliseconds; 0 if it had none.
@@ -49,6 +58,9 @@ pub enum Origin {
 pub struct Unheard(pub u64);
 
 impl Unheard {
+    /// There was no recorder before.
+    pub const NEVER_HEARD: Unheard = Unheard(0);
+
     /// The longest that can be told: eight years.
     const LONGEST: u64 = (1 << 38) - 1;
 }
@@ -80,6 +92,9 @@ const LEAVING: u64 = 3;
 /// In the lowest byte; how long it was is in the others.
 const LATE: u64 = 4;
 
+/// Likewise, if a managed runtime's agent can begin.
+const LATE_MANAGED: u64 = 5;
+
 /// Recorder to agent, with the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
@@ -98,9 +113,7 @@ impl Hello {
         message(match self {
             Hello::Session(Origin::Exec) => 0,
             Hello::Session(Origin::Fork) => 1,
-            Hello::Session(Origin::Late(Unheard(millis))) => {
-                LATE | millis.min(Unheard::LONGEST) << 8
-            }
+            Hello::Session(Origin::Late(late)) => late.to_word(),
             Hello::Request => REQUEST,
             Hello::Leaving => LEAVING,
             Hello::Snapshot(token) => token,
@@ -114,11 +127,25 @@ impl Hello {
             1 => Hello::Session(Origin::Fork),
             REQUEST => Hello::Request,
             LEAVING => Hello::Leaving,
-            late if late & 0xff == LATE && late >> 8 <= Unheard::LONGEST => {
-                Hello::Session(Origin::Late(Unheard(late >> 8)))
-            }
-            token => Hello::Snapshot(Some(token).filter(|&it| it >> 48 == TOKEN_MARK)?),
+            other => match Late::from_word(other) {
+                Some(late) => Hello::Session(Origin::Late(late)),
+                None => Hello::Snapshot(Some(other).filter(|&it| it >> 48 == TOKEN_MARK)?),
+            },
         })
+    }
+}
+
+impl Late {
+    fn to_word(self) -> u64 {
+        let code = if self.can_begin_managed { LATE_MANAGED } else { LATE };
+        code | self.unheard.0.min(Unheard::LONGEST) << 8
+    }
+
+    fn from_word(word: u64) -> Option<Late> {
+        let (code, millis) = (word & 0xff, word >> 8);
+        let is_late = matches!(code, LATE | LATE_MANAGED) && millis <= Unheard::LONGEST;
+        let can_begin_managed = code == LATE_MANAGED;
+        is_late.then_some(Late { unheard: Unheard(millis), can_begin_managed })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use lifetrace_transport::handshake::{Hello, LEN, Origin, Welcome, token};
+use lifetrace_transport::handshake::{Hello, LEN, Late, Origin, Unheard, Welcome, token};
 use lifetrace_transport::ring::RingHeader;
 use lifetrace_transport::segment::{
     LostReason, SegmentHeader, Settings, Sources, ring_offsets, segment_bytes,
@@ -26,7 +26,10 @@ fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
 
 #[test]
 fn the_words_of_the_handshake() {
-    for origin in [Origin::Exec, Origin::Fork] {
+    let late = [(0, false), (7, false), (7, true)].map(|(millis, can_begin_managed)| {
+        Origin::Late(Late { unheard: Unheard(millis), can_begin_managed })
+    });
+    for origin in [Origin::Exec, Origin::Fork].into_iter().chain(late) {
         let hello = Hello::Session(origin);
         assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
     }

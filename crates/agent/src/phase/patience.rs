@@ -23,6 +23,9 @@ const DEAD: u64 = 10_000_000_000;
 
 static IS_ENDLESS: AtomicBool = AtomicBool::new(false);
 
+/// The agent of a managed runtime can begin late.
+static CAN_BEGIN_MANAGED: AtomicBool = AtomicBool::new(false);
+
 /// When somebody looked last.
 static LOOKED_AT: AtomicU64 = AtomicU64::new(0);
 
@@ -44,10 +47,19 @@ pub(super) fn is_endless() -> bool {
     IS_ENDLESS.load(Ordering::Relaxed)
 }
 
-/// Whether there may be another session after this one. The names of a managed runtime's frames have been told to its
-/// recorder alone.
+pub(super) fn begin_managed_late() {
+    CAN_BEGIN_MANAGED.store(true, Ordering::Relaxed);
+}
+
+/// Whether the agent of the managed runtime, if there is one, can begin in the midst of the program.
+pub(super) fn can_begin_managed() -> bool {
+    CAN_BEGIN_MANAGED.load(Ordering::Relaxed)
+}
+
+/// Whether there may be another session after this one.
 pub(super) fn may_begin_again(session: &Session) -> bool {
-    is_endless() && session.header.settings().sources.managed().is_none()
+    let is_managed = session.header.settings().sources.managed().is_some();
+    is_endless() && (can_begin_managed() || !is_managed)
 }
 
 /// A session has ended.

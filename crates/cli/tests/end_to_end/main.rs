@@ -44,6 +44,7 @@ mod live_page;
 mod lost;
 mod mappings;
 mod memtrace;
+mod next_collector;
 mod ocaml;
 mod ocaml_facts;
 mod ocaml_library;

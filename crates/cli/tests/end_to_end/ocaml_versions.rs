@@ -60,8 +60,8 @@ mod attaching {
     use std::process::Command;
 
     use super::{native, version};
-    use crate::attaching_ocaml;
     use crate::support::attached::Attached;
+    use crate::{attaching_ocaml, next_collector};
 
     /// A fixture of this OCaml that is attached to.
     fn running(name: &str, words: &[&str]) -> Attached {
@@ -87,6 +87,14 @@ mod attaching {
         attaching_ocaml::check_children(&program);
         attaching_ocaml::check_own_memprof(&program);
         attaching_ocaml::check_killed(&program);
+    }
+
+    #[test]
+    #[ignore = "needs another OCaml"]
+    fn whose_collectors_come_and_go() {
+        let program = || Command::new(native("attached"));
+        next_collector::check_next_collectors(&mut program(), &next_collector::pairs, 6000);
+        next_collector::check_later_collector(&mut program(), &next_collector::pairs, 6000);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! make of their rows. Its answer is a document: `--json` writes it, and a page shows it.
 
 pub mod leaks;
+pub mod metric;
+pub mod outliers;
 pub mod page;
 pub mod regressions;
 mod rows;
@@ -11,8 +13,8 @@ pub mod runs;
 pub mod selection;
 pub mod top;
 
+pub use metric::Metric;
 pub use selection::Selection;
-use top::Metric;
 
 /// The queries of all questions, to all runs, by names: to be asked on any engine.
 pub fn queries() -> Vec<(&'static str, String)> {
@@ -31,5 +33,6 @@ pub fn queries() -> Vec<(&'static str, String)> {
         ("judged runs", leaks::numbers_query(&all)),
         ("amounts", regressions::query(&all, Metric::Held)),
         ("side", regressions::side_query(&all)),
+        ("outliers", outliers::query(&all, Metric::Held)),
     ]
 }

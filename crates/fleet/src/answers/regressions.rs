@@ -13,10 +13,10 @@ use lifetrace_analysis::statistics::{Change, Difference, Run};
 use lifetrace_analysis::{Estimate, Interval};
 use serde::Serialize;
 
+use super::metric::{Metric, sums};
 use super::page::{Page, counted, place};
 use super::rows::{each, widened};
 use super::selection::Selection;
-use super::top::Metric;
 use crate::engine::Engine;
 
 /// What is less probable is no chance.
@@ -201,20 +201,13 @@ async fn side(engine: &Engine, of: &Selection) -> Result<Side> {
 
 pub(super) fn query(of: &Selection, metric: Metric) -> String {
     let [value, variance] = metric.columns();
-    let of = of.sql();
     format!(
-        "WITH sums AS (
-            SELECT run, site, sum(bytes) AS bytes, sum(bytes_variance) AS bytes_variance,
-                sum(CASE WHEN lifetime IS NULL THEN bytes ELSE 0 END) AS live_bytes,
-                sum(CASE WHEN lifetime IS NULL THEN bytes_variance ELSE 0 END) AS live_variance,
-                sum(byte_seconds) AS byte_seconds,
-                sum(byte_seconds_variance) AS byte_seconds_variance
-            FROM rollup WHERE {of} GROUP BY run, site
-        )
+        "WITH sums AS ({sums})
         SELECT p.callsite AS callsite, t.run AS run, min(p.function) AS function, min(p.file) AS file,
             sum({value}) AS value, sum({variance}) AS variance
         FROM sums AS t JOIN runs AS r ON r.run = t.run JOIN places AS p ON p.site = t.site
-        WHERE r.duration_us > 0 GROUP BY p.callsite, t.run"
+        WHERE r.duration_us > 0 GROUP BY p.callsite, t.run",
+        sums = sums("run, site", &of.sql()),
     )
 }
 

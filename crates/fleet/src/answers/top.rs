@@ -6,44 +6,9 @@ use serde::Serialize;
 
 use super::page::{Page, counted, place};
 use super::rows::{each, widened};
+use super::metric::{Metric, sums};
 use super::selection::{Selection, quoted};
 use crate::engine::Engine;
-
-/// By what callsites are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// Bytes that live on average, over the time of each run; of several runs, together.
-    #[default]
-    Held,
-    /// Bytes that were allocated.
-    Allocated,
-    /// Bytes that live when the run is over.
-    Live,
-}
-
-impl Metric {
-    /// What is summed up of the view `totals`, for each run, and its variance; `duration_us` is that of the run.
-    pub(super) fn columns(self) -> [&'static str; 2] {
-        match self {
-            Metric::Held => [
-                "t.byte_seconds / (r.duration_us / 1000000.0)",
-                "t.byte_seconds_variance / ((r.duration_us / 1000000.0) * (r.duration_us / 1000000.0))",
-            ],
-            Metric::Allocated => ["t.bytes", "t.bytes_variance"],
-            Metric::Live => ["t.live_bytes", "t.live_variance"],
-        }
-    }
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Held => "held on average",
-            Metric::Allocated => "allocated",
-            Metric::Live => "live at the end",
-        }
-    }
-}
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -160,14 +125,7 @@ pub(super) fn query(question: &Question) -> String {
     };
     format!(
         "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND duration_us > 0),
-        sums AS (
-            SELECT run, site, sum(bytes) AS bytes, sum(bytes_variance) AS bytes_variance,
-                sum(CASE WHEN lifetime IS NULL THEN bytes ELSE 0 END) AS live_bytes,
-                sum(CASE WHEN lifetime IS NULL THEN bytes_variance ELSE 0 END) AS live_variance,
-                sum(byte_seconds) AS byte_seconds,
-                sum(byte_seconds_variance) AS byte_seconds_variance
-            FROM rollup WHERE {of} GROUP BY run, site
-        ),
+        sums AS ({sums}),
         each_run AS (
             SELECT p.callsite AS callsite, t.run AS run{label},
                 min(p.function) AS function, min(p.file) AS file,
@@ -179,6 +137,7 @@ pub(super) fn query(question: &Question) -> String {
             sum(value) AS value, sum(variance) AS variance, count(DISTINCT run) AS runs
         FROM each_run GROUP BY callsite{group}
         ORDER BY value DESC, callsite LIMIT {limit}",
+        sums = sums("run, site", &of),
         group_of_label = if question.by.is_some() { ", l.value" } else { "" },
     )
 }
@@ -188,17 +147,11 @@ pub(super) fn total_query(of: &Selection, metric: Metric) -> String {
     let of = of.sql();
     format!(
         "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND duration_us > 0),
-        sums AS (
-            SELECT run, sum(bytes) AS bytes, sum(bytes_variance) AS bytes_variance,
-                sum(CASE WHEN lifetime IS NULL THEN bytes ELSE 0 END) AS live_bytes,
-                sum(CASE WHEN lifetime IS NULL THEN bytes_variance ELSE 0 END) AS live_variance,
-                sum(byte_seconds) AS byte_seconds,
-                sum(byte_seconds_variance) AS byte_seconds_variance
-            FROM rollup WHERE {of} GROUP BY run
-        )
+        sums AS ({sums})
         SELECT coalesce(sum({value}), 0) AS value, coalesce(sum({variance}), 0) AS variance,
             (SELECT count(*) FROM chosen) AS runs
-        FROM sums AS t JOIN chosen AS r ON r.run = t.run"
+        FROM sums AS t JOIN chosen AS r ON r.run = t.run",
+        sums = sums("run", &of),
     )
 }
 

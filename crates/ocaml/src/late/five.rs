@@ -30,17 +30,19 @@ static BEGUN: AtomicU32 = AtomicU32::new(0);
 /// What was in the hook's place.
 static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Finds what is needed, on the recorder's own thread, and has domains come by.
-pub(super) fn prepare(runtime: &Runtime) {
-    let Some([first, ..]) = thunks::of(runtime.version) else { return };
+/// Finds what is needed, on the recorder's own thread or at the program's start, and has domains come by; whether it is
+/// there.
+pub(super) fn prepare(runtime: &Runtime) -> bool {
+    let Some([first, ..]) = thunks::of(runtime.version) else { return false };
     let find = || Domains::find(runtime, first as *const ()).ok().and_then(Domains::keep);
-    let Some(domains) = domains::get().or_else(find) else { return };
+    let Some(domains) = domains::get().or_else(find) else { return false };
     let (ours, before) = (comes_by as *mut c_void, domains.hook.load(Ordering::Acquire));
     if before != ours {
         PREVIOUS.store(before, Ordering::Release);
         domains.hook.store(ours, Ordering::Release);
     }
     attached::call_by(ask_to_come);
+    true
 }
 
 /// To be called at the end of a collection of the domain's young heap.

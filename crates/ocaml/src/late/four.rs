@@ -18,8 +18,8 @@ static SERVED: AtomicU32 = AtomicU32::new(0);
 /// Where the runtime keeps whether somebody has Memprof; null if that is not known.
 static CLIENT: AtomicPtr<Client> = AtomicPtr::new(ptr::null_mut());
 
-/// Finds what is needed, on the recorder's own thread.
-pub(super) fn prepare(runtime: &Runtime) {
+/// Finds what is needed, on the recorder's own thread or at the program's start; whether it is there.
+pub(super) fn prepare(runtime: &Runtime) -> bool {
     if CLIENT.load(Ordering::Relaxed).is_null() {
         // SAFETY: the runtime's functions; nobody has changed them who had not found the variable before.
         let found = unsafe { Client::find(runtime.start as *const u8, runtime.stop as *const u8) };
@@ -28,6 +28,7 @@ pub(super) fn prepare(runtime: &Runtime) {
             Ordering::Release,
         );
     }
+    !CLIENT.load(Ordering::Relaxed).is_null()
 }
 
 fn kept(client: Client) -> Option<NonNull<Client>> {

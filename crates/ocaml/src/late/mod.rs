@@ -1,4 +1,4 @@
-//! The start, and the end, in a program that runs already and is attached to. \[UNSAFE\]
+//! The start, and the end, in a program that runs already: it is attached to, or its recorder goes and comes. \[UNSAFE\]
 //!
 //! Who loads the library there has a thread of his own, which may not touch the runtime: it has not the runtime's lock, and
 //! nobody knows what the others are at. But the runtime calls hooks, by variables that it exports; the thread puts ours
@@ -15,6 +15,9 @@
 //! come by once more when it is ([`five`]).
 //!
 //! Nothing is missed of a program that waits: it cannot allocate before it has come to such a place.
+//! In a program whose recorder may go and come the hooks are there from its start on. Nothing else there is sure to come by
+//! now and then, as malloc may not be sampled: so these places are also where a recorder is looked for.
+//!
 //! The hooks stay where they are, also when the session is over: a thread may wait between two of them. They do nothing then.
 
 mod five;
@@ -29,7 +32,7 @@ use lifetrace_agent::session::Session;
 
 use crate::runtime::{self, Runtime};
 use crate::start::{self, StaticBlocks};
-use crate::{attached, counters, entry, heard, snapshot, thunks, totals, yielding};
+use crate::{attached, counters, entry, heard, host, snapshot, thunks, totals, yielding};
 
 /// What Memprof is started with, once it has been.
 static BLOCKS: AtomicPtr<StaticBlocks> = AtomicPtr::new(ptr::null_mut());
@@ -42,22 +45,40 @@ pub fn attach(host: Host) {
     let is_wanted = session.is_some_and(|it| start::rate(it.header.settings()).is_some());
     let Some(runtime) = is_wanted.then(known_runtime).flatten() else { return };
     start::begin_with(host);
-    attached::look_by(look);
-    totals::follow(runtime);
-    snapshot::follow(runtime);
+    prepare(runtime);
+    follow(runtime);
     start::has_begun();
 }
 
+/// To be called at a program's start, with the runtime's lock, where its recorder may go and come: sampling begins with each
+/// session from now on, and with one that is there at once. False if the runtime cannot be taken over while it runs.
+pub(crate) fn stand_by(runtime: &'static Runtime) -> bool {
+    let can_begin = prepare(runtime);
+    if can_begin {
+        phase::begin_managed_late();
+        follow(runtime);
+        look(runtime);
+    }
+    can_begin
+}
+
 fn known_runtime() -> Option<&'static Runtime> {
-    let runtime = match runtime::get() {
-        Some(known) => known,
-        None => runtime::find().ok().and_then(runtime::keep)?,
-    };
+    runtime::get().or_else(|| runtime::find().ok().and_then(runtime::keep))
+}
+
+/// Finds what is needed; whether it is there.
+fn prepare(runtime: &Runtime) -> bool {
     match runtime.version.has_fibers() {
         true => five::prepare(runtime),
         false => four::prepare(runtime),
     }
-    Some(runtime)
+}
+
+/// From now on the runtime's hooks call [`look`].
+fn follow(runtime: &'static Runtime) {
+    attached::look_by(look);
+    totals::follow(runtime);
+    snapshot::follow(runtime);
 }
 
 /// Begins, or ends, if that is to be ([`attached::look`]).
@@ -78,12 +99,15 @@ enum Due {
 }
 
 fn due(runtime: &Runtime) -> Due {
+    if let Some(start) = phase::look_for_recorder() {
+        host::begin_session(start);
+    }
     // Leaves a session that is over.
     let session = phase::recording();
     match (phase::current(), session) {
         (Phase::Recording, Some(session)) if is_served(runtime, session) => Due::Nothing,
         (Phase::Recording, Some(_)) | (Phase::Forked, _) => Due::Begin,
-        (Phase::Off, _) if yielding::is_ours() => Due::End,
+        (Phase::Off | Phase::Waiting, _) if yielding::is_ours() => Due::End,
         _ => Due::Nothing,
     }
 }

@@ -439,8 +439,8 @@ fn agents_of_promised_versions_are_served_and_others_are_told_of() {
         bytes[..received.unwrap().0].to_vec()
     };
     for version in PROMISED {
-        // A fresh program, a forked child, and one that was unheard for 7 ms.
-        for payload in [0, 1, 4 | 7 << 8] {
+        // A fresh program, a forked child, and two that were unheard for 7 ms.
+        for payload in [0, 1, 4 | 7 << 8, 5 | 7 << 8] {
             let welcome = answer(&hello(version, payload));
             assert_eq!(welcome.len(), 16, "version {version} is not served");
             assert_eq!(welcome[..8], hello(version, 0)[..8]);

@@ -65,8 +65,9 @@ pub fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Programs with a heap of a runtime's, and that.
-const MANAGED: [(&str, &str); 2] = [("ocaml", "ocaml"), ("puma", "ruby")];
+/// Programs with a heap of a runtime's, that, and a rate at which they make dozens of samples of it in so short a time: of
+/// OCaml's words, of Ruby's objects.
+const MANAGED: [(&str, &str, &str); 2] = [("ocaml", "ocaml", "1e-4"), ("puma", "ruby", "1e-2")];
 
 /// Of their traces, such a share has samples of that heap: a runtime may come to no safe place within 50 ms.
 const HEARD: f64 = 0.9;
@@ -97,16 +98,17 @@ impl Case<'_> {
         let folder = workshop.fresh_folder(self.name)?;
         let mut subject = self.start(&folder)?;
         let (mut pauses, mut complaints) = (Pauses::default(), Vec::new());
-        let managed = MANAGED.iter().find(|it| it.0 == self.name).map(|it| it.1);
+        let managed = MANAGED.iter().find(|it| it.0 == self.name);
+        let rate = managed.map_or("1e-4", |it| it.2);
         let mut heard = 0;
         for round in 0..rounds {
             let process = &subject.processes[round % subject.processes.len()];
-            match attach(workshop, process, &folder) {
+            match attach(workshop, process, &folder, rate) {
                 Ok((borrowed, all)) => {
                     pauses.borrowed.push(borrowed);
                     pauses.all.push(all);
                     let trace = folder.join(format!("trace.{process}.lt"));
-                    let is_heard = managed.is_some_and(|heap| has_samples(workshop, &trace, heap));
+                    let is_heard = managed.is_some_and(|it| has_samples(workshop, &trace, it.1));
                     heard += usize::from(is_heard);
                 }
                 Err(error) => complaints.push(format!("{error:#}")),
@@ -158,12 +160,11 @@ impl Subject {
 }
 
 /// For how long the borrowed thread stood still, and for how long all.
-fn attach(workshop: &Workshop, process: &str, folder: &Path) -> Result<(f64, f64)> {
+fn attach(workshop: &Workshop, process: &str, folder: &Path, rate: &str) -> Result<(f64, f64)> {
     let mut command = Command::new("timeout");
     command.arg(PATIENCE).arg(workshop.lifetrace()).args(["attach", process, "-f"]);
-    // Of an OCaml at its usual rate there is little in so short a time.
     command
-        .args(["--duration", DURATION, "--rate", "1e-4", "--interval", "512KiB", "-o"])
+        .args(["--duration", DURATION, "--rate", rate, "--interval", "512KiB", "-o"])
         .arg(folder.join("trace.%p.lt"));
     let output = command.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

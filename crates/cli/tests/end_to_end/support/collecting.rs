@@ -47,7 +47,7 @@ impl Place {
         if !is_given("--sources") {
             command.args(["--sources", "native"]);
         }
-        if !is_given("--interval") {
+        if !is_given("--interval") && !is_given("--rate") {
             command.args(["--interval", "4KiB"]);
         }
         if !is_given("--socket") {
