@@ -44,6 +44,8 @@ pub enum Verb {
     Regressions(Regressions),
     /// Which runs differ from the others of their service and version, and by what
     Outliers(Outliers),
+    /// Write one trace of many runs, for `lifetrace view`, `report` and `export` (pprof, flame graphs)
+    Extract(Extract),
     /// Make few large files of many small ones
     Compact {
         /// The dataset's folder
@@ -144,6 +146,23 @@ pub struct Regressions {
     /// By what callsites are compared
     #[arg(long, value_enum, default_value_t)]
     pub metric: Metric,
+}
+
+#[derive(Debug, Group)]
+pub struct Extract {
+    /// The dataset's folder
+    pub dataset: PathBuf,
+    /// Which runs: 'service = web and version = 1.4'; any label is a key
+    #[arg(long = "where", value_name = "CONDITIONS")]
+    pub runs: Option<Selection>,
+    /// The trace's file
+    #[arg(short, long)]
+    pub output: PathBuf,
+    /// So many samples at most
+    #[arg(long, value_name = "SAMPLES", default_value_t = 5_000_000)]
+    pub most: u64,
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 #[derive(Clone, Copy, Debug, Group)]

@@ -14,6 +14,7 @@
 
 pub mod answers;
 pub mod engine;
+pub mod extract;
 pub mod ingest;
 pub mod log;
 pub mod query;

@@ -13,12 +13,13 @@ use clap::Parser;
 use lifetrace_fleet::answers::page::{Page, counted};
 use lifetrace_fleet::answers::{self, leaks, outliers, regressions, runs, top};
 use lifetrace_fleet::engine::{Engine, VIEWS};
+use lifetrace_fleet::extract::{self, Extracted};
 use lifetrace_fleet::ingest::{self, Added};
 use lifetrace_fleet::store::Store;
 use lifetrace_fleet::{query, synthetic, upkeep};
 use serde::Serialize;
 
-use args::{Add, Args, Asked, Outliers, Regressions, Synthetic, Top, Verb};
+use args::{Add, Args, Asked, Extract, Outliers, Regressions, Synthetic, Top, Verb};
 
 /// How often a folder is looked into.
 const LOOK: Duration = Duration::from_secs(5);
@@ -82,6 +83,7 @@ async fn run(verb: Verb) -> Result<ExitCode> {
             let answer = outliers::ask(&engine, &question).await?;
             show(asked.json, &answer, outliers::Outliers::page)
         }
+        Verb::Extract(extract) => write_trace(&extract).await,
         Verb::Compact { dataset } => {
             told(&upkeep::compact(&Store::open(&dataset)?).await?);
             Ok(ExitCode::SUCCESS)
@@ -116,6 +118,25 @@ fn show<T: Serialize>(json: bool, answer: &T, page: fn(&T) -> Page) -> Result<Ex
     };
     write!(std::io::stdout().lock(), "{text}").context("cannot write to standard output")?;
     Ok(ExitCode::SUCCESS)
+}
+
+async fn write_trace(wanted: &Extract) -> Result<ExitCode> {
+    let path = &wanted.output;
+    let named = || path.display().to_string();
+    let engine = Engine::open(&Store::open(&wanted.dataset)?, wanted.limits.into()).await?;
+    let of = wanted.runs.clone().unwrap_or_default();
+    let mut output = tempfile::NamedTempFile::new_in(folder_of(path)).with_context(named)?;
+    let buffered = std::io::BufWriter::new(output.as_file_mut());
+    let Extracted { runs, samples } = extract::write(&engine, &of, wanted.most, buffered).await?;
+    output.persist_noclobber(path).map_err(|error| error.error).with_context(named)?;
+    let (runs, samples) = (counted(runs, "run", "runs"), counted(samples, "sample", "samples"));
+    eprintln!("lifetrace-fleet: {}: {samples} of {runs}", path.display());
+    eprintln!("lifetrace-fleet: next: lifetrace view {}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 async fn add_traces(add: &Add) -> Result<ExitCode> {

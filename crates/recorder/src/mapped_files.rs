@@ -1,6 +1,7 @@
 //! The files of which a process runs code.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::maps::{Mapping, first_of_files};
@@ -17,11 +18,19 @@ pub(crate) struct MappedCode {
 /// The files that a process (a folder of `/proc`) has mapped to be executed, and where the first code of each is.
 pub(crate) fn mapped_files(process: &Path) -> Vec<(MappedCode, File)> {
     let opened = |it: Mapping| {
-        let file = open_regular(&it.path_in(process))?;
+        let file = open_mapped(process, &it)?;
         let path = PathBuf::from(&*it.name);
         Some((MappedCode { path, start: it.range.start, offset: it.offset }, file))
     };
     first_of_files(process, |it| it.is_executable).filter_map(opened).collect()
+}
+
+/// The file of a mapping of a process (a folder of `/proc`): where it sees it, unless it is where we do, by its number. Layers
+/// of file systems hide that number, so a file that the process sees need not have it.
+pub(crate) fn open_mapped(process: &Path, mapping: &Mapping) -> Option<File> {
+    let is_it = |file: &File| file.metadata().is_ok_and(|it| it.ino() == mapping.inode);
+    let [theirs, ours] = mapping.places(process).map(|path| open_regular(&path));
+    if theirs.as_ref().is_some_and(is_it) { theirs } else { ours.filter(is_it).or(theirs) }
 }
 
 /// Opening a device or a pipe could do anything.

@@ -18,6 +18,8 @@ pub(crate) struct Mapping {
     pub(crate) is_shared: bool,
     /// Where it begins in its file.
     pub(crate) offset: u64,
+    /// The file's number in its file system; 0 if there is none.
+    pub(crate) inode: u64,
     /// The file's path, or what the kernel calls it; empty where it is of no file and has no name.
     pub(crate) name: Arc<OsStr>,
 }
@@ -34,10 +36,12 @@ impl Mapping {
         self.name.as_bytes().starts_with(b"/")
     }
 
-    /// Where its file is to be opened, as the process (a folder of `/proc`) sees it.
-    pub(crate) fn path_in(&self, process: &Path) -> PathBuf {
+    /// Where its file may be. The kernel says from where its file system begins, which for a process (a folder of `/proc`) in
+    /// a container is its own root; one that has changed its root within a file system does not see what is above.
+    pub(crate) fn places(&self, process: &Path) -> [PathBuf; 2] {
         let path = Path::new(&*self.name);
-        process.join("root").join(path.strip_prefix("/").unwrap_or(path))
+        let inside = path.strip_prefix("/").unwrap_or(path);
+        [process.join("root").join(inside), path.to_owned()]
     }
 
     /// Whether the program may have left pointers in it.
@@ -76,6 +80,7 @@ impl Mapping {
         let (range, access, offset) = (field()?, field()?, field()?);
         let (start, end) = range.split_once('-')?;
         let number = |digits| u64::from_str_radix(digits, 16).ok();
+        let inode = str::from_utf8(fields.nth(1)?).ok()?.parse().ok()?;
         Some(Mapping {
             range: number(start)?..number(end)?,
             is_readable: access.contains('r'),
@@ -83,7 +88,8 @@ impl Mapping {
             is_executable: access.contains('x'),
             is_shared: access.ends_with('s'),
             offset: number(offset)?,
-            name: OsStr::from_bytes(fields.nth(2).unwrap_or_default().trim_ascii_start()).into(),
+            inode,
+            name: OsStr::from_bytes(fields.next().unwrap_or_default().trim_ascii_start()).into(),
         })
     }
 }
@@ -120,7 +126,12 @@ mod tests {
         assert_eq!(mapping.range, 0x7f01_a000..0x7f01_b000);
         assert_eq!((mapping.offset, &*mapping.name), (0x2000, OsStr::new("/lib/a b.so")));
         assert!(mapping.is_writable && !mapping.is_executable && mapping.may_hold_pointers());
-        assert_eq!(mapping.path_in(Path::new("/proc/1")), Path::new("/proc/1/root/lib/a b.so"));
+        let places = mapping.places(Path::new("/proc/1"));
+        assert_eq!(
+            places.each_ref().map(|it| it.to_str().unwrap()),
+            ["/proc/1/root/lib/a b.so", "/lib/a b.so"]
+        );
+        assert_eq!(mapping.inode, 1234);
         let bare = parse("7f00-8000 rw-s 00000000 00:00 0");
         assert!(bare.is_shared && bare.name.is_empty() && bare.may_hold_pointers());
         assert!(!parse("7f00-8000 r--p 00000000 00:00 0    [vvar]").may_hold_pointers());

@@ -12,6 +12,8 @@ mod attaching_mappings;
 #[cfg(target_arch = "x86_64")]
 mod attaching_ocaml;
 #[cfg(target_arch = "x86_64")]
+mod attaching_roots;
+#[cfg(target_arch = "x86_64")]
 mod attaching_ruby;
 mod bad_traces;
 mod called;

@@ -67,6 +67,30 @@ pub fn check_later_collector(program: &mut Command, made: &Made, by_work: u64) {
     assert!(notices(trace).contains(&"began-late".to_owned()), "{:?}", notices(trace));
 }
 
+/// Three domains of OCaml 5 that allocate all the while, each with a profile of its own in the second collector.
+pub fn check_domains(program: &mut Command) {
+    const OPTIONS: [&str; 4] = ["--sources", "auto", "--rate", "0.001"];
+    let hits = |trace: &Path| {
+        let births = births::of(trace);
+        of(&births, "Attached_domains.in_domain").map(|it| it.hits).sum::<u64>()
+    };
+    let place = Place::new();
+    let collecting = place.collect(&OPTIONS);
+    let mut program = Attached::of(program.envs(place.variables()));
+    program.say("work 400000");
+    collecting.end();
+    // 7,200,000 words, of which one in a thousand is hit; five standard deviations.
+    let [first] = &place.traces()[..] else { panic!("{:?}", place.traces()) };
+    assert!((6_770..7_630).contains(&hits(first)), "{}", hits(first));
+    let collecting = place.collect(&OPTIONS);
+    come(&place, &mut program);
+    program.say("work 400000");
+    assert_eq!(program.finish(), (Some(0), "ok\n".to_owned()));
+    collecting.end();
+    let [second] = &new_ones(&place, &[first.clone()])[..] else { panic!("{:?}", place.traces()) };
+    assert!(hits(second) > 6_770, "{}", hits(second));
+}
+
 /// Has the program work until it has found the collector, and has come to a safe place then.
 fn come(place: &Place, program: &mut Attached) {
     wait_for("it to come", || {

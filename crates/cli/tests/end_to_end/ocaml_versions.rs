@@ -102,6 +102,7 @@ mod attaching {
     fn domains() {
         if version().starts_with('5') {
             attaching_ocaml::check_domains(|| running("attached_domains", &[]));
+            next_collector::check_domains(&mut Command::new(native("attached_domains")));
         }
     }
 }

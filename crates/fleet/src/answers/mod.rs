@@ -8,7 +8,7 @@ pub mod metric;
 pub mod outliers;
 pub mod page;
 pub mod regressions;
-mod rows;
+pub mod rows;
 pub mod runs;
 pub mod selection;
 pub mod top;

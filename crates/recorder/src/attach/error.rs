@@ -61,6 +61,12 @@ pub enum AttachError {
     /// Word size.
     #[error("it is a 32-bit program, or of another processor; lifetrace attaches to x86-64 ones")]
     OtherMachine,
+    /// No `/proc` in its root directory.
+    #[error(
+        "there is no /proc in its root directory, through which the agent would be loaded into it: \
+         `mount -t proc proc /proc/{0}/root/proc`, if there is such a folder"
+    )]
+    NoProc(u32),
     /// No dynamic linker.
     #[error(
         "it is statically linked: nothing can be loaded into it; a Rust program can record itself by the crate \

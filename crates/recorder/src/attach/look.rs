@@ -47,6 +47,9 @@ pub(super) fn look(pid: Pid) -> Result<Seen, AttachError> {
     }
     may_trace(pid, &folder)?;
     check_program(&folder)?;
+    if fs::symlink_metadata(format!("{folder}/root/proc/self")).is_err() {
+        return Err(AttachError::NoProc(number));
+    }
     let entry = auxiliary(&folder, AT_ENTRY).ok_or(AttachError::OtherMachine)?;
     Ok(Seen { entry, is_filtered: count("Seccomp:") == Some(2) })
 }

@@ -14,7 +14,7 @@ use object::{Endianness, SectionIndex};
 use rustc_hash::FxHashMap;
 use rustix::process::Pid;
 
-use crate::mapped_files::open_regular;
+use crate::mapped_files::open_mapped;
 use crate::maps::Mapping;
 
 /// What variables of one file are called.
@@ -53,7 +53,7 @@ impl Globals {
                     range: mapping.range.clone(),
                     offset: mapping.offset,
                     path: Arc::clone(&mapping.name),
-                    file: open_regular(&mapping.path_in(&folder)),
+                    file: open_mapped(&folder, mapping),
                 }),
                 _ => {}
             }

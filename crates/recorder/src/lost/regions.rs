@@ -161,6 +161,7 @@ mod tests {
             is_executable: access.contains('x'),
             is_shared: access.contains('s'),
             offset: 0,
+            inode: 0,
             name: OsStr::new(name).into(),
         }
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-use crate::mapped_files::open_regular;
+use crate::mapped_files::open_mapped;
 use crate::maps::{Mapping, first_of_files};
 
 /// The files that a process has mapped, and their symbols.
@@ -95,7 +95,7 @@ fn file_of(process: &Path, mapping: &Mapping) -> Option<File> {
     if fs::read_link(&executable).is_ok_and(|target| *target.as_os_str() == *mapping.name) {
         return File::open(executable).ok();
     }
-    open_regular(&mapping.path_in(process))
+    open_mapped(process, mapping)
 }
 
 /// None if the file is none that has any.
