@@ -7,10 +7,11 @@ use anyhow::Result;
 
 use crate::{readers, shell, tools};
 
-const MANIFEST: &str = "--manifest-path crates/fleet/Cargo.toml";
+/// Where its workspace is.
+pub const MANIFEST: &str = "--manifest-path crates/fleet/Cargo.toml";
 
-/// Engines that read Parquet.
-const ENGINES: [&str; 3] = ["duckdb", "pyarrow", "pytz"];
+/// Engines that read Parquet, and a server that keeps files as S3 does.
+const ENGINES: [&str; 4] = ["duckdb", "pyarrow", "pytz", "moto[server]"];
 
 /// Formats, lints and tests it. It takes a query engine to be built: so it is no part of what CI runs.
 ///
@@ -28,6 +29,11 @@ pub fn check() -> Result<()> {
     others()
 }
 
+/// The command, where a release build leaves it.
+pub fn command() -> PathBuf {
+    shell::root().join("crates/fleet/target/release/lifetrace-fleet")
+}
+
 fn others() -> Result<()> {
     let engines = shell::target_folder()?.join("fleet-engines");
     if !engines.exists() {
@@ -36,8 +42,7 @@ fn others() -> Result<()> {
         install.args(["--root-user-action=ignore", "--target"]).arg(&engines).args(ENGINES);
         shell::run(install)?;
     }
-    let command = PathBuf::from("crates/fleet/target/release/lifetrace-fleet");
     let mut python = Command::new("python3");
-    python.arg("crates/fleet/tests/other_engines.py").arg(command).env("PYTHONPATH", engines);
+    python.arg("crates/fleet/tests/other_engines.py").arg(command()).env("PYTHONPATH", engines);
     shell::run(python)
 }

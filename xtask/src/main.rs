@@ -87,6 +87,9 @@ usage: cargo xtask COMMAND
   bench report [--large]
                   time and memory of `report` on synthetic traces of up to 10 million events (or one
                   of 100 million); appends to benchmarks/record/report
+  bench fleet [RUNS]...
+                  how fast traces become a dataset, how large it is, and how long answers take, of fleets of so many
+                  runs; appends to benchmarks/record/fleet
   bench live      processor time that the live page costs, of 100,000 live samples; appends to
                   benchmarks/record/live
   bench viewer    how long the viewer's page takes to answer, of 100,000 and of a million samples, in
@@ -135,6 +138,7 @@ fn main() -> Result<()> {
         ["bench", "pair"] => bench::pair::run(),
         ["bench", "attached"] => bench::attached::run(),
         ["bench", "held"] => bench::held::run(),
+        ["bench", "fleet", ref sizes @ ..] => bench::fleet::run(sizes),
         ["bench", "snapshots"] => bench::snapshots::run(),
         ["bench", "ocaml-snapshots"] => bench::ocaml_snapshots::run(),
         ["bench", "churn"] => bench::churn::run(None),

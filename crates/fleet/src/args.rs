@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args as Group, Parser, Subcommand};
-use lifetrace_fleet::answers::Selection;
 use lifetrace_fleet::answers::Metric;
+use lifetrace_fleet::answers::Selection;
+use lifetrace_fleet::cluster::Executor;
 use lifetrace_fleet::engine::Limits;
 use lifetrace_fleet::query::Form;
 use lifetrace_fleet::synthetic::Fleet;
@@ -24,7 +25,7 @@ pub enum Verb {
     Add(Add),
     /// Answer a query in SQL: tables runs, labels, samples, sites, rollup, growth; views places, totals
     Query {
-        /// The dataset's folder
+        /// The dataset: a folder, or s3://BUCKET/PATH
         dataset: PathBuf,
         /// The query
         sql: String,
@@ -44,16 +45,18 @@ pub enum Verb {
     Regressions(Regressions),
     /// Which runs differ from the others of their service and version, and by what
     Outliers(Outliers),
+    /// Print collapsed stacks of many runs, for flame graphs
+    Flamegraph(Flamegraph),
     /// Write one trace of many runs, for `lifetrace view`, `report` and `export` (pprof, flame graphs)
     Extract(Extract),
     /// Make few large files of many small ones
     Compact {
-        /// The dataset's folder
+        /// The dataset: a folder, or s3://BUCKET/PATH
         dataset: PathBuf,
     },
     /// Remove runs that began long ago
     Expire {
-        /// The dataset's folder
+        /// The dataset: a folder, or s3://BUCKET/PATH
         dataset: PathBuf,
         /// Those that began so many days ago (30d), or before a day (2026-11-28)
         #[arg(long)]
@@ -61,12 +64,16 @@ pub enum Verb {
     },
     /// Read all files, and say what is wrong
     Check {
-        /// The dataset's folder
+        /// The dataset: a folder, or s3://BUCKET/PATH
         dataset: PathBuf,
         /// Remove files that are in no commit; to be used while nobody adds
         #[arg(long)]
         clean: bool,
     },
+    /// Be the scheduler of a Ballista cluster on this machine
+    Scheduler(Scheduler),
+    /// Be an executor of it
+    Executor(ExecutorArgs),
     /// Print the queries behind the questions, and the views that they use, for other engines
     Queries,
     /// Write traces of a fleet that does not exist, of which all is known
@@ -75,7 +82,7 @@ pub enum Verb {
 
 #[derive(Debug, Group)]
 pub struct Add {
-    /// The dataset's folder, which is made if it is not there
+    /// The dataset: a folder, which is made if it is not there, or s3://BUCKET/PATH
     pub dataset: PathBuf,
     /// Traces, in Lifetrace's format
     #[arg(required_unless_present = "watch")]
@@ -91,7 +98,7 @@ pub struct Add {
 /// What a question is asked of.
 #[derive(Debug, Group)]
 pub struct Asked {
-    /// The dataset's folder
+    /// The dataset: a folder, or s3://BUCKET/PATH
     pub dataset: PathBuf,
     /// Which runs: 'service = web and version = 1.4'; any label is a key
     #[arg(long = "where", value_name = "CONDITIONS")]
@@ -149,8 +156,22 @@ pub struct Regressions {
 }
 
 #[derive(Debug, Group)]
+pub struct Flamegraph {
+    /// The dataset: a folder, or s3://BUCKET/PATH
+    pub dataset: PathBuf,
+    /// Which runs: 'service = web and version = 1.4'; any label is a key
+    #[arg(long = "where", value_name = "CONDITIONS")]
+    pub runs: Option<Selection>,
+    /// What the numbers are
+    #[arg(long, value_enum, default_value_t)]
+    pub metric: Metric,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+#[derive(Debug, Group)]
 pub struct Extract {
-    /// The dataset's folder
+    /// The dataset: a folder, or s3://BUCKET/PATH
     pub dataset: PathBuf,
     /// Which runs: 'service = web and version = 1.4'; any label is a key
     #[arg(long = "where", value_name = "CONDITIONS")]
@@ -165,16 +186,53 @@ pub struct Extract {
     pub limits: LimitArgs,
 }
 
-#[derive(Clone, Copy, Debug, Group)]
+#[derive(Clone, Debug, Group)]
 pub struct LimitArgs {
     /// Memory that a query may take, in MiB; what does not fit is put on disk
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     memory: usize,
+    /// Have a Ballista cluster answer, whose executors see the dataset at the same place
+    #[arg(long, value_name = "df://HOST:PORT")]
+    cluster: Option<String>,
 }
 
-impl From<LimitArgs> for Limits {
-    fn from(args: LimitArgs) -> Limits {
-        Limits { memory: args.memory << 20, ..Limits::default() }
+impl From<&LimitArgs> for Limits {
+    fn from(args: &LimitArgs) -> Limits {
+        let LimitArgs { memory, cluster } = args.clone();
+        Limits { memory: memory << 20, cluster, ..Limits::default() }
+    }
+}
+
+#[derive(Debug, Group)]
+pub struct Scheduler {
+    /// Where it listens
+    #[arg(long, default_value_t = 50050)]
+    pub port: u16,
+}
+
+#[derive(Debug, Group)]
+pub struct ExecutorArgs {
+    /// Where its scheduler listens
+    #[arg(long, default_value_t = 50050)]
+    scheduler: u16,
+    /// Where it listens itself; the next port is its, too
+    #[arg(long, default_value_t = 50060)]
+    port: u16,
+    /// How many threads compute; all that the machine has
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Memory that queries may take, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    memory: u64,
+    /// Where it keeps what it has computed; a temporary folder if not said
+    #[arg(long)]
+    pub folder: Option<PathBuf>,
+}
+
+impl From<&ExecutorArgs> for Executor {
+    fn from(it: &ExecutorArgs) -> Executor {
+        let threads = it.threads.unwrap_or_else(|| Limits::default().threads);
+        Executor { scheduler: it.scheduler, port: it.port, threads, memory: it.memory << 20 }
     }
 }
 

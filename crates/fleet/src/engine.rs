@@ -1,4 +1,4 @@
-//! A dataset's tables as SQL sees them, in this process.
+//! A dataset's tables as SQL sees them, in this process or on a cluster.
 //!
 //! Tables are lists of files, as the log has them, so that a question is answered of one state of the dataset, whatever is
 //! added meanwhile. Engines pass over files by what they say of their columns: `date` and `service` are the same in all rows
@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -18,23 +18,26 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
+use crate::cluster;
 use crate::log::{Entry, State};
 use crate::store::Store;
 use crate::tables::Table;
 
 /// What queries may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of memory; what does not fit is put on disk.
     pub memory: usize,
     /// How many threads compute.
     pub threads: usize,
+    /// The cluster that answers instead: `df://HOST:PORT`. Its executors have their own limits.
+    pub cluster: Option<String>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, Into::into);
-        Limits { memory: 1 << 30, threads }
+        Limits { memory: 1 << 30, threads, cluster: None }
     }
 }
 
@@ -77,7 +80,22 @@ impl Engine {
     /// # Errors
     /// If it cannot be read.
     pub async fn open(store: &Store, limits: Limits) -> Result<Engine> {
-        Engine::of(store, State::read(store).await?, limits).await
+        Engine::of_files(store, limits, |_| true).await
+    }
+
+    /// Of those files of the last state that are wanted: an engine reads a little of each, whatever is asked.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn of_files(
+        store: &Store,
+        limits: Limits,
+        is_wanted: impl Fn(&Entry) -> bool,
+    ) -> Result<Engine> {
+        let mut state = State::read(store).await?;
+        ensure!(state.number > 0, "{}: there is no dataset (`add` makes one)", store.url(""));
+        state.retain(is_wanted);
+        Engine::of(store, state, limits).await
     }
 
     /// Of a state of it.
@@ -85,7 +103,7 @@ impl Engine {
     /// # Errors
     /// If an engine cannot be made.
     pub async fn of(store: &Store, state: State, limits: Limits) -> Result<Engine> {
-        let context = context(limits)?;
+        let context = context(&limits).await?;
         if store.folder().is_none() {
             let root = ListingTableUrl::parse(store.url(""))?;
             context.register_object_store(root.object_store().as_ref(), store.objects());
@@ -119,16 +137,21 @@ impl Engine {
     }
 }
 
-fn context(limits: Limits) -> Result<SessionContext> {
+async fn context(limits: &Limits) -> Result<SessionContext> {
     let memory = FairSpillPool::new(limits.memory);
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(memory)).build_arc()?;
-    let config = SessionConfig::new()
+    let config = limits.cluster.as_ref().map_or_else(SessionConfig::new, |_| cluster::config());
+    let config = config
         .with_target_partitions(limits.threads)
         .with_information_schema(true)
         .set_bool("datafusion.execution.parquet.pushdown_filters", true)
         .set_bool("datafusion.execution.parquet.schema_force_view_types", false)
         .set_bool("datafusion.sql_parser.enable_ident_normalization", true);
-    Ok(SessionContext::new_with_config_rt(config, runtime))
+    let here = SessionContext::new_with_config_rt(config, runtime);
+    match &limits.cluster {
+        Some(url) => cluster::context(url, here.state()).await,
+        None => Ok(here),
+    }
 }
 
 fn register<'a>(

@@ -13,11 +13,13 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+pub mod cluster;
 pub mod engine;
 pub mod extract;
 pub mod ingest;
 pub mod log;
 pub mod query;
+mod stacks;
 pub mod store;
 pub mod synthetic;
 pub mod tables;

@@ -155,6 +155,11 @@ impl State {
         store.create(&name.path(), serde_json::to_vec(&commit)?).await
     }
 
+    /// Keeps these files alone, for who reads.
+    pub fn retain(&mut self, is_wanted: impl Fn(&Entry) -> bool) {
+        self.files.retain(|_, entry| is_wanted(entry));
+    }
+
     /// The files of a table, in the order of their paths.
     pub fn files(&self, table: Table) -> impl Iterator<Item = &Entry> {
         self.files.values().filter(move |entry| entry.table == table)
@@ -196,5 +201,52 @@ impl Name {
     fn path(self) -> String {
         let suffix = if self.is_base { "base.json" } else { "json" };
         format!("{FOLDER}/{:012}.{suffix}", self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: usize) -> Entry {
+        Entry {
+            path: format!("samples/{number}.parquet"),
+            table: Table::Samples,
+            date: "2026-11-28".to_owned(),
+            service: "web".to_owned(),
+            rows: 1,
+            bytes: 1,
+            runs: Vec::new(),
+        }
+    }
+
+    /// Each of those who commit at the same time is in the state, in a store that has no folders to lock.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn several_commit_at_once() {
+        let store = Store::in_memory();
+        let tasks = (0..8).map(|task| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for number in 0..10 {
+                    let add = vec![entry(task * 10 + number)];
+                    let change = |_: &State| Ok(Change { add: add.clone(), remove: Vec::new() });
+                    State::commit(&store, change).await.unwrap();
+                }
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+        let state = State::read(&store).await.unwrap();
+        assert_eq!((state.number, state.all().count()), (80, 80));
+        let commits = store.list(FOLDER).await.unwrap();
+        let bases = commits.iter().filter(|(name, _)| name.ends_with(".base.json"));
+        assert_eq!((commits.len(), bases.count()), (80, 1));
+        // What is read from the base on is the same as all that was committed.
+        store.remove(&Name { number: 1, is_base: false }.path()).await.unwrap();
+        assert_eq!(State::read(&store).await.unwrap(), state);
+        store.remove(&Name { number: 79, is_base: false }.path()).await.unwrap();
+        let told = State::read(&store).await.unwrap_err().to_string();
+        assert!(told.contains("number 79, is missing"), "{told}");
     }
 }

@@ -11,22 +11,35 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Parser;
 use lifetrace_fleet::answers::page::{Page, counted};
-use lifetrace_fleet::answers::{self, leaks, outliers, regressions, runs, top};
+use lifetrace_fleet::answers::{
+    self, Selection, flamegraph, leaks, outliers, regressions, runs, top,
+};
 use lifetrace_fleet::engine::{Engine, VIEWS};
 use lifetrace_fleet::extract::{self, Extracted};
 use lifetrace_fleet::ingest::{self, Added};
+use lifetrace_fleet::log::Entry;
 use lifetrace_fleet::store::Store;
-use lifetrace_fleet::{query, synthetic, upkeep};
+use lifetrace_fleet::{cluster, query, synthetic, upkeep};
 use serde::Serialize;
 
-use args::{Add, Args, Asked, Extract, Outliers, Regressions, Synthetic, Top, Verb};
+use args::{
+    Add, Args, Asked, ExecutorArgs, Extract, Flamegraph, LimitArgs, Outliers, Regressions,
+    Synthetic, Top, Verb,
+};
 
 /// How often a folder is looked into.
 const LOOK: Duration = Duration::from_secs(5);
 
+/// Plans are walked by recursion, and those of a cluster are deep.
+const STACK: usize = 16 << 20;
+
 fn main() -> ExitCode {
     let args = Args::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK)
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
     };
@@ -50,39 +63,39 @@ async fn run(verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::Add(add) => add_traces(&add).await,
         Verb::Query { dataset, sql, form, limits } => {
-            let engine = Engine::open(&Store::open(&dataset)?, limits.into()).await?;
-            let rows = engine.ask(&sql).await?;
+            let engine = Engine::open(&Store::open(&dataset)?, (&limits).into()).await?;
+            let rows = watched(engine.ask(&sql)).await?;
             query::write(form, &rows, &mut std::io::stdout().lock())?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Runs(asked) => {
-            let engine = engine(&asked).await?;
-            let answer = runs::ask(&engine, &asked.of()).await?;
+            let answer = watched(runs::ask(&asked.engine().await?, &asked.of())).await?;
             show(asked.json, &answer, runs::Runs::page)
         }
         Verb::Top(Top { asked, metric, by }) => {
-            let engine = engine(&asked).await?;
+            let engine = asked.engine().await?;
             let question = top::Question { of: asked.of(), metric, by, limit: asked.limit };
-            show(asked.json, &top::ask(&engine, &question).await?, top::Top::page)
+            show(asked.json, &watched(top::ask(&engine, &question)).await?, top::Top::page)
         }
         Verb::Leaks(asked) => {
-            let engine = engine(&asked).await?;
-            let answer = leaks::ask(&engine, &asked.of(), asked.limit).await?;
+            let engine = asked.engine().await?;
+            let answer = watched(leaks::ask(&engine, &asked.of(), asked.limit)).await?;
             show(asked.json, &answer, leaks::Leaks::page)
         }
         Verb::Regressions(Regressions { asked, before, after, metric }) => {
-            let engine = engine(&asked).await?;
             let [before, after] = [before, after].map(|side| asked.of().and(&side));
+            let engine = engine(&asked.dataset, &asked.limits, &[&before, &after]).await?;
             let question = regressions::Question { before, after, metric };
-            let answer = regressions::ask(&engine, &question).await?;
+            let answer = watched(regressions::ask(&engine, &question)).await?;
             show(asked.json, &answer, regressions::Regressions::page)
         }
         Verb::Outliers(Outliers { asked, metric }) => {
-            let engine = engine(&asked).await?;
+            let engine = asked.engine().await?;
             let question = outliers::Question { of: asked.of(), metric, limit: asked.limit };
-            let answer = outliers::ask(&engine, &question).await?;
+            let answer = watched(outliers::ask(&engine, &question)).await?;
             show(asked.json, &answer, outliers::Outliers::page)
         }
+        Verb::Flamegraph(wanted) => print_stacks(&wanted).await,
         Verb::Extract(extract) => write_trace(&extract).await,
         Verb::Compact { dataset } => {
             told(&upkeep::compact(&Store::open(&dataset)?).await?);
@@ -95,8 +108,20 @@ async fn run(verb: Verb) -> Result<ExitCode> {
         }
         Verb::Check { dataset, clean } => check(&dataset, clean).await,
         Verb::Synthetic(synthetic) => make(&synthetic),
+        Verb::Scheduler(it) => {
+            cluster::schedule(it.port).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Executor(it) => execute(&it).await,
         Verb::Queries => show_queries(),
     }
+}
+
+async fn execute(wanted: &ExecutorArgs) -> Result<ExitCode> {
+    let temporary = tempfile::tempdir()?;
+    let folder = wanted.folder.as_deref().unwrap_or(temporary.path());
+    cluster::execute(wanted.into(), folder).await?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn show_queries() -> Result<ExitCode> {
@@ -107,8 +132,37 @@ fn show_queries() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn engine(asked: &Asked) -> Result<Engine> {
-    Engine::open(&Store::open(&asked.dataset)?, asked.limits.into()).await
+/// For questions to these runs, or those.
+async fn engine(dataset: &Path, limits: &LimitArgs, of: &[&Selection]) -> Result<Engine> {
+    let is_wanted = |it: &Entry| of.iter().any(|of| of.admits(&it.date, &it.service));
+    Engine::of_files(&Store::open(dataset)?, limits.into(), is_wanted).await
+}
+
+/// Says on a terminal how long it has been computed, while it is.
+async fn watched<T>(what: impl Future<Output = T>) -> T {
+    if !std::io::stderr().is_terminal() {
+        return what.await;
+    }
+    let mut what = std::pin::pin!(what);
+    let mut seconds = 0;
+    loop {
+        tokio::select! {
+            outcome = &mut what => {
+                eprint!("\r\x1b[K");
+                return outcome;
+            }
+            () = tokio::time::sleep(Duration::from_secs(1)) => {
+                seconds += 1;
+                eprint!("\rlifetrace-fleet: computing for {seconds} s");
+            }
+        }
+    }
+}
+
+impl Asked {
+    async fn engine(&self) -> Result<Engine> {
+        engine(&self.dataset, &self.limits, &[&self.of()]).await
+    }
 }
 
 fn show<T: Serialize>(json: bool, answer: &T, page: fn(&T) -> Page) -> Result<ExitCode> {
@@ -120,14 +174,26 @@ fn show<T: Serialize>(json: bool, answer: &T, page: fn(&T) -> Page) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
+async fn print_stacks(wanted: &Flamegraph) -> Result<ExitCode> {
+    let of = wanted.runs.clone().unwrap_or_default();
+    let engine = engine(&wanted.dataset, &wanted.limits, &[&of]).await?;
+    let lines = watched(flamegraph::lines(&engine, &of, wanted.metric)).await?;
+    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut print = |line: &String| writeln!(output, "{line}");
+    lines.iter().try_for_each(&mut print).context("cannot write to standard output")?;
+    output.flush().context("cannot write to standard output")?;
+    Ok(ExitCode::SUCCESS)
+}
+
 async fn write_trace(wanted: &Extract) -> Result<ExitCode> {
     let path = &wanted.output;
     let named = || path.display().to_string();
-    let engine = Engine::open(&Store::open(&wanted.dataset)?, wanted.limits.into()).await?;
     let of = wanted.runs.clone().unwrap_or_default();
+    let engine = engine(&wanted.dataset, &wanted.limits, &[&of]).await?;
     let mut output = tempfile::NamedTempFile::new_in(folder_of(path)).with_context(named)?;
     let buffered = std::io::BufWriter::new(output.as_file_mut());
-    let Extracted { runs, samples } = extract::write(&engine, &of, wanted.most, buffered).await?;
+    let Extracted { runs, samples } =
+        watched(extract::write(&engine, &of, wanted.most, buffered)).await?;
     output.persist_noclobber(path).map_err(|error| error.error).with_context(named)?;
     let (runs, samples) = (counted(runs, "run", "runs"), counted(samples, "sample", "samples"));
     eprintln!("lifetrace-fleet: {}: {samples} of {runs}", path.display());
@@ -140,7 +206,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 async fn add_traces(add: &Add) -> Result<ExitCode> {
-    let store = Store::make(&add.dataset)?;
+    let store = Store::make(&add.dataset).await?;
     let is_shown = std::io::stderr().is_terminal();
     let watch = |path: &PathBuf| {
         if is_shown {

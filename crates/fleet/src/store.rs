@@ -4,39 +4,74 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path as Key;
+use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 
 /// A place with files, by names relative to it.
 #[derive(Clone, Debug)]
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
+    /// The same from its beginning on, of which the dataset may be a part.
+    whole: Arc<dyn ObjectStore>,
     /// Of the folder; what engines call the files begins so.
     root: String,
     folder: Option<PathBuf>,
 }
 
 impl Store {
-    /// A folder that is there.
+    /// A folder that is there; or of `s3://BUCKET/PATH` what is in a bucket, which credentials, region and endpoint in the
+    /// environment lead to (`AWS_ACCESS_KEY_ID`, ..., `AWS_ENDPOINT`).
     ///
     /// # Errors
     /// If it is none.
     pub fn open(folder: &Path) -> Result<Store> {
+        if let Some(url) = folder.to_str().filter(|it| it.starts_with("s3://")) {
+            return Store::in_bucket(url).with_context(|| url.to_owned());
+        }
         let named = || format!("{}: cannot be opened as a dataset", folder.display());
         ensure!(folder.is_dir(), "{}: there is no dataset (`add` makes one)", folder.display());
         let folder = folder.canonicalize().with_context(named)?;
         let objects = LocalFileSystem::new_with_prefix(&folder).with_context(named)?;
         let root = folder.to_str().context("a dataset's path must be UTF-8").with_context(named)?;
-        Ok(Store { objects: Arc::new(objects), root: format!("{root}/"), folder: Some(folder) })
+        let objects = Arc::new(objects);
+        Ok(Store {
+            whole: objects.clone(),
+            objects,
+            root: format!("{root}/"),
+            folder: Some(folder),
+        })
     }
 
-    /// A folder, which is made if it is not there.
+    fn in_bucket(url: &str) -> Result<Store> {
+        let url = url::Url::parse(url)?;
+        let bucket: Arc<dyn ObjectStore> =
+            Arc::new(AmazonS3Builder::from_env().with_url(url.as_str()).build()?);
+        let prefix = Key::from_url_path(url.path())?;
+        ensure!(!prefix.as_ref().is_empty(), "a dataset has a path of its own: s3://BUCKET/PATH");
+        let root = format!("{}://{}/{prefix}/", url.scheme(), url.host_str().unwrap_or_default());
+        let objects = Arc::new(PrefixStore::new(bucket.clone(), prefix));
+        Ok(Store { objects, whole: bucket, root, folder: None })
+    }
+
+    /// What [`open`](Self::open) would be given; a folder is made if it is not there.
     ///
     /// # Errors
     /// If it cannot be made, or has something else in it.
-    pub fn make(folder: &Path) -> Result<Store> {
+    pub async fn make(folder: &Path) -> Result<Store> {
+        if folder.to_str().is_some_and(|it| it.starts_with("s3://")) {
+            let store = Store::open(folder)?;
+            let is_ours = store.has_any(Some(crate::log::FOLDER)).await?;
+            ensure!(
+                is_ours || !store.has_any(None).await?,
+                "{}: is neither empty nor a dataset; nothing is changed there",
+                folder.display()
+            );
+            return Ok(store);
+        }
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let mut entries =
             std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
@@ -51,7 +86,8 @@ impl Store {
 
     /// Memory, for tests: it takes what a bucket takes.
     pub fn in_memory() -> Store {
-        Store { objects: Arc::new(InMemory::new()), root: "memory:///".to_owned(), folder: None }
+        let objects = Arc::new(InMemory::new());
+        Store { whole: objects.clone(), objects, root: "memory:///".to_owned(), folder: None }
     }
 
     /// What engines call a file.
@@ -64,9 +100,16 @@ impl Store {
         self.folder.as_deref()
     }
 
-    /// What engines read it with.
+    /// What engines read it with: files are called by their [`url`](Self::url)s.
     pub fn objects(&self) -> Arc<dyn ObjectStore> {
-        self.objects.clone()
+        self.whole.clone()
+    }
+
+    async fn has_any(&self, folder: Option<&str>) -> Result<bool> {
+        use futures::StreamExt;
+        let folder = folder.map(Key::from);
+        let first = self.objects.list(folder.as_ref()).next().await.transpose();
+        Ok(first.with_context(|| self.url(""))?.is_some())
     }
 
     /// The content of a file; nothing if there is none of that name.

@@ -11,6 +11,7 @@ pub mod attached;
 mod callgrind;
 pub mod churn;
 pub mod draws;
+pub mod fleet;
 mod heaptrack;
 pub mod held;
 mod inputs;

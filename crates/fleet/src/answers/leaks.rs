@@ -157,7 +157,7 @@ impl Leak {
             leaking: count(|it| it.leaking),
             runs: count(|it| it.runs),
             bytes_per_hour: mean,
-            interval95: (runs > 1.0 && half.is_finite()).then(|| [mean - half, mean + half]),
+            interval95: (runs > 1.0 && half.is_finite()).then_some([mean - half, mean + half]),
             live_bytes: sum(|it| it.live),
             p_value,
             since: since(parts),

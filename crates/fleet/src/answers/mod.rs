@@ -3,6 +3,7 @@
 //! Each is one or two plain queries (no function of our own: they run on any engine that knows the tables), and what statistics
 //! make of their rows. Its answer is a document: `--json` writes it, and a page shows it.
 
+pub mod flamegraph;
 pub mod leaks;
 pub mod metric;
 pub mod outliers;
@@ -34,5 +35,6 @@ pub fn queries() -> Vec<(&'static str, String)> {
         ("amounts", regressions::query(&all, Metric::Held)),
         ("side", regressions::side_query(&all)),
         ("outliers", outliers::query(&all, Metric::Held)),
+        ("flamegraph", flamegraph::query(&all, Metric::Held)),
     ]
 }

@@ -263,7 +263,7 @@ impl Regressions {
                 lifetrace_human::bytes(bytes)
             )
         }));
-        if self.runs.iter().any(|runs| *runs == 1) {
+        if self.runs.contains(&1) {
             notes.push(
                 "One run a side says nothing of how much runs differ by themselves.".to_owned(),
             );

@@ -59,7 +59,32 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// Whether there may be such runs among those that began on a day, and are of a service: files of others need not be
+    /// opened.
+    pub fn admits(&self, date: &str, service: &str) -> bool {
+        self.conditions.iter().all(|condition| match &*condition.key {
+            "service" => condition.is_true_of(service),
+            "date" => condition.is_true_of(date),
+            _ => true,
+        })
+    }
+}
+
 impl Condition {
+    /// Days are in the order of their texts.
+    fn is_true_of(&self, value: &str) -> bool {
+        let order = value.cmp(&self.value);
+        match self.operator {
+            "=" => order.is_eq(),
+            "!=" => order.is_ne(),
+            ">=" => order.is_ge(),
+            "<=" => order.is_le(),
+            ">" => order.is_gt(),
+            _ => order.is_lt(),
+        }
+    }
+
     fn sql(&self) -> String {
         let Condition { key, operator, value } = self;
         let (key, value) = (quoted(key), quoted(value));
@@ -147,6 +172,17 @@ mod tests {
         let label = "run IN (SELECT run FROM labels WHERE key = 'o''k' AND value = 'x''; DROP')";
         assert_eq!(sql("o'k = x'; DROP"), label);
         assert_eq!("a = b and c<d".parse::<Selection>().unwrap().to_string(), "a = b and c < d");
+    }
+
+    #[test]
+    fn files_of_other_days_and_services_are_passed_over() {
+        let admits =
+            |text: &str, date, service| text.parse::<Selection>().unwrap().admits(date, service);
+        assert!(Selection::all().admits("2026-11-28", "web"));
+        let text = "service = web and date >= 2026-11-01 and version = 1.4";
+        assert!(admits(text, "2026-11-01", "web"));
+        assert!(!admits(text, "2026-10-31", "web") && !admits(text, "2026-11-01", "db"));
+        assert!(admits("service != web", "2026-11-01", "db"));
     }
 
     #[test]

@@ -4,9 +4,9 @@ use anyhow::Result;
 use lifetrace_analysis::Estimate;
 use serde::Serialize;
 
+use super::metric::{Metric, sums};
 use super::page::{Page, counted, place};
 use super::rows::{each, widened};
-use super::metric::{Metric, sums};
 use super::selection::{Selection, quoted};
 use crate::engine::Engine;
 

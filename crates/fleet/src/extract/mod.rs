@@ -4,7 +4,6 @@
 //! a run's end lives at its end. When a block was promoted is not in a dataset, so that is not told.
 
 mod samplers;
-mod stacks;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,15 +13,17 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use lifetrace_trace::event::{Source as Heap, TraceInfo};
 use lifetrace_trace::fact::{Fact, Label, Process};
-use lifetrace_trace::ids::{AllocationId, Bytes, DomainId, LocationCode, Size, ThreadId, Timestamp};
+use lifetrace_trace::ids::{
+    AllocationId, Bytes, DomainId, LocationCode, Size, ThreadId, Timestamp,
+};
 use lifetrace_trace::lt::{NewBirth, Writer};
 
 use crate::answers::Selection;
 use crate::answers::page::counted;
 use crate::answers::rows::{Row, each, widened};
 use crate::engine::Engine;
+use crate::stacks::Stacks;
 use samplers::Samplers;
-use stacks::Stacks;
 
 /// What has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,8 @@ pub async fn write<W: Write>(
     let samplers = Samplers::of(engine, of).await?;
     let stacks = Stacks::of(engine, of).await?;
     let samples = samples(engine, of).await?;
-    let mut sketch = Sketch { writer: about.begin(output)?, samplers, stacks, dying: BinaryHeap::new() };
+    let mut sketch =
+        Sketch { writer: about.begin(output)?, samplers, stacks, dying: BinaryHeap::new() };
     samples.iter().try_for_each(|sample| sketch.take(sample))?;
     sketch.die_until(u64::MAX)?;
     sketch.writer.flush(at(about.longest))?;

@@ -126,8 +126,12 @@ mod tests {
 
     #[test]
     fn each_rate_is_told_once() {
-        let stated = |run, rate| ((run, "malloc".to_owned()), Rate { unit: SampledUnit::Byte, rate });
-        let mut samplers = Samplers { stated: [stated(1, 1e-3), stated(2, 1e-4)].into(), used: Vec::new() };
+        let stated =
+            |run, rate| ((run, "malloc".to_owned()), Rate { unit: SampledUnit::Byte, rate });
+        let mut samplers = Samplers {
+            stated: [stated(1, 1e-3), stated(2, 1e-4)].into_iter().collect(),
+            used: Vec::new(),
+        };
         let weight = |rate, bytes| Rate { unit: SampledUnit::Byte, rate }.weight(bytes);
         let mut find = |run, bytes, rate| {
             let (id, new) = samplers.find(run, "malloc", bytes, weight(rate, bytes)).unwrap();

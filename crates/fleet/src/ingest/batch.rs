@@ -89,7 +89,7 @@ impl Part {
     fn rows(mut self, of: &Partition) -> Result<Vec<(Table, RecordBatch)>> {
         self.runs.sort_by_key(|run| run.start);
         self.sites.sort_by_key(|site| site.site);
-        self.samples.sort_by(|a, b| (a.run, a.site, a.birth_us).cmp(&(b.run, b.site, b.birth_us)));
+        self.samples.sort_by_key(|it| (it.run, it.site, it.birth_us));
         self.growth.sort_by_key(|row| (row.callsite, row.run));
         let tables = vec![
             (Table::Runs, runs::batch(of, &self.runs)?),

@@ -1,4 +1,4 @@
-//! The backtraces of sites, as traces have them.
+//! The backtraces of sites, with codes for their lines as traces have them.
 
 use anyhow::{Context, Result};
 use datafusion::arrow::array::{Array, AsArray, StructArray};
@@ -13,7 +13,7 @@ use crate::engine::Engine;
 
 /// The backtraces of some runs' sites.
 #[derive(Default)]
-pub(super) struct Stacks {
+pub(crate) struct Stacks {
     sites: FxHashMap<i64, Vec<LocationCode>>,
     /// By their codes.
     places: Vec<Location>,
@@ -23,7 +23,7 @@ pub(super) struct Stacks {
 const FIRST: u64 = 1;
 
 impl Stacks {
-    pub(super) async fn of(engine: &Engine, of: &Selection) -> Result<Stacks> {
+    pub(crate) async fn of(engine: &Engine, of: &Selection) -> Result<Stacks> {
         let query = format!(
             "SELECT site, frames FROM sites
             WHERE site IN (SELECT DISTINCT site FROM rollup WHERE {})",
@@ -62,15 +62,23 @@ impl Stacks {
     }
 
     /// The frames of a site, the outermost first.
-    pub(super) fn backtrace(&self, site: i64) -> &[LocationCode] {
+    pub(crate) fn backtrace(&self, site: i64) -> &[LocationCode] {
         self.sites.get(&site).map_or(&[], Vec::as_slice)
     }
 
+    /// The lines of a site, the outermost first.
+    pub(crate) fn places(&self, site: i64) -> impl Iterator<Item = &Location> {
+        self.backtrace(site).iter().filter_map(|code| self.place(*code))
+    }
+
     /// What a code stands for.
-    pub(super) fn frame(&self, code: LocationCode) -> Frame {
-        let at = code.0.checked_sub(FIRST).and_then(|at| usize::try_from(at).ok());
-        let place = at.and_then(|at| self.places.get(at));
-        Frame::from(place.cloned().into_iter().collect::<Vec<_>>())
+    pub(crate) fn frame(&self, code: LocationCode) -> Frame {
+        Frame::from(self.place(code).cloned().into_iter().collect::<Vec<_>>())
+    }
+
+    fn place(&self, code: LocationCode) -> Option<&Location> {
+        let at = usize::try_from(code.0.checked_sub(FIRST)?).ok()?;
+        self.places.get(at)
     }
 }
 
