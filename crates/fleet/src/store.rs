@@ -15,7 +15,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 #[derive(Clone, Debug)]
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
-    /// The same from its beginning on, of which the dataset may be a part.
+    /// All that is there, of which the dataset may be a part.
     whole: Arc<dyn ObjectStore>,
     /// Of the folder; what engines call the files begins so.
     root: String,

@@ -45,6 +45,7 @@
 extern crate std;
 
 mod attached;
+mod begin;
 mod blocks;
 mod callbacks;
 mod callstacks;
@@ -67,6 +68,7 @@ mod snapshot;
 mod stack;
 pub mod start;
 mod state;
+mod static_blocks;
 mod stopped;
 mod sums;
 mod symbols;

@@ -18,9 +18,9 @@ use crate::blocks::Value;
 use crate::entry::{self, TRACKER, WORD_BYTES};
 use crate::host;
 use crate::runtime;
-use crate::start::{self, StaticBlocks};
+use crate::static_blocks::StaticBlocks;
 use crate::symbols::{Absent, Finder};
-use crate::{callstacks, snapshot, stack, state, thunks, totals};
+use crate::{begin, callstacks, snapshot, stack, state, thunks, totals};
 
 /// What `caml_memprof_start` is to be called with, beside the rate.
 #[derive(Clone, Copy, Debug)]
@@ -61,12 +61,12 @@ pub fn prepare(host: Host, symbol: Finder) -> Result<Memprof, Unable> {
         },
         Ok,
     )?;
-    start::begin_with(host);
+    begin::begin_with(host);
     let codes = thunks::of(runtime.version).ok_or(Unable::UnknownRuntime)?;
     let settings = *entry::enter().ok_or(Unable::NotNow)?.session().header.settings();
     totals::sampler_allocates();
-    let rate = start::rate(&settings).ok_or(Unable::NotNow)?;
-    let is_ready = start::prepare_callbacks(runtime, &settings, rate);
+    let rate = begin::rate(&settings).ok_or(Unable::NotNow)?;
+    let is_ready = begin::prepare_callbacks(runtime, &settings, rate);
     let tracker = tracker(codes).filter(|_| is_ready).ok_or(Unable::NotNow)?;
     Ok(Memprof { tracker: tracker.word(), depth: host::depth() })
 }
@@ -108,7 +108,7 @@ pub fn outside<T>(run: impl FnOnce() -> T) -> T {
 pub fn draw_external(after: Option<u64>) -> Hits {
     const NONE: Hits = Hits { count: 0, gap: u64::MAX };
     let Some(mut entered) = entry::enter() else { return NONE };
-    let Some(rate) = start::rate(entered.session().header.settings()) else { return NONE };
+    let Some(rate) = begin::rate(entered.session().header.settings()) else { return NONE };
     let rate = Rate::per_word(rate);
     match after {
         Some(after) => rate.hits(&mut entered.random, after),

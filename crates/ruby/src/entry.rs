@@ -2,6 +2,7 @@
 
 use lifetrace_agent::guard::{self, Entered, Entry};
 use lifetrace_agent::host;
+use lifetrace_transport::message::Body;
 
 /// Enters the agent; a forked child that has not looked for the recorder yet does so first.
 pub(crate) fn enter() -> Option<Entered> {
@@ -13,4 +14,11 @@ pub(crate) fn enter() -> Option<Entered> {
         }
     }
     None
+}
+
+/// The recorder is to tell that.
+pub(crate) fn notice(code: &'static [u8]) {
+    if let Some(mut entered) = enter() {
+        entered.send(Body::Notice { code });
+    }
 }

@@ -13,11 +13,12 @@ use lifetrace_agent::host::{self, Host};
 use lifetrace_agent::phase;
 use lifetrace_agent::session::{self, Session};
 
+use crate::entry::notice;
 use crate::symbols::{Value, function};
 use crate::version::Version;
 use crate::vm::Vm;
 use crate::{
-    asking, compiler, mallocs, names, sampling, serving, start, state, terms, threads, wish,
+    asking, compiler, ends, mallocs, names, sampling, serving, state, terms, threads, wish,
 };
 
 /// What is done once for all sessions has been.
@@ -90,12 +91,12 @@ unsafe fn begin(session: &Session) {
     let vm = unsafe { state::get() }.map(|state| state.vm);
     // SAFETY: by contract.
     let Some(vm) = vm.or_else(|| unsafe { Vm::find() }) else {
-        return start::notice(terms::UNKNOWN);
+        return notice(terms::UNKNOWN);
     };
     // SAFETY: by contract.
     unsafe {
         if !asking::has_one_ractor() {
-            return start::notice(terms::RACTORS);
+            return notice(terms::RACTORS);
         }
         compiler::note(asking::may_compile());
         sampling::begin(vm, rate, settings.seed);
@@ -113,7 +114,7 @@ pub(crate) unsafe fn prepare(vm: &'static Vm) {
     }
     // SAFETY: by contract.
     unsafe {
-        start::leave_at_end(vm);
+        ends::leave_at_end(vm);
         vm.at_end(names::last);
         if threads::watch(vm) {
             mallocs::have_frames();

@@ -42,6 +42,7 @@ mod collector;
 mod compiler;
 mod countdown;
 mod current;
+mod ends;
 mod entry;
 mod frames;
 mod kind;

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::session::Session;
 
-use crate::sampling;
+use crate::terms;
 
 /// Sessions may begin late: the process has been attached to, or its recorder may come and go.
 static IS_LATE: AtomicBool = AtomicBool::new(false);
@@ -33,7 +33,7 @@ pub(crate) fn serves(session: &Session) -> bool {
 
 /// Whether the session wants objects, and the machine has not come to a safe point since it began.
 pub(crate) fn is_awaited(session: &Session) -> bool {
-    !serves(session) && sampling::rate(session.header.settings()).is_some()
+    !serves(session) && session.header.settings().sources.of(terms::NAME).is_some()
 }
 
 /// Whether the session is over for which hooks are there.

@@ -6,23 +6,20 @@
 //! done after it.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use lifetrace_agent::host::{self, Host};
 use lifetrace_agent::patch::Patch;
 use lifetrace_agent::{loader, session};
-use lifetrace_transport::message::Body;
 
-use crate::vm::{Value, Vm};
-use crate::{compiler, entry, late, mallocs, sampling, serving, snapshot, terms};
+use crate::entry::notice;
+use crate::vm::Vm;
+use crate::{compiler, ends, late, mallocs, sampling, serving, snapshot, terms};
 
 type Setup = unsafe extern "C" fn() -> c_int;
 
 static SETUP: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static PATCH: Patch = Patch::unset();
-
-/// The machine will call [`leave`].
-static LEAVES: AtomicBool = AtomicBool::new(false);
 
 /// To be called before the program runs, with its arguments: if it has a machine, watches for its start.
 ///
@@ -69,7 +66,7 @@ unsafe fn start() {
     // SAFETY: by contract.
     let vm = unsafe { Vm::find() };
     // SAFETY: by contract.
-    vm.iter().for_each(|vm| unsafe { leave_at_end(vm) });
+    vm.iter().for_each(|vm| unsafe { ends::leave_at_end(vm) });
     let wish = session.and_then(|it| Some((it, sampling::rate(it.header.settings())?)));
     let Some((session, rate)) = wish else { return };
     let Some(vm) = vm else { return notice(terms::UNKNOWN) };
@@ -81,29 +78,4 @@ unsafe fn start() {
         snapshot::wake::listen();
     }
     mallocs::begin();
-}
-
-/// Has the machine call [`leave`] at the program's end; what is to be done before that asks for it later.
-///
-/// # Safety
-/// The machine's lock is the caller's, outside of hooks.
-pub(crate) unsafe fn leave_at_end(vm: &Vm) {
-    if !LEAVES.swap(true, Ordering::Relaxed) {
-        // SAFETY: by contract.
-        unsafe { vm.at_end(leave) }
-    }
-}
-
-/// At the program's end the machine gives its heap back, and with it all pointers to what it has from malloc: who looks
-/// for them has to come before.
-unsafe extern "C" fn leave(_: Value) {
-    // SAFETY: the procedure has the lock, and there is no reference to the state.
-    unsafe { snapshot::at_exit() }
-    host::say_farewell();
-}
-
-pub(crate) fn notice(code: &'static [u8]) {
-    if let Some(mut entered) = entry::enter() {
-        entered.send(Body::Notice { code });
-    }
 }

@@ -92,7 +92,7 @@ const LEAVING: u64 = 3;
 /// In the lowest byte; how long it was is in the others.
 const LATE: u64 = 4;
 
-/// Likewise, if a managed runtime's agent can begin.
+/// As [`LATE`], if a managed runtime's agent can begin.
 const LATE_MANAGED: u64 = 5;
 
 /// Recorder to agent, with the descriptor.

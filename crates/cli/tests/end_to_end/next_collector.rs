@@ -87,7 +87,9 @@ pub fn check_domains(program: &mut Command) {
     program.say("work 400000");
     assert_eq!(program.finish(), (Some(0), "ok\n".to_owned()));
     collecting.end();
-    let [second] = &new_ones(&place, &[first.clone()])[..] else { panic!("{:?}", place.traces()) };
+    let [second] = &new_ones(&place, std::slice::from_ref(first))[..] else {
+        panic!("{:?}", place.traces())
+    };
     assert!(hits(second) > 6_770, "{}", hits(second));
 }
 

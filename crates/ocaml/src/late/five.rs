@@ -19,7 +19,7 @@ use super::{Due, blocks, due, tell};
 use crate::blocks::Value;
 use crate::domains::{self, Domains, Profile};
 use crate::runtime::{self, Runtime};
-use crate::{attached, host, start, terms, thunks, yielding};
+use crate::{attached, begin, host, terms, thunks, yielding};
 
 /// By the numbers of domains, as far as there is room: the number, and the last session that has been served there.
 static SERVED: [AtomicU64; 128] = [const { AtomicU64::new(0) }; 128];
@@ -84,7 +84,7 @@ pub(super) fn serve(runtime: &'static Runtime, session: &Session) {
     let number = runtime.domain();
     served(number).store(mark(number, session), Ordering::Relaxed);
     if yielding::is_ours() && !start_here() {
-        start::notice(terms::NOT_ATTACHED);
+        begin::notice(terms::NOT_ATTACHED);
     }
 }
 
@@ -104,7 +104,7 @@ fn begin(runtime: &'static Runtime, session: &Session) -> bool {
     if yielding::is_ours() {
         return false;
     }
-    if let Some(rate) = start::rate(session.header.settings()) {
+    if let Some(rate) = begin::rate(session.header.settings()) {
         let code = match domains::get() {
             None => Some(terms::NOT_ATTACHED),
             Some(domains) => match prepare_all(runtime, domains) {
@@ -116,7 +116,7 @@ fn begin(runtime: &'static Runtime, session: &Session) -> bool {
                 Prepared::Ready => None,
             },
         };
-        code.into_iter().for_each(start::notice);
+        code.into_iter().for_each(begin::notice);
     }
     BEGUN.store(session.number, Ordering::Relaxed);
     true

@@ -10,7 +10,7 @@ use super::{blocks, tell};
 use crate::blocks::{NONE, Value};
 use crate::client::Client;
 use crate::runtime::Runtime;
-use crate::{host, memprof, start, terms, thunks, yielding};
+use crate::{begin, host, memprof, terms, thunks, yielding};
 
 /// The session for which all that can be done has been done.
 static SERVED: AtomicU32 = AtomicU32::new(0);
@@ -45,7 +45,7 @@ pub(super) fn is_served(session: &Session) -> bool {
 /// Does what can be done for the session.
 pub(super) fn serve(runtime: &'static Runtime, session: &Session) {
     SERVED.store(session.number, Ordering::Relaxed);
-    match start::rate(session.header.settings()) {
+    match begin::rate(session.header.settings()) {
         Some(rate) if memprof::is_in_place() => {
             memprof::births::serve(session.number, rate);
             tell(runtime, session, rate);
@@ -63,7 +63,7 @@ fn take_over(runtime: &'static Runtime, session: &Session, rate: f64) {
         Some(_) if begin(runtime, session, rate) => return,
         _ => terms::NOT_ATTACHED,
     };
-    start::notice(code);
+    begin::notice(code);
 }
 
 fn begin(runtime: &'static Runtime, session: &Session, rate: f64) -> bool {

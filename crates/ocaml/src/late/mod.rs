@@ -31,8 +31,8 @@ use lifetrace_agent::phase::{self, Phase};
 use lifetrace_agent::session::Session;
 
 use crate::runtime::{self, Runtime};
-use crate::start::{self, StaticBlocks};
-use crate::{attached, counters, entry, heard, host, snapshot, thunks, totals, yielding};
+use crate::static_blocks::StaticBlocks;
+use crate::{attached, begin, counters, entry, heard, host, snapshot, thunks, totals, yielding};
 
 /// What Memprof is started with, once it has been.
 static BLOCKS: AtomicPtr<StaticBlocks> = AtomicPtr::new(ptr::null_mut());
@@ -42,12 +42,12 @@ static BLOCKS: AtomicPtr<StaticBlocks> = AtomicPtr::new(ptr::null_mut());
 /// can be taken over while it runs.
 pub fn attach(host: Host) {
     let session = phase::recording();
-    let is_wanted = session.is_some_and(|it| start::rate(it.header.settings()).is_some());
+    let is_wanted = session.is_some_and(|it| begin::rate(it.header.settings()).is_some());
     let Some(runtime) = is_wanted.then(known_runtime).flatten() else { return };
-    start::begin_with(host);
+    begin::begin_with(host);
     prepare(runtime);
     follow(runtime);
-    start::has_begun();
+    begin::begins();
 }
 
 /// To be called at a program's start, with the runtime's lock, where its recorder may go and come: sampling begins with each
@@ -139,7 +139,7 @@ fn serve(runtime: &'static Runtime) {
 fn tell(runtime: &Runtime, session: &Session, rate: f64) -> bool {
     heard::begin(session);
     counters::begin_anew();
-    start::prepare_callbacks(runtime, session.header.settings(), rate)
+    begin::prepare_callbacks(runtime, session.header.settings(), rate)
 }
 
 /// What Memprof is started with.
