@@ -46,6 +46,7 @@ mod live_page;
 mod lost;
 mod mappings;
 mod memtrace;
+#[cfg(target_arch = "x86_64")]
 mod next_collector;
 mod ocaml;
 mod ocaml_facts;

@@ -119,7 +119,6 @@ pub fn pairs(trace: &Path) -> u64 {
     of(&births::of(trace), "Attached.by_pairs").map(|it| it.hits).sum()
 }
 
-#[cfg(target_arch = "x86_64")]
 mod ocaml {
     use super::*;
     use crate::support::ocaml;
