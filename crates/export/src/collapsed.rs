@@ -1,8 +1,6 @@
 //! Collapsed stacks: `outermost;...;innermost NUMBER`, one line a stack, one metric a file.
-//!
-//! The format has neither comments nor escapes: in names, `;` becomes `:`, and the space before a
-//! number at their end `_`, since two numbers at the end of a line are a comparison of two profiles.
 
+use lifetrace_human::collapsed::name;
 use lifetrace_pprof::whole::apportion;
 use lifetrace_study::Study;
 use std::io::{BufWriter, Write};
@@ -14,14 +12,6 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     let mut output = BufWriter::new(output);
     each_line(study, options, |line| Ok(writeln!(output, "{line}")?))?;
     Ok(output.flush()?)
-}
-
-fn name(function: &str) -> String {
-    let name = function.replace(';', ":");
-    match name.rsplit_once(' ') {
-        Some((start, end)) if end.parse::<f64>().is_ok() => format!("{start}_{end}"),
-        _ => name,
-    }
 }
 
 /// Gives `take` each line, sorted by names.
@@ -62,23 +52,4 @@ fn bytes(stacks: &Stacks<'_>, names: &[String], values: &[u64]) -> u64 {
     let lengths = stacks.lengths(|line| names[line.index()].len() as u64 + 1);
     let lines = lengths.zip(values).filter(|&(_, value)| *value > 0);
     lines.fold(0, |sum: u64, (length, value)| sum.saturating_add(length + digits(*value) + 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names() {
-        for (function, expected) in [
-            ("std::vector<int>::grow", "std::vector<int>::grow"),
-            ("operator new(unsigned long)", "operator new(unsigned long)"),
-            ("Ljava/lang/String;", "Ljava/lang/String:"),
-            ("block 2", "block_2"),
-            ("1e3 -0.5", "1e3_-0.5"),
-            ("17", "17"),
-        ] {
-            assert_eq!(name(function), expected);
-        }
-    }
 }

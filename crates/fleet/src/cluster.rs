@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use ballista::extension::{SessionConfigExt, SessionContextExt};
+use ballista_core::config::TaskSchedulingPolicy;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
@@ -45,6 +46,7 @@ pub async fn schedule(port: u16) -> Result<()> {
         bind_host: LOOPBACK.to_owned(),
         external_host: LOOPBACK.to_owned(),
         bind_port: port,
+        scheduling_policy: TaskSchedulingPolicy::PushStaged,
         executor_timeout_seconds: SILENCE,
         expire_dead_executor_interval_seconds: HEARTBEAT,
         no_executors_grace_period_seconds: SILENCE,
@@ -69,6 +71,7 @@ pub async fn execute(executor: Executor, folder: &Path) -> Result<()> {
         scheduler_host: LOOPBACK.to_owned(),
         scheduler_port: executor.scheduler,
         vcores: executor.threads,
+        task_scheduling_policy: TaskSchedulingPolicy::PushStaged,
         work_dir: Some(folder.to_owned()),
         executor_heartbeat_interval_seconds: HEARTBEAT,
         memory_pool_size: Some(executor.memory),

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -46,6 +46,7 @@ impl Default for Limits {
 pub struct Engine {
     context: SessionContext,
     state: Arc<State>,
+    store: Store,
 }
 
 /// Views for people: each is a plain query of the tables.
@@ -114,16 +115,25 @@ impl Engine {
         for (name, query) in VIEWS {
             context.sql(&format!("CREATE VIEW {name} AS {query}")).await?.collect().await?;
         }
-        Ok(Engine { context, state: Arc::new(state) })
+        Ok(Engine { context, state: Arc::new(state), store: store.clone() })
     }
 
     /// Answers a query.
     ///
     /// # Errors
-    /// If it is none, or cannot be answered within the limits.
+    /// If it is none, or cannot be answered within the limits; if a file was removed before all had been read.
     pub async fn ask(&self, query: &str) -> Result<Vec<RecordBatch>> {
         let frame = self.context.sql(query).await?;
-        Ok(frame.collect().await?)
+        let rows = frame.collect().await?;
+        // An engine takes a file that is not there for an empty one. Names are used once: what is there has been there.
+        let files = self.state.all().map(|entry| entry.path.as_str());
+        match self.store.missing(files).await? {
+            None => Ok(rows),
+            Some(name) => bail!(
+                "{} has been removed: ask again if the dataset is being compacted; `check` tells what is missing",
+                self.store.url(name)
+            ),
+        }
     }
 
     /// For queries that are more than text.

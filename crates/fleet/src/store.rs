@@ -11,6 +11,9 @@ use object_store::path::Path as Key;
 use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 
+/// So many files are looked for at a time.
+const LOOKS: usize = 64;
+
 /// A place with files, by names relative to it.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -122,6 +125,31 @@ impl Store {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error).with_context(|| self.url(name)),
         }
+    }
+
+    /// The first of these files that is not there.
+    ///
+    /// # Errors
+    /// If that cannot be known.
+    pub async fn missing<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Option<&'a str>> {
+        use futures::StreamExt;
+        let looks = names.map(|name| async move {
+            match self.objects.head(&Key::from(name)).await {
+                Ok(_) => Ok(None),
+                Err(object_store::Error::NotFound { .. }) => Ok(Some(name)),
+                Err(error) => Err(error).with_context(|| self.url(name)),
+            }
+        });
+        let mut looks = futures::stream::iter(looks).buffered(LOOKS);
+        while let Some(look) = looks.next().await {
+            if let Some(name) = look? {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// Writes a file: afterwards it is there as a whole, or not at all.

@@ -277,7 +277,9 @@ fn who_asks_for_one_service_reads_its_files_alone() {
         let output = ask(verb);
         assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    assert!(!fleet(&["top", text(&dataset)]).status.success());
+    let whole = fleet(&["top", text(&dataset)]);
+    let told = String::from_utf8_lossy(&whole.stderr).into_owned();
+    assert!(!whole.status.success() && told.contains("has been removed"), "{told}");
 }
 
 #[test]
@@ -293,7 +295,7 @@ fn one_trace_of_many_runs_says_what_they_say() {
         let names = lifetrace_study::open::Backtraces::Read;
         let reading = lifetrace_study::read(path, names, lifetrace_study::watch::unwatched);
         let summary = reading.unwrap().profile.summary();
-        let sums = [&summary.allocated, &summary.live_at_end];
+        let sums = [&summary.allocated, &summary.live];
         (summary.samples, sums.map(|it| (it.bytes.value, it.bytes.variance, it.objects.value)))
     };
     let (samples, sums) = summary(&trace);

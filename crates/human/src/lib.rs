@@ -1,9 +1,10 @@
-//! Numbers, names and times for people: sizes in binary units, estimates with their
-//! intervals, [dates](calendar), and text that is safe on a terminal, in [JSON](json_text) too.
+//! Numbers, names and times for people: sizes in binary units, estimates with their intervals, [dates](calendar),
+//! [names in collapsed stacks](collapsed), and text that is safe on a terminal, in [JSON](json_text) too.
 #![forbid(unsafe_code)]
 
 mod about;
 pub mod calendar;
+pub mod collapsed;
 mod estimate;
 pub mod json_text;
 pub mod named;

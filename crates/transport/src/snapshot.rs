@@ -14,7 +14,7 @@ pub struct Wish {
     token: AtomicU64,
     /// How much memory the child may take for itself, in bytes.
     memory: AtomicU64,
-    /// Nanoseconds for which the program was stopped for the last one.
+    /// Nanoseconds for which the program was stopped for the last one; 0 until that is known.
     pause: AtomicU64,
     answer: AtomicU32,
 }
@@ -61,6 +61,7 @@ impl Wish {
     /// Asks for a snapshot, by a child that takes no more than so many bytes for itself. The token is not 0.
     pub fn ask(&self, taken: Taken) {
         self.answer.store(Answer::None as u32, Ordering::Relaxed);
+        self.pause.store(0, Ordering::Relaxed);
         self.memory.store(taken.memory, Ordering::Relaxed);
         self.token.store(taken.token, Ordering::Release);
     }
@@ -89,12 +90,13 @@ impl Wish {
         self.answer.store(answer as u32, Ordering::Release);
     }
 
-    /// The agent has taken a snapshot without being asked, for which the program was stopped so long.
+    /// The agent takes a snapshot without being asked: 0 before that, then for how many nanoseconds the program was stopped.
     pub fn note_pause(&self, pause_nanos: u64) {
         self.pause.store(pause_nanos, Ordering::Relaxed);
     }
 
-    /// What the agent has answered to the last wish, and for how many nanoseconds the program was stopped.
+    /// What the agent has answered to the last wish, and for how many nanoseconds the program was stopped: 0 while it
+    /// is, or if there was no snapshot. The child may have sent all it has before its parent goes on.
     pub fn answered(&self) -> (Answer, u64) {
         let word = self.answer.load(Ordering::Acquire);
         let answer = Answer::ALL.get(word as usize).copied().unwrap_or(Answer::Unsound);
@@ -163,7 +165,7 @@ mod tests {
             assert_eq!(wish.answered(), (answer, 12));
         }
         wish.ask(taken);
-        assert_eq!(wish.answered().0, Answer::None);
+        assert_eq!(wish.answered(), (Answer::None, 0));
         assert!(wish.withdraw(7) && !wish.withdraw(7) && !wish.is_pending());
     }
 

@@ -54,6 +54,7 @@ pub unsafe fn take(walk: impl FnOnce(&mut Walk<'_>)) {
 /// As [`take`].
 pub unsafe fn take_unasked(taken: Taken, walk: impl FnOnce(&mut Walk<'_>)) -> bool {
     let Some(session) = phase::recording() else { return true };
+    session.header.wish().note_pause(0);
     // SAFETY: by contract.
     let pause = unsafe { fork(taken, walk) };
     if let Some(pause) = pause {
@@ -87,7 +88,7 @@ unsafe fn fork(taken: Taken, walk: impl FnOnce(&mut Walk<'_>)) -> Option<u64> {
     // SAFETY: by contract, and `tell` never returns.
     match unsafe { sys::fork_unheard() }? {
         sys::Forked::Child => tell(connection, taken.memory, walk),
-        sys::Forked::Parent => Some(sys::now().0.saturating_sub(begun)),
+        sys::Forked::Parent => Some(sys::now().0.saturating_sub(begun).max(1)),
     }
 }
 

@@ -93,8 +93,8 @@ mod attaching {
     #[ignore = "needs another OCaml"]
     fn whose_collectors_come_and_go() {
         let program = || Command::new(native("attached"));
-        next_collector::check_next_collectors(&mut program(), &next_collector::pairs, 6000);
-        next_collector::check_later_collector(&mut program(), &next_collector::pairs, 6000);
+        next_collector::check_next_collectors(&mut program(), &next_collector::PAIRS);
+        next_collector::check_later_collector(&mut program(), &next_collector::PAIRS);
     }
 
     #[test]

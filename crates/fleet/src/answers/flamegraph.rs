@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use lifetrace_human::collapsed::name;
 use lifetrace_pprof::whole::apportion;
 
 use super::metric::{Metric, sums};
@@ -44,23 +45,4 @@ pub(super) fn query(of: &Selection, metric: Metric) -> String {
         GROUP BY t.site",
         sums = sums("run, site", &of),
     )
-}
-
-/// The format has no escapes: a semicolon is between names, a number after a space ends a line.
-fn name(function: &str) -> String {
-    let name = function.replace(';', ":");
-    match name.rsplit_once(' ') {
-        Some((start, end)) if end.parse::<f64>().is_ok() => format!("{start}_{end}"),
-        _ => name,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::name;
-
-    #[test]
-    fn names_are_no_numbers_and_have_no_ends() {
-        assert_eq!(["a;b", "fn 3", "fn x"].map(name), ["a:b", "fn_3", "fn x"]);
-    }
 }

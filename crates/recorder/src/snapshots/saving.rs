@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lifetrace_trace::ids::AllocationId;
 use lifetrace_trace::lth::{self, Address, Header, KindId, Outcome, Writer};
@@ -42,8 +42,7 @@ pub(super) fn save(
         .map_err(|failure| saving.explain(failure, child))?;
     let summary = saving.summary.take().ok_or(SnapshotError::Malformed)?;
     let copied = child.and_then(|child| copied_bytes(child, summary.memory));
-    let pause = segment.map_or(0, |segment| segment.header().wish().answered().1);
-    let pause = Duration::from_nanos(pause);
+    let pause = segment.map_or(Duration::ZERO, pause_of);
     saving.tell_samples(&numbers.recv().unwrap_or_default())?;
     saving.finish(&summary, pause, copied)?;
     if summary.ending == Ending::Memory {
@@ -55,6 +54,20 @@ pub(super) fn save(
     let Summary { blocks, bytes, cpu_nanos, memory, .. } = summary;
     let (path, cpu) = (subject.path.clone(), Duration::from_nanos(cpu_nanos));
     Ok(SavedSnapshot { path, blocks, bytes, pause, cpu, memory, copied, file_bytes })
+}
+
+/// For how long the program was stopped, which it says itself: on a busy machine it may go on later than its child ends.
+fn pause_of(segment: &Mapping) -> Duration {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    const LOOKS_APART: Duration = Duration::from_millis(1);
+    let begun = Instant::now();
+    loop {
+        let (_, nanos) = segment.header().wish().answered();
+        if nanos > 0 || begun.elapsed() >= PATIENCE {
+            return Duration::from_nanos(nanos);
+        }
+        std::thread::sleep(LOOKS_APART);
+    }
 }
 
 fn of_file(subject: &Subject, error: std::io::Error) -> SnapshotError {
