@@ -37,10 +37,13 @@ pub fn command() -> PathBuf {
 fn others() -> Result<()> {
     let engines = shell::target_folder()?.join("fleet-engines");
     if !engines.exists() {
+        // One that is cut short leaves nothing that looks whole.
+        let begun = engines.with_extension("begun");
         let mut install = Command::new("python3");
         install.args(["-m", "pip", "install", "-q", "--disable-pip-version-check"]);
-        install.args(["--root-user-action=ignore", "--target"]).arg(&engines).args(ENGINES);
+        install.args(["--root-user-action=ignore", "--target"]).arg(&begun).args(ENGINES);
         shell::run(install)?;
+        std::fs::rename(begun, &engines)?;
     }
     let mut python = Command::new("python3");
     python.arg("crates/fleet/tests/other_engines.py").arg(command()).env("PYTHONPATH", engines);

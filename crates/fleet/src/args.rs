@@ -29,9 +29,8 @@ pub enum Verb {
         dataset: PathBuf,
         /// The query
         sql: String,
-        /// How rows are written
-        #[arg(long, value_enum, default_value_t)]
-        form: Form,
+        #[command(flatten)]
+        form: FormArgs,
         #[command(flatten)]
         limits: LimitArgs,
     },
@@ -78,6 +77,28 @@ pub enum Verb {
     Queries,
     /// Write traces of a fleet that does not exist, of which all is known
     Synthetic(Synthetic),
+}
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, Group)]
+#[group(multiple = false)]
+pub struct FormArgs {
+    /// As JSON: a list of objects
+    #[arg(long)]
+    json: bool,
+    /// As comma-separated values, with a line of names
+    #[arg(long)]
+    csv: bool,
+}
+
+impl From<FormArgs> for Form {
+    fn from(args: FormArgs) -> Form {
+        match args {
+            FormArgs { json: true, .. } => Form::Json,
+            FormArgs { csv: true, .. } => Form::Csv,
+            _ => Form::default(),
+        }
+    }
 }
 
 #[derive(Debug, Group)]

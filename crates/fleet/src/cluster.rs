@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use ballista::extension::{SessionConfigExt, SessionContextExt};
-use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::config::{BALLISTA_ADAPTIVE_PLANNER_ENABLED, TaskSchedulingPolicy};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
@@ -37,11 +37,35 @@ pub struct Executor {
     pub memory: u64,
 }
 
+/// What goes wrong in a cluster is told on standard error.
+struct Complaints;
+
+impl log::Log for Complaints {
+    fn enabled(&self, of: &log::Metadata<'_>) -> bool {
+        of.level() <= log::max_level()
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            eprintln!("lifetrace-fleet: {}: {}", record.target(), record.args());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+fn complain() {
+    if log::set_logger(&Complaints).is_ok() {
+        log::set_max_level(log::LevelFilter::Warn);
+    }
+}
+
 /// Is a scheduler, until it is ended.
 ///
 /// # Errors
 /// If it cannot listen.
 pub async fn schedule(port: u16) -> Result<()> {
+    complain();
     let config = SchedulerConfig {
         bind_host: LOOPBACK.to_owned(),
         external_host: LOOPBACK.to_owned(),
@@ -62,6 +86,7 @@ pub async fn schedule(port: u16) -> Result<()> {
 /// # Errors
 /// If it cannot listen, or finds no scheduler.
 pub async fn execute(executor: Executor, folder: &Path) -> Result<()> {
+    complain();
     let folder = folder.to_str().context("the folder's path must be UTF-8")?;
     let config = ExecutorProcessConfig {
         bind_host: LOOPBACK.to_owned(),
@@ -80,9 +105,10 @@ pub async fn execute(executor: Executor, folder: &Path) -> Result<()> {
     Ok(start_executor_process(Arc::new(config)).await?)
 }
 
-/// What queries are configured with that a cluster answers.
+/// What queries are configured with that a cluster answers. Plans that are changed while they run are not used: with them
+/// Ballista 55.0.0 waits for ever where an executor is lost.
 pub(crate) fn config() -> SessionConfig {
-    SessionConfig::new_with_ballista()
+    SessionConfig::new_with_ballista().set_bool(BALLISTA_ADAPTIVE_PLANNER_ENABLED, false)
 }
 
 /// Has a cluster answer what this would.

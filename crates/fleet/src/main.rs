@@ -65,8 +65,9 @@ async fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Query { dataset, sql, form, limits } => {
             let engine = Engine::open(&Store::open(&dataset)?, (&limits).into()).await?;
             let rows = watched(engine.ask(&sql)).await?;
-            query::write(form, &rows, &mut std::io::stdout().lock())?;
-            Ok(ExitCode::SUCCESS)
+            let mut text = Vec::new();
+            query::write(form.into(), &rows, &mut text)?;
+            print(&text)
         }
         Verb::Runs(asked) => {
             let answer = watched(runs::ask(&asked.engine().await?, &asked.of())).await?;
@@ -128,8 +129,7 @@ fn show_queries() -> Result<ExitCode> {
     let questions: std::collections::BTreeMap<_, _> = answers::queries().into_iter().collect();
     let views: std::collections::BTreeMap<_, _> = VIEWS.into_iter().collect();
     let all = serde_json::json!({ "views": views, "questions": questions });
-    println!("{}", lifetrace_human::json_text::pretty(&all)?);
-    Ok(ExitCode::SUCCESS)
+    print(format!("{}\n", lifetrace_human::json_text::pretty(&all)?).as_bytes())
 }
 
 /// For questions to these runs, or those.
@@ -170,19 +170,26 @@ fn show<T: Serialize>(json: bool, answer: &T, page: fn(&T) -> Page) -> Result<Ex
         true => lifetrace_human::json_text::pretty(answer)?,
         false => page(answer).text(),
     };
-    write!(std::io::stdout().lock(), "{text}").context("cannot write to standard output")?;
-    Ok(ExitCode::SUCCESS)
+    print(text.as_bytes())
+}
+
+/// Writes to standard output. A reader that has seen enough, as `head` has, is no reason to complain.
+fn print(text: &[u8]) -> Result<ExitCode> {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(text).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 async fn print_stacks(wanted: &Flamegraph) -> Result<ExitCode> {
     let of = wanted.runs.clone().unwrap_or_default();
     let engine = engine(&wanted.dataset, &wanted.limits, &[&of]).await?;
     let lines = watched(flamegraph::lines(&engine, &of, wanted.metric)).await?;
-    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut print = |line: &String| writeln!(output, "{line}");
-    lines.iter().try_for_each(&mut print).context("cannot write to standard output")?;
-    output.flush().context("cannot write to standard output")?;
-    Ok(ExitCode::SUCCESS)
+    let lines: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+    print(lines.as_bytes())
 }
 
 async fn write_trace(wanted: &Extract) -> Result<ExitCode> {

@@ -80,7 +80,7 @@ impl Cluster {
     }
 
     fn ask(&self, dataset: &str, sql: &str) -> Output {
-        run(&["query", dataset, sql, "--form", "json", "--cluster", &self.url()])
+        run(&["query", dataset, sql, "--json", "--cluster", &self.url()])
     }
 }
 
@@ -143,7 +143,7 @@ fn it_answers_as_this_process_does_whoever_dies() {
     let mut cluster = Cluster::start();
     let queries: Value = serde_json::from_slice(&run(&["queries"]).stdout).unwrap();
     let questions = queries["questions"].as_object().unwrap();
-    let here = |sql: &str| rows(&run(&["query", &dataset, sql, "--form", "json"]));
+    let here = |sql: &str| rows(&run(&["query", &dataset, sql, "--json"]));
     assert!(questions.len() >= 10);
     for (name, sql) in questions {
         let sql = sql.as_str().unwrap();
@@ -163,8 +163,7 @@ fn it_answers_as_this_process_does_whoever_dies() {
     let sql = "SELECT a.site AS site, count(*) AS pairs, sum(b.bytes) AS bytes
         FROM samples AS a JOIN samples AS b ON a.source = b.source AND a.birth_us < b.birth_us
         GROUP BY a.site";
-    let mut asked =
-        command(&["query", &dataset, sql, "--form", "json", "--cluster", &cluster.url()]);
+    let mut asked = command(&["query", &dataset, sql, "--json", "--cluster", &cluster.url()]);
     let mut asked = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     assert!(asked.try_wait().unwrap().is_none(), "it was over too soon to be disturbed");

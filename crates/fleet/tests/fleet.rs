@@ -61,7 +61,7 @@ impl Made {
 
     /// The only number that a query gives.
     fn number(&self, sql: &str) -> f64 {
-        let rows = json(&["query", text(&self.dataset()), sql, "--form", "json"]);
+        let rows = json(&["query", text(&self.dataset()), sql, "--json"]);
         let row = rows[0].as_object().unwrap();
         row.values().next().unwrap().as_f64().unwrap()
     }

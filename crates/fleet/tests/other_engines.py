@@ -6,6 +6,7 @@ usage: other_engines.py LIFETRACE_FLEET
 
 import datetime
 import json
+import logging
 import math
 import os
 import pathlib
@@ -60,20 +61,21 @@ def main():
         for view, query in queries["views"].items():
             engine.execute(f"CREATE VIEW {view} AS {query}")
         for name, query in queries["questions"].items():
-            ours = json.loads(fleet("query", dataset, query, "--form", "json"))
+            ours = json.loads(fleet("query", dataset, query, "--json"))
             result = engine.execute(query)
             names = [column[0] for column in result.description]
             check(name, ours, [dict(zip(names, row)) for row in result.fetchall()])
         for table in TABLES:
             paths = [str(it) for it in pathlib.Path(dataset, table).rglob("*.parquet")]
             rows = pyarrow.dataset.dataset(paths).count_rows()
-            ours = json.loads(fleet("query", dataset, f"SELECT count(*) AS rows FROM {table}", "--form", "json"))
+            ours = json.loads(fleet("query", dataset, f"SELECT count(*) AS rows FROM {table}", "--json"))
             assert ours == [{"rows": rows}], (table, ours, rows)
             print(f"{table}: {rows} rows in pyarrow")
         bucket(traces, dataset)
 
 
 def bucket(traces, dataset):
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -28,8 +28,9 @@ pub(crate) struct Reorder {
     waiting: Vec<Entry>,
     released_until: MonotonicNanos,
     has_samples: bool,
-    /// Since when there are frames without names.
-    unnamed_since: Option<MonotonicNanos>,
+    /// When there began to be frames without names, and when all had theirs, of the time that has not been released yet:
+    /// threads take turns at it, and their rings are read one after the other.
+    naming: Vec<(MonotonicNanos, bool)>,
     /// Whether there ever were any.
     has_late_names: bool,
 }
@@ -72,7 +73,7 @@ impl Reorder {
             waiting: Vec::new(),
             released_until: MonotonicNanos(0),
             has_samples: false,
-            unnamed_since: None,
+            naming: Vec::new(),
             has_late_names: false,
         }
     }
@@ -88,11 +89,10 @@ impl Reorder {
             | Body::Pages { step: Step::Mapped | Step::Opened | Step::Landed, .. } => {
                 self.has_samples = true;
             }
-            Body::NamesPending { are_pending: true } => {
-                self.unnamed_since.get_or_insert(message.time);
-                self.has_late_names = true;
+            Body::NamesPending { are_pending } => {
+                self.naming.push((message.time, are_pending));
+                self.has_late_names |= are_pending;
             }
-            Body::NamesPending { are_pending: false } => self.unnamed_since = None,
             _ => {}
         }
         let (start, len) = (self.bytes.len(), bytes.len());
@@ -130,10 +130,17 @@ impl Reorder {
     }
 
     /// The time before which all frames have names, if that is earlier, and they have not been waited for in vain.
-    fn without_unnamed(&self, before: MonotonicNanos) -> MonotonicNanos {
-        let since = self.unnamed_since.unwrap_or(before);
+    fn without_unnamed(&mut self, before: MonotonicNanos) -> MonotonicNanos {
+        self.naming.sort_by_key(|(time, _)| *time);
+        let past = self.naming.partition_point(|(time, _)| *time < before);
+        let since = self
+            .naming
+            .drain(..past)
+            .fold(None, |since, (time, are_pending)| are_pending.then(|| since.unwrap_or(time)));
+        let Some(since) = since else { return before };
+        self.naming.insert(0, (since, true));
         let is_in_vain = before.0.saturating_sub(since.0) > LONGEST_WAIT_FOR_NAMES;
-        if is_in_vain || self.size() > MOST_HELD { before } else { since.min(before) }
+        if is_in_vain || self.size() > MOST_HELD { before } else { since }
     }
 
     /// Gives the bytes away, keeping copies of those that still wait.
@@ -301,6 +308,29 @@ mod tests {
         let messages = [name_at(7, 40), pending_at(8, false), release_at(9, 3)];
         push_all(&mut reorder, &messages);
         assert_eq!(released(&mut reorder, 10), (3, vec![40]));
+    }
+
+    #[test]
+    fn names_that_are_there_later_are_no_names_yet() {
+        let mut reorder = Reorder::new();
+        let messages =
+            [pending_at(2, true), release_at(3, 1), name_at(7, 40), pending_at(8, false)];
+        push_all(&mut reorder, &messages);
+        assert_eq!(released(&mut reorder, 6), (0, vec![]));
+        assert_eq!(released(&mut reorder, 9), (1, vec![40]));
+    }
+
+    #[test]
+    fn who_has_named_earlier_frames_has_not_named_later_ones() {
+        let mut reorder = Reorder::new();
+        push_all(&mut reorder, &[pending_at(5, true), release_at(6, 2)]);
+        // Of another ring.
+        let messages =
+            [pending_at(2, true), release_at(2, 1), name_at(3, 40), pending_at(4, false)];
+        push_all(&mut reorder, &messages);
+        assert_eq!(released(&mut reorder, 10), (1, vec![40]));
+        push_all(&mut reorder, &[name_at(11, 41), pending_at(12, false)]);
+        assert_eq!(released(&mut reorder, 13), (1, vec![41]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which runs differ from the others of their service and version, and by what.
+//! Which runs differ from the others of their service, version and program, and by what.
 //!
 //! Processes of one kind differ by factors rather than by bytes, so logarithms of amounts are compared: a run's with the
 //! median of its group, in units of their deviation. That is 1.4826 times the median absolute deviation, which outliers do
@@ -7,6 +7,7 @@
 //! probability is Student's. All runs are looked at, so they are corrected for each other (Holm).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::Result;
 use lifetrace_analysis::statistics::correction::holm;
@@ -69,6 +70,8 @@ pub struct Outlier {
     pub service: String,
     /// Its label `version`.
     pub version: Option<String>,
+    /// Its program.
+    pub executable: String,
     /// Where it ran.
     pub host: String,
     /// Its process.
@@ -100,8 +103,14 @@ pub struct Callsite {
     pub others: f64,
 }
 
-/// A run's service and version.
-type Group = (String, Option<String>);
+/// A run's service, version and program: a service may have processes of several kinds.
+type Group = (String, Option<String>, String);
+
+impl Outlier {
+    fn group(&self) -> Group {
+        (self.service.clone(), self.version.clone(), self.executable.clone())
+    }
+}
 
 /// A run, before it is known how probable it is.
 #[derive(Clone, Debug)]
@@ -118,7 +127,7 @@ pub async fn ask(engine: &Engine, question: &Question) -> Result<Outliers> {
     let Question { of, metric, limit } = question;
     let mut groups: BTreeMap<Group, Vec<Run>> = BTreeMap::new();
     for run in runs(engine, of, *metric).await? {
-        groups.entry((run.told.service.clone(), run.told.version.clone())).or_default().push(run);
+        groups.entry(run.told.group()).or_default().push(run);
     }
     let sum = |of: &dyn Fn(usize) -> bool| {
         groups.values().map(Vec::len).filter(|&runs| of(runs)).sum::<usize>() as u64
@@ -138,8 +147,8 @@ pub(super) fn query(of: &Selection, metric: Metric) -> String {
     let of = of.sql();
     format!(
         "WITH sums AS ({sums})
-        SELECT r.run AS run, r.service AS service, r.version AS version, r.host AS host,
-            r.pid AS pid, r.trace AS trace,
+        SELECT r.run AS run, r.service AS service, r.version AS version,
+            r.executable AS executable, r.host AS host, r.pid AS pid, r.trace AS trace,
             coalesce({value}, 0.0) AS value, coalesce({variance}, 0.0) AS variance
         FROM (SELECT * FROM runs WHERE {of} AND duration_us > 0) AS r LEFT JOIN sums AS t ON t.run = r.run",
         sums = sums("run", &of),
@@ -153,6 +162,7 @@ async fn runs(engine: &Engine, of: &Selection, metric: Metric) -> Result<Vec<Run
             run: row.whole("run")?,
             service: row.text("service")?.unwrap_or_default(),
             version: row.text("version")?,
+            executable: row.text("executable")?.unwrap_or_default(),
             host: row.text("host")?.unwrap_or_default(),
             pid: row.whole("pid")?,
             trace: row.text("trace")?.unwrap_or_default(),
@@ -213,9 +223,11 @@ fn callsites_query(of: &Selection, metric: Metric, outlier: &Outlier) -> String 
         Some(version) => format!("version = {}", quoted(version)),
         None => "version IS NULL".to_owned(),
     };
+    let executable = quoted(&outlier.executable);
     let of = format!("{} AND service = {service}", of.sql());
     format!(
-        "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND {version} AND duration_us > 0),
+        "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND {version}
+            AND executable = {executable} AND duration_us > 0),
         sums AS ({sums}),
         each_callsite AS (
             SELECT p.callsite AS callsite, min(p.function) AS function, min(p.file) AS file,
@@ -254,12 +266,14 @@ impl Outliers {
     pub fn page(&self) -> Page {
         let rows = self.outliers.iter().flat_map(|it| {
             let version = it.version.as_deref().unwrap_or_default();
-            let process = format!("{} {version}, pid {} on {}", it.service, it.pid, it.host);
+            let program = Path::new(&it.executable).file_name().unwrap_or_default().display();
+            let of = format!("{} {version}", it.service);
+            let process = format!("{}: {program}, pid {} on {}", of.trim_end(), it.pid, it.host);
             let head = vec![
                 lifetrace_human::bytes(it.bytes),
                 lifetrace_human::bytes(it.median),
                 format!("{:.1e}", it.p_value),
-                format!("{} ({})", process.trim(), it.trace),
+                format!("{process} ({})", it.trace),
             ];
             let places = it.callsites.iter().map(|at| {
                 vec![
@@ -272,14 +286,14 @@ impl Outliers {
             std::iter::once(head).chain(places).collect::<Vec<_>>()
         });
         let mut notes = vec![
-            "Each run is compared with the median of its service and version; below it are the callsites that make the \
+            "Each run is compared with the median of its service, version and program; below it are the callsites that make the \
              difference, beside the mean of the other runs. Of twenty answers to fleets whose runs are alike one shows a \
              run here."
                 .to_owned(),
         ];
         if self.not_compared > 0 {
             notes.push(format!(
-                "{} of services and versions with fewer than {FEWEST} runs, and could not be compared.",
+                "{} of services, versions and programs with fewer than {FEWEST} runs, and could not be compared.",
                 counted(self.not_compared, "run is", "runs are")
             ));
         }
@@ -307,6 +321,7 @@ mod tests {
             run: number,
             service: "web".to_owned(),
             version: None,
+            executable: String::new(),
             host: String::new(),
             pid: number,
             trace: String::new(),
@@ -319,7 +334,7 @@ mod tests {
     }
 
     fn found(runs: Vec<Run>) -> Vec<i64> {
-        let groups = BTreeMap::from([(("web".to_owned(), None), runs)]);
+        let groups = BTreeMap::from([(("web".to_owned(), None, String::new()), runs)]);
         judged(groups).iter().map(|it| it.run).collect()
     }
 

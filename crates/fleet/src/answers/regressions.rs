@@ -228,20 +228,30 @@ async fn take(
     Ok(())
 }
 
+impl Shift {
+    /// The change with its sign; where it may be none, the ends of its interval.
+    fn change(&self) -> String {
+        let sign = |value: f64| if value < 0.0 { "−" } else { "+" };
+        let [low, high] = self.change95;
+        if low < 0.0 && high > 0.0 {
+            let end = |it: f64| format!("{}{}", sign(it), lifetrace_human::bytes(it.abs()));
+            return format!("{} to {}", end(low), end(high));
+        }
+        let value = self.after - self.before;
+        let variance = ((high - low) / 2.0 / 1.96).powi(2);
+        let size = Estimate { value: value.abs(), variance, uncertain: 0.0 };
+        format!("{}{}", sign(value), lifetrace_human::estimate(&size))
+    }
+}
+
 impl Regressions {
     /// For people.
     pub fn page(&self) -> Page {
         let row = |it: &Shift, name: String| {
-            let [low, high] = it.change95;
-            let variance = ((high - low) / 4.0).powi(2);
-            let grows = it.after >= it.before;
-            let change = (it.after - it.before).abs();
-            let change =
-                lifetrace_human::estimate(&Estimate { value: change, variance, uncertain: 0.0 });
             vec![
                 lifetrace_human::bytes(it.before),
                 lifetrace_human::bytes(it.after),
-                format!("{}{change}", if grows { "+" } else { "−" }),
+                it.change(),
                 format!("{:.1e}", it.p_value),
                 name,
             ]

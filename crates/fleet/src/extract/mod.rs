@@ -63,6 +63,9 @@ pub async fn write<W: Write>(
     Ok(Extracted { runs: about.runs, samples: samples.len() as u64 })
 }
 
+/// In bytes.
+const WORD: f64 = 8.0;
+
 /// When runs begin.
 const START: Timestamp = Timestamp(0);
 
@@ -79,6 +82,8 @@ struct About {
     longest: u64,
     executable: String,
     runtime: String,
+    /// Between two hits of the run that was sampled most densely, on average; 0 if all was recorded.
+    interval_bytes: f64,
     services: [Option<String>; 2],
 }
 
@@ -87,7 +92,8 @@ impl About {
         let query = format!(
             "SELECT count(*) AS runs, coalesce(sum(samples), 0) AS samples,
                 coalesce(max(duration_us), 0) AS longest, min(executable) AS executable,
-                min(runtime) AS runtime, min(service) AS first, max(service) AS last
+                min(runtime) AS runtime, coalesce(min(interval_bytes), 0.0) AS interval_bytes,
+                min(service) AS first, max(service) AS last
             FROM runs WHERE {}",
             of.sql()
         );
@@ -100,14 +106,15 @@ impl About {
             longest: row.whole("longest")? as u64,
             executable: row.text("executable")?.unwrap_or_default(),
             runtime: row.text("runtime")?.unwrap_or_default(),
+            interval_bytes: row.number("interval_bytes")?,
             services: [row.text("first")?, row.text("last")?],
         })
     }
 
     fn begin<W: Write>(&self, output: W) -> Result<Writer<W>> {
         let info = TraceInfo {
-            // Each source says its own.
-            sample_rate: 1.0,
+            // Each source says its own beside that.
+            sample_rate: if self.interval_bytes > WORD { WORD / self.interval_bytes } else { 1.0 },
             word_bits: 64,
             executable_name: self.executable.clone(),
             host_name: String::new(),
