@@ -1,6 +1,7 @@
 //! What can be asked of the command.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args as Group, Parser, Subcommand};
@@ -215,12 +216,16 @@ pub struct LimitArgs {
     /// Have a Ballista cluster answer, whose executors see the dataset at the same place
     #[arg(long, value_name = "df://HOST:PORT")]
     cluster: Option<String>,
+    /// How long a cluster is waited for: one that has lost an executor may never answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, requires = "cluster")]
+    patience: u64,
 }
 
 impl From<&LimitArgs> for Limits {
     fn from(args: &LimitArgs) -> Limits {
-        let LimitArgs { memory, cluster } = args.clone();
-        Limits { memory: memory << 20, cluster, ..Limits::default() }
+        let LimitArgs { memory, cluster, patience } = args.clone();
+        let patience = Duration::from_secs(patience);
+        Limits { memory: memory << 20, cluster, patience, ..Limits::default() }
     }
 }
 

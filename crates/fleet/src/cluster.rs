@@ -1,5 +1,8 @@
 //! A cluster of Ballista's on this machine: a scheduler, and executors that compute.
 //!
+//! Executors ask for work, rather than being given it: a scheduler of Ballista 55.0.0 that gives work forgets a thread
+//! whose task it has cancelled, as it does where another executor is lost.
+//!
 //! They listen on loopback alone, as Ballista asks nobody who he is. A cluster of several machines is made of Ballista's own
 //! programs of the same version: queries are plain, and nothing of ours is needed there.
 
@@ -8,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use ballista::extension::{SessionConfigExt, SessionContextExt};
-use ballista_core::config::{BALLISTA_ADAPTIVE_PLANNER_ENABLED, TaskSchedulingPolicy};
+use ballista_core::config::BALLISTA_ADAPTIVE_PLANNER_ENABLED;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
@@ -70,7 +73,6 @@ pub async fn schedule(port: u16) -> Result<()> {
         bind_host: LOOPBACK.to_owned(),
         external_host: LOOPBACK.to_owned(),
         bind_port: port,
-        scheduling_policy: TaskSchedulingPolicy::PushStaged,
         executor_timeout_seconds: SILENCE,
         expire_dead_executor_interval_seconds: HEARTBEAT,
         no_executors_grace_period_seconds: SILENCE,
@@ -96,7 +98,6 @@ pub async fn execute(executor: Executor, folder: &Path) -> Result<()> {
         scheduler_host: LOOPBACK.to_owned(),
         scheduler_port: executor.scheduler,
         vcores: executor.threads,
-        task_scheduling_policy: TaskSchedulingPolicy::PushStaged,
         work_dir: Some(folder.to_owned()),
         executor_heartbeat_interval_seconds: HEARTBEAT,
         memory_pool_size: Some(executor.memory),

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -23,6 +24,9 @@ use crate::log::{Entry, State};
 use crate::store::Store;
 use crate::tables::Table;
 
+/// How long a cluster may take, unless somebody says otherwise.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// What queries may take.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -32,12 +36,14 @@ pub struct Limits {
     pub threads: usize,
     /// The cluster that answers instead: `df://HOST:PORT`. Its executors have their own limits.
     pub cluster: Option<String>,
+    /// How long a cluster may take.
+    pub patience: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, Into::into);
-        Limits { memory: 1 << 30, threads, cluster: None }
+        Limits { memory: 1 << 30, threads, cluster: None, patience: PATIENCE }
     }
 }
 
@@ -47,6 +53,7 @@ pub struct Engine {
     context: SessionContext,
     state: Arc<State>,
     store: Store,
+    limits: Limits,
 }
 
 /// Views for people: each is a plain query of the tables.
@@ -115,7 +122,7 @@ impl Engine {
         for (name, query) in VIEWS {
             context.sql(&format!("CREATE VIEW {name} AS {query}")).await?.collect().await?;
         }
-        Ok(Engine { context, state: Arc::new(state), store: store.clone() })
+        Ok(Engine { context, state: Arc::new(state), store: store.clone(), limits })
     }
 
     /// Answers a query.
@@ -124,7 +131,10 @@ impl Engine {
     /// If it is none, or cannot be answered within the limits; if a file was removed before all had been read.
     pub async fn ask(&self, query: &str) -> Result<Vec<RecordBatch>> {
         let frame = self.context.sql(query).await?;
-        let rows = frame.collect().await?;
+        let rows = match self.limits.cluster {
+            None => frame.collect().await?,
+            Some(_) => self.in_time(frame.collect()).await??,
+        };
         // An engine takes a file that is not there for an empty one. Names are used once: what is there has been there.
         let files = self.state.all().map(|entry| entry.path.as_str());
         match self.store.missing(files).await? {
@@ -134,6 +144,18 @@ impl Engine {
                 self.store.url(name)
             ),
         }
+    }
+
+    async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T> {
+        let patience = self.limits.patience;
+        let answer = tokio::time::timeout(patience, answer).await;
+        answer.with_context(|| {
+            let seconds = patience.as_secs();
+            format!(
+                "the cluster has not answered within {seconds} s: it may have lost an executor, so ask again; or wait \
+                 longer (--patience)"
+            )
+        })
     }
 
     /// For queries that are more than text.

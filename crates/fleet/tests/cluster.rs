@@ -66,13 +66,17 @@ impl Cluster {
         let port = free_ports();
         let number = port.to_string();
         let scheduler = started(&["scheduler", "--port", &number], port);
-        let executor = || {
-            let own = free_ports();
-            let words =
-                ["executor", "--scheduler", &number, "--port", &own.to_string(), "--threads", "1"];
-            started(&words, own)
-        };
-        Cluster { port, executors: vec![executor(), executor()], _scheduler: scheduler }
+        let mut cluster = Cluster { port, executors: Vec::new(), _scheduler: scheduler };
+        (0..2).for_each(|_| cluster.add());
+        cluster
+    }
+
+    /// One more executor.
+    fn add(&mut self) {
+        let (own, number) = (free_ports(), self.port.to_string());
+        let words =
+            ["executor", "--scheduler", &number, "--port", &own.to_string(), "--threads", "1"];
+        self.executors.push(started(&words, own));
     }
 
     fn url(&self) -> String {
@@ -80,7 +84,7 @@ impl Cluster {
     }
 
     fn ask(&self, dataset: &str, sql: &str) -> Output {
-        run(&["query", dataset, sql, "--json", "--cluster", &self.url()])
+        run(&["query", dataset, sql, "--json", "--cluster", &self.url(), "--patience", "100"])
     }
 }
 
@@ -163,11 +167,15 @@ fn it_answers_as_this_process_does_whoever_dies() {
     let sql = "SELECT a.site AS site, count(*) AS pairs, sum(b.bytes) AS bytes
         FROM samples AS a JOIN samples AS b ON a.source = b.source AND a.birth_us < b.birth_us
         GROUP BY a.site";
-    let mut asked = command(&["query", &dataset, sql, "--json", "--cluster", &cluster.url()]);
+    let url = cluster.url();
+    let words = ["query", &dataset, sql, "--json", "--cluster", &url, "--patience", "60"];
+    let mut asked = command(&words);
     let mut asked = asked.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     assert!(asked.try_wait().unwrap().is_none(), "it was over too soon to be disturbed");
     drop(cluster.executors.pop());
+    // Whoever keeps a cluster starts another.
+    cluster.add();
     let mut told = String::new();
     asked.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     let answer = asked.wait_with_output().unwrap();
