@@ -42,6 +42,14 @@ pub fn cargo(arguments: &str) -> Result<()> {
 pub fn cargo_command(arguments: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.args(arguments.split_whitespace());
+    // What the cargo that has started us says of xtask: a build script that asks for it would run again.
+    let is_of_xtask =
+        |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_xtask) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
