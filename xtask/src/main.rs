@@ -49,7 +49,7 @@ usage: cargo xtask COMMAND
   viewer          check, build and test the viewer's browser half, where Node is, and Chromium; refuses a built
                   file that is not the committed one
   fleet           format, lint and test `lifetrace-fleet`, which is built apart as it takes a query engine to be
-                  built (some 10 minutes), and where pip is, have DuckDB and pyarrow read its datasets
+                  built (40 minutes of processor time), and where pip is, have DuckDB and pyarrow read its datasets
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
