@@ -1,8 +1,5 @@
 //! A cluster of Ballista's on this machine: a scheduler, and executors that compute.
 //!
-//! Executors ask for work, rather than being given it: a scheduler of Ballista 55.0.0 that gives work forgets a thread
-//! whose task it has cancelled, as it does where another executor is lost.
-//!
 //! They listen on loopback alone, as Ballista asks nobody who he is. A cluster of several machines is made of Ballista's own
 //! programs of the same version: queries are plain, and nothing of ours is needed there.
 
@@ -106,8 +103,8 @@ pub async fn execute(executor: Executor, folder: &Path) -> Result<()> {
     Ok(start_executor_process(Arc::new(config)).await?)
 }
 
-/// What queries are configured with that a cluster answers. Plans that are changed while they run are not used: with them
-/// Ballista 55.0.0 waits for ever where an executor is lost.
+/// What queries are configured with that a cluster answers. Their plans stay as they are, rather than being changed while
+/// they run: that an answer comes after an executor is lost and replaced is tested of these.
 pub(crate) fn config() -> SessionConfig {
     SessionConfig::new_with_ballista().set_bool(BALLISTA_ADAPTIVE_PLANNER_ENABLED, false)
 }
