@@ -24,7 +24,7 @@ pub struct Args {
 pub enum Verb {
     /// Add traces to a dataset; one that is there is not added again
     Add(Add),
-    /// Answer a query in SQL: tables runs, labels, samples, sites, rollup, growth; views places, totals
+    /// Answer a query in SQL: tables runs, labels, samples, sites, totals, rollup, growth; views places, callsites
     Query {
         /// The dataset: a folder, or s3://BUCKET/PATH
         dataset: PathBuf,

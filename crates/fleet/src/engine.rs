@@ -58,27 +58,16 @@ pub struct Engine {
 
 /// Views for people: each is a plain query of the tables.
 pub const VIEWS: [(&str, &str); 2] = [
-    // The files of several days may have the same backtrace.
+    // The files of several days may have the same backtrace, of builds in other folders.
     (
         "places",
-        "SELECT site, callsite, function, file, line, class FROM (
-            SELECT site, callsite, function, file, line, class,
-                row_number() OVER (PARTITION BY site ORDER BY date, service) AS number
-            FROM sites
-        ) AS numbered WHERE number = 1",
+        "SELECT site, min(callsite) AS callsite, min(function) AS function, min(file) AS file,
+            min(line) AS line, min(class) AS class
+        FROM sites GROUP BY site",
     ),
     (
-        "totals",
-        "SELECT run, site, source,
-            sum(samples) AS samples,
-            sum(objects) AS objects,
-            sum(bytes) AS bytes,
-            sum(bytes_variance) AS bytes_variance,
-            sum(CASE WHEN lifetime IS NULL THEN bytes ELSE 0 END) AS live_bytes,
-            sum(CASE WHEN lifetime IS NULL THEN bytes_variance ELSE 0 END) AS live_variance,
-            sum(byte_seconds) AS byte_seconds,
-            sum(byte_seconds_variance) AS byte_seconds_variance
-        FROM rollup GROUP BY run, site, source",
+        "callsites",
+        "SELECT callsite, min(function) AS function, min(file) AS file FROM sites GROUP BY callsite",
     ),
 ];
 

@@ -18,7 +18,7 @@ use crate::tables::Table;
 pub const FOLDER: &str = "_log";
 
 /// The version of what is in a dataset. Others are refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// So many commits after the last base the next one is a base.
 const FROM_BASE: u64 = 64;

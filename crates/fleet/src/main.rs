@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Parser;
 use lifetrace_fleet::answers::page::{Page, counted};
 use lifetrace_fleet::answers::{
@@ -300,11 +300,20 @@ async fn check(dataset: &Path, clean: bool) -> Result<ExitCode> {
 fn make(wanted: &Synthetic) -> Result<ExitCode> {
     let fleet = synthetic::Fleet::from(wanted);
     std::fs::create_dir_all(&wanted.folder).with_context(|| wanted.folder.display().to_string())?;
-    for run in 0..fleet.runs {
+    let write = |run| -> Result<()> {
         let path = wanted.folder.join(fleet.name(run));
         let named = || path.display().to_string();
         let file = std::fs::File::create_new(&path).with_context(named)?;
-        fleet.write(run, std::io::BufWriter::new(file)).with_context(named)?.flush()?;
-    }
+        Ok(fleet.write(run, std::io::BufWriter::new(file)).with_context(named)?.flush()?)
+    };
+    let (runs, write) = (fleet.runs, &write);
+    let threads = std::thread::available_parallelism().map_or(1, Into::into);
+    std::thread::scope(|scope| {
+        let each =
+            |first: usize| scope.spawn(move || (first..runs).step_by(threads).try_for_each(write));
+        let all: Vec<_> = (0..threads).map(each).collect();
+        let results = all.into_iter().map(|it| it.join().map_err(|_| anyhow!("it has failed"))?);
+        results.collect::<Result<Vec<()>>>()
+    })?;
     Ok(ExitCode::SUCCESS)
 }

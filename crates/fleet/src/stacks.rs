@@ -26,7 +26,7 @@ impl Stacks {
     pub(crate) async fn of(engine: &Engine, of: &Selection) -> Result<Stacks> {
         let query = format!(
             "SELECT site, frames FROM sites
-            WHERE site IN (SELECT DISTINCT site FROM rollup WHERE {})",
+            WHERE site IN (SELECT DISTINCT site FROM totals WHERE {})",
             of.sql()
         );
         let mut known = FxHashMap::default();

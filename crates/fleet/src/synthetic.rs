@@ -8,7 +8,6 @@
 use std::io::{self, Write};
 
 use fastrand::Rng;
-use lifetrace_trace::chance::Chance;
 use lifetrace_trace::event::{Location, Source, TraceInfo};
 use lifetrace_trace::fact::{Exit, Fact, Label, Process, SampledUnit, Sampler};
 use lifetrace_trace::frame::Frame;
@@ -32,6 +31,9 @@ pub const OLD_LEAK: &str = "Audit.keep";
 /// As [`NEW_LEAK`] says.
 pub const REGRESSION: &str = "Json.parse";
 
+/// These are the first ones of each service.
+const PLANTED: usize = 3;
+
 /// So much more the regression holds.
 pub const FACTOR: f64 = 1.5;
 
@@ -42,7 +44,7 @@ pub struct Fleet {
     pub runs: usize,
     /// About how many sampled blocks each has.
     pub samples: usize,
-    /// How many callsites there are, with those that are planted.
+    /// How many callsites there are, in all services together; each has its own, and those that are planted.
     pub sites: usize,
     /// How many services.
     pub services: usize,
@@ -123,6 +125,10 @@ impl Fleet {
         usize::from(run * 2 >= self.runs)
     }
 
+    fn service(&self, run: usize) -> usize {
+        run % self.services.max(1)
+    }
+
     fn info(&self, run: usize, start: Timestamp) -> TraceInfo {
         TraceInfo {
             sample_rate: 8.0 / INTERVAL,
@@ -159,7 +165,7 @@ impl Fleet {
         vec![
             Fact::Process(process),
             Fact::Sampler(sampler),
-            label("service", format!("service-{}", run % self.services.max(1))),
+            label("service", format!("service-{}", self.service(run))),
             label("version", VERSIONS[self.version(run)].to_owned()),
         ]
     }
@@ -168,19 +174,21 @@ impl Fleet {
     fn places(&self, run: usize, random: &mut Rng) -> Vec<Place> {
         let is_later = self.version(run) == 1;
         let length = self.hours * HOUR_US;
-        let weights: Vec<f64> = (0..self.sites).map(|at| 1.0 / (at as f64 + 10.0)).collect();
+        let sites = self.sites / self.services.max(1);
+        let weights: Vec<f64> = (0..sites).map(|at| 1.0 / (at as f64 + 10.0)).collect();
         let sum: f64 = weights.iter().sum();
-        let mut places = Vec::with_capacity(self.sites);
-        for (number, weight) in weights.iter().enumerate() {
+        let mut places = Vec::with_capacity(sites);
+        for (at, weight) in weights.iter().enumerate() {
             let mut samples = self.samples as f64 * weight / sum;
             samples *= (0.2 * normal(random)).exp();
+            let number = if at < PLANTED { at } else { at + sites * self.service(run) };
             let bytes = 16 << (number * 7 % 11);
-            let fate = match number {
+            let fate = match at {
                 0 if is_later => Fate::Leaks,
                 0 => Fate::Dies(length / 200.0),
                 1 => Fate::Leaks,
                 2 => Fate::Dies(length / 20.0 * if is_later { FACTOR } else { 1.0 }),
-                _ => match number % 5 {
+                _ => match at % 5 {
                     0 => Fate::Dies(length / 30.0),
                     1 => Fate::StartUp,
                     2 => Fate::Dies(1e6),
@@ -279,11 +287,6 @@ fn located(function: &str, file: &str, line: u32) -> Frame {
         end_char: 0,
         defname: function.into(),
     }])
-}
-
-/// How much a callsite allocates in an hour, in bytes: what its samples stand for.
-pub fn allocated_per_hour(samples: f64, bytes: u64) -> f64 {
-    samples * bytes as f64 / Chance::per_unit(1.0 / INTERVAL).any_of(bytes as f64)
 }
 
 /// By Box and Muller (1958).

@@ -20,7 +20,7 @@ import pyarrow.dataset
 from moto.server import ThreadedMotoServer
 
 FLEET = sys.argv[1]
-TABLES = ["runs", "labels", "samples", "sites", "rollup", "growth"]
+TABLES = ["runs", "labels", "samples", "sites", "totals", "rollup", "growth"]
 
 
 def fleet(*words):

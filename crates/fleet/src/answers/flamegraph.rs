@@ -9,7 +9,7 @@ use anyhow::Result;
 use lifetrace_human::collapsed::name;
 use lifetrace_pprof::whole::apportion;
 
-use super::metric::{Metric, sums};
+use super::metric::{Metric, totals};
 use super::rows::{each, widened};
 use super::selection::Selection;
 use crate::engine::Engine;
@@ -38,11 +38,10 @@ pub(super) fn query(of: &Selection, metric: Metric) -> String {
     let [value, _] = metric.columns();
     let of = of.sql();
     format!(
-        "WITH sums AS ({sums})
-        SELECT t.site AS site, sum({value}) AS value
-        FROM sums AS t JOIN (SELECT run, duration_us FROM runs WHERE {of} AND duration_us > 0) AS r
+        "SELECT t.site AS site, sum({value}) AS value
+        FROM {} AS t JOIN (SELECT run, duration_us FROM runs WHERE {of} AND duration_us > 0) AS r
             ON r.run = t.run
         GROUP BY t.site",
-        sums = sums("run, site", &of),
+        totals(&of),
     )
 }

@@ -183,8 +183,7 @@ async fn name(engine: &Engine, leaks: &mut [Leak]) -> Result<()> {
     }
     let numbers: Vec<_> = leaks.iter().map(|leak| leak.callsite.to_string()).collect();
     let query = format!(
-        "SELECT callsite, min(function) AS function, min(file) AS file
-        FROM sites WHERE callsite IN ({}) GROUP BY callsite",
+        "SELECT callsite, function, file FROM callsites WHERE callsite IN ({})",
         numbers.join(", ")
     );
     let batches = widened(engine.ask(&query).await?)?;

@@ -16,7 +16,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// What is summed up of the view `totals`, for each run, and its variance; `duration_us` is that of the run.
+    /// What is summed up of `t`, rows of the table `totals`, and its variance; `r` is the row of their run.
     pub(super) fn columns(self) -> [&'static str; 2] {
         match self {
             Metric::Held => [
@@ -38,15 +38,7 @@ impl Metric {
     }
 }
 
-/// A query for the sums of samples of some runs, by these columns of the table `rollup`. It has what the view `totals` has,
-/// but is of the files of those runs' days and services alone.
-pub(super) fn sums(by: &str, of: &str) -> String {
-    format!(
-        "SELECT {by}, sum(bytes) AS bytes, sum(bytes_variance) AS bytes_variance,
-            sum(CASE WHEN lifetime IS NULL THEN bytes ELSE 0 END) AS live_bytes,
-            sum(CASE WHEN lifetime IS NULL THEN bytes_variance ELSE 0 END) AS live_variance,
-            sum(byte_seconds) AS byte_seconds,
-            sum(byte_seconds_variance) AS byte_seconds_variance
-        FROM rollup WHERE {of} GROUP BY {by}"
-    )
+/// The rows of the table `totals` of some runs; of their days and services alone, by which files are passed over.
+pub(super) fn totals(of: &str) -> String {
+    format!("(SELECT * FROM totals WHERE {of})")
 }

@@ -14,7 +14,7 @@ use lifetrace_analysis::statistics::correction::holm;
 use lifetrace_analysis::statistics::distribution::two_sided_p;
 use serde::Serialize;
 
-use super::metric::{Metric, sums};
+use super::metric::{Metric, totals};
 use super::page::{Page, counted, place};
 use super::rows::{each, widened};
 use super::selection::{Selection, quoted};
@@ -146,12 +146,16 @@ pub(super) fn query(of: &Selection, metric: Metric) -> String {
     let [value, variance] = metric.columns();
     let of = of.sql();
     format!(
-        "WITH sums AS ({sums})
+        "WITH chosen AS (SELECT * FROM runs WHERE {of} AND duration_us > 0),
+        sums AS (
+            SELECT t.run AS run, sum({value}) AS value, sum({variance}) AS variance
+            FROM {totals} AS t JOIN chosen AS r ON r.run = t.run GROUP BY t.run
+        )
         SELECT r.run AS run, r.service AS service, r.version AS version,
             r.executable AS executable, r.host AS host, r.pid AS pid, r.trace AS trace,
-            coalesce({value}, 0.0) AS value, coalesce({variance}, 0.0) AS variance
-        FROM (SELECT * FROM runs WHERE {of} AND duration_us > 0) AS r LEFT JOIN sums AS t ON t.run = r.run",
-        sums = sums("run", &of),
+            coalesce(s.value, 0.0) AS value, coalesce(s.variance, 0.0) AS variance
+        FROM chosen AS r LEFT JOIN sums AS s ON s.run = r.run",
+        totals = totals(&of),
     )
 }
 
@@ -228,17 +232,18 @@ fn callsites_query(of: &Selection, metric: Metric, outlier: &Outlier) -> String 
     format!(
         "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND {version}
             AND executable = {executable} AND duration_us > 0),
-        sums AS ({sums}),
         each_callsite AS (
-            SELECT p.callsite AS callsite, min(p.function) AS function, min(p.file) AS file,
+            SELECT p.callsite AS callsite,
                 sum(CASE WHEN t.run = {run} THEN {value} ELSE 0 END) AS value,
                 sum(CASE WHEN t.run = {run} THEN 0 ELSE {value} END)
                     / ((SELECT count(*) FROM chosen) - 1) AS others
-            FROM sums AS t JOIN chosen AS r ON r.run = t.run JOIN places AS p ON p.site = t.site
+            FROM {totals} AS t JOIN chosen AS r ON r.run = t.run JOIN places AS p ON p.site = t.site
             GROUP BY p.callsite
         )
-        SELECT * FROM each_callsite ORDER BY abs(value - others) DESC, callsite LIMIT {CALLSITES}",
-        sums = sums("run, site", &of),
+        SELECT e.callsite AS callsite, function, file, value, others
+        FROM each_callsite AS e JOIN callsites AS c ON c.callsite = e.callsite
+        ORDER BY abs(value - others) DESC, e.callsite LIMIT {CALLSITES}",
+        totals = totals(&of),
     )
 }
 

@@ -13,7 +13,7 @@ use lifetrace_analysis::statistics::{Change, Difference, Run};
 use lifetrace_analysis::{Estimate, Interval};
 use serde::Serialize;
 
-use super::metric::{Metric, sums};
+use super::metric::{Metric, totals};
 use super::page::{Page, counted, place};
 use super::rows::{each, widened};
 use super::selection::Selection;
@@ -202,12 +202,14 @@ async fn side(engine: &Engine, of: &Selection) -> Result<Side> {
 pub(super) fn query(of: &Selection, metric: Metric) -> String {
     let [value, variance] = metric.columns();
     format!(
-        "WITH sums AS ({sums})
-        SELECT p.callsite AS callsite, t.run AS run, min(p.function) AS function, min(p.file) AS file,
-            sum({value}) AS value, sum({variance}) AS variance
-        FROM sums AS t JOIN runs AS r ON r.run = t.run JOIN places AS p ON p.site = t.site
-        WHERE r.duration_us > 0 GROUP BY p.callsite, t.run",
-        sums = sums("run, site", &of.sql()),
+        "WITH each_run AS (
+            SELECT p.callsite AS callsite, t.run AS run, sum({value}) AS value, sum({variance}) AS variance
+            FROM {} AS t JOIN runs AS r ON r.run = t.run JOIN places AS p ON p.site = t.site
+            WHERE r.duration_us > 0 GROUP BY p.callsite, t.run
+        )
+        SELECT e.callsite AS callsite, run, function, file, value, variance
+        FROM each_run AS e JOIN callsites AS c ON c.callsite = e.callsite",
+        totals(&of.sql()),
     )
 }
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use lifetrace_analysis::Estimate;
 use serde::Serialize;
 
-use super::metric::{Metric, sums};
+use super::metric::{Metric, totals};
 use super::page::{Page, counted, place};
 use super::rows::{each, widened};
 use super::selection::{Selection, quoted};
@@ -125,33 +125,31 @@ pub(super) fn query(question: &Question) -> String {
     };
     format!(
         "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND duration_us > 0),
-        sums AS ({sums}),
         each_run AS (
-            SELECT p.callsite AS callsite, t.run AS run{label},
-                min(p.function) AS function, min(p.file) AS file,
-                sum({value}) AS value, sum({variance}) AS variance
-            FROM sums AS t JOIN chosen AS r ON r.run = t.run JOIN places AS p ON p.site = t.site {labels}
+            SELECT p.callsite AS callsite, t.run AS run{label}, sum({value}) AS value, sum({variance}) AS variance
+            FROM {totals} AS t JOIN chosen AS r ON r.run = t.run JOIN places AS p ON p.site = t.site {labels}
             GROUP BY p.callsite, t.run{group_of_label}
+        ),
+        largest AS (
+            SELECT callsite{group}, sum(value) AS value, sum(variance) AS variance, count(*) AS runs
+            FROM each_run GROUP BY callsite{group} ORDER BY value DESC, callsite LIMIT {limit}
         )
-        SELECT callsite{group}, min(function) AS function, min(file) AS file,
-            sum(value) AS value, sum(variance) AS variance, count(DISTINCT run) AS runs
-        FROM each_run GROUP BY callsite{group}
-        ORDER BY value DESC, callsite LIMIT {limit}",
-        sums = sums("run, site", &of),
+        SELECT largest.*, c.function AS function, c.file AS file
+        FROM largest JOIN callsites AS c ON c.callsite = largest.callsite
+        ORDER BY value DESC, largest.callsite",
+        totals = totals(&of),
         group_of_label = if question.by.is_some() { ", l.value" } else { "" },
     )
 }
 
 pub(super) fn total_query(of: &Selection, metric: Metric) -> String {
-    let [value, variance] = metric.columns();
-    let of = of.sql();
+    let ([value, variance], of) = (metric.columns(), of.sql());
     format!(
-        "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND duration_us > 0),
-        sums AS ({sums})
+        "WITH chosen AS (SELECT run, duration_us FROM runs WHERE {of} AND duration_us > 0)
         SELECT coalesce(sum({value}), 0) AS value, coalesce(sum({variance}), 0) AS variance,
             (SELECT count(*) FROM chosen) AS runs
-        FROM sums AS t JOIN chosen AS r ON r.run = t.run",
-        sums = sums("run", &of),
+        FROM {} AS t JOIN chosen AS r ON r.run = t.run",
+        totals(&of),
     )
 }
 

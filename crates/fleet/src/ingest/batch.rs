@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::Intake;
 use crate::log::{Change, Entry, State};
 use crate::store::Store;
-use crate::tables::{self, Labels, Partition, Rollup, Table, growth, runs, samples, sites};
+use crate::tables::{self, Labels, Partition, Rollup, Table, growth, runs, samples, sites, totals};
 
 /// Runs that have been gathered.
 #[derive(Debug, Default)]
@@ -26,6 +26,7 @@ struct Part {
     samples: tables::Samples,
     sites: tables::Sites,
     known_sites: FxHashSet<i64>,
+    totals: tables::Totals,
     rollup: Rollup,
     growth: tables::Growth,
 }
@@ -36,12 +37,11 @@ impl Batch {
         self.runs += 1;
         self.samples += intake.samples.len();
         let part = self.parts.entry(intake.partition).or_default();
-        for sample in &intake.samples {
-            part.rollup.add(sample, intake.run.duration_us);
-        }
         part.runs.push(intake.run);
         part.labels.rows.append(&mut intake.labels.rows);
         part.samples.append(&mut intake.samples);
+        part.totals.append(&mut intake.totals);
+        part.rollup.join(intake.rollup);
         part.growth.append(&mut intake.growth);
         let known = &mut part.known_sites;
         part.sites.extend(intake.sites.into_iter().filter(|site| known.insert(site.site)));
@@ -90,12 +90,14 @@ impl Part {
         self.runs.sort_by_key(|run| run.start);
         self.sites.sort_by_key(|site| site.site);
         self.samples.sort_by_key(|it| (it.run, it.site, it.birth_us));
+        self.totals.sort_by_key(|it| (it.site, it.run));
         self.growth.sort_by_key(|row| (row.callsite, row.run));
         let tables = vec![
             (Table::Runs, runs::batch(of, &self.runs)?),
             (Table::Labels, self.labels.batch(of)?),
             (Table::Samples, samples::batch(of, &self.samples)?),
             (Table::Sites, sites::batch(of, &self.sites)?),
+            (Table::Totals, totals::batch(of, &self.totals)?),
             (Table::Rollup, self.rollup.batch(of)?),
             (Table::Growth, growth::batch(of, &self.growth)?),
         ];

@@ -20,7 +20,7 @@ use futures::{StreamExt, stream};
 
 use crate::log::State;
 use crate::store::Store;
-use crate::tables::{Growth, Labels, Partition, Samples, Sites, runs::Run};
+use crate::tables::{Growth, Labels, Partition, Rollup, Samples, Sites, Totals, runs::Run};
 pub use batch::Batch;
 pub use reading::read;
 
@@ -40,6 +40,10 @@ pub struct Intake {
     pub samples: Samples,
     /// Its backtraces.
     pub sites: Sites,
+    /// What its backtraces amount to.
+    pub totals: Totals,
+    /// The same by hours and lifetimes.
+    pub rollup: Rollup,
     /// What its callsites hold.
     pub growth: Growth,
     /// What of the trace could not be read, in words.

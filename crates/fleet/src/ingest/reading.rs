@@ -26,7 +26,7 @@ use super::naming::Naming;
 use crate::tables::growth::Row;
 use crate::tables::runs::{Run, Source};
 use crate::tables::samples::Sample;
-use crate::tables::{Labels, Partition};
+use crate::tables::{Labels, Partition, Rollup, totals};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -133,8 +133,17 @@ fn intake(path: &Path, content: String, reading: &Reading, lives: Lives) -> Inta
         date: run.start.div_euclid(MICROS_PER_DAY) as i32,
         service: service(facts, &run).into(),
     };
-    let damage = reading.damages.list();
-    Intake { partition, run, labels, samples, sites, growth, damage }
+    Intake {
+        partition,
+        labels,
+        sites,
+        totals: totals::of(&samples, run.duration_us),
+        rollup: Rollup::of(&run, &samples),
+        growth,
+        damage: reading.damages.list(),
+        samples,
+        run,
+    }
 }
 
 /// The label, else the program's name.

@@ -9,10 +9,6 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 
-pub fn int8(values: Vec<i8>) -> ArrayRef {
-    Arc::new(Int8Array::from(values))
-}
-
 pub fn maybe_int8(values: Vec<Option<i8>>) -> ArrayRef {
     Arc::new(Int8Array::from(values))
 }

@@ -10,6 +10,8 @@ pub mod rollup;
 pub mod runs;
 pub mod samples;
 pub mod sites;
+mod sums;
+pub mod totals;
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ pub use rollup::Rollup;
 pub use runs::Runs;
 pub use samples::Samples;
 pub use sites::Sites;
+pub use totals::Totals;
 
 /// A table of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -43,7 +46,9 @@ pub enum Table {
     Samples,
     /// A row for each backtrace.
     Sites,
-    /// Sums of samples by run, site, time and lifetime.
+    /// What each backtrace of a run amounts to.
+    Totals,
+    /// What a backtrace amounts to in all runs, by hours and lifetimes.
     Rollup,
     /// What each callsite of a run holds at the end, and how that grew.
     Growth,
@@ -51,8 +56,15 @@ pub enum Table {
 
 impl Table {
     /// All.
-    pub const ALL: [Table; 6] =
-        [Table::Runs, Table::Labels, Table::Samples, Table::Sites, Table::Rollup, Table::Growth];
+    pub const ALL: [Table; 7] = [
+        Table::Runs,
+        Table::Labels,
+        Table::Samples,
+        Table::Sites,
+        Table::Totals,
+        Table::Rollup,
+        Table::Growth,
+    ];
 
     /// As SQL and paths call it.
     pub fn name(self) -> &'static str {
@@ -61,6 +73,7 @@ impl Table {
             Table::Labels => "labels",
             Table::Samples => "samples",
             Table::Sites => "sites",
+            Table::Totals => "totals",
             Table::Rollup => "rollup",
             Table::Growth => "growth",
         }
@@ -73,6 +86,7 @@ impl Table {
             Table::Labels => labels::columns(),
             Table::Samples => samples::columns(),
             Table::Sites => sites::columns(),
+            Table::Totals => totals::columns(),
             Table::Rollup => rollup::columns(),
             Table::Growth => growth::columns(),
         };
@@ -87,7 +101,8 @@ impl Table {
             Table::Labels => &["key", "value", "run"],
             Table::Samples => &["run", "site", "birth_us"],
             Table::Sites => &["site"],
-            Table::Rollup => &["site", "run", "phase"],
+            Table::Totals => &["site", "run"],
+            Table::Rollup => &["site", "hour", "lifetime"],
             Table::Growth => &["callsite", "run"],
         }
     }
