@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the library is made of.
-const SOURCES: [&str; 7] = ["sampler", "transport", "agent", "native", "ocaml", "ruby", "preload"];
+const SOURCES: [&str; 8] =
+    ["sampler", "transport", "agent", "native", "ocaml", "python", "ruby", "preload"];
 
 fn main() {
     let crates = Path::new(&variable("CARGO_MANIFEST_DIR")).join("..");

@@ -15,6 +15,7 @@ mod fleet;
 mod foreign;
 mod fuzz;
 mod ocaml_versions;
+mod python_versions;
 mod readers;
 mod ruby_versions;
 mod shell;
@@ -46,6 +47,8 @@ usage: cargo xtask COMMAND
                   LIFETRACE_UBUNTU_ARCHIVE name
   ruby-versions [VERSION]...
                   the hazards of Ruby by its versions 3.2 and 3.3, which are fetched likewise
+  python-versions [VERSION]...
+                  the hazards of Python by its versions 3.12, 3.13 and 3.14, which are fetched likewise
   viewer          check, build and test the viewer's browser half, where Node is, and Chromium; refuses a built
                   file that is not the committed one
   fleet           format, lint and test `lifetrace-fleet`, which is built apart as it takes a query engine to be
@@ -125,6 +128,7 @@ fn main() -> Result<()> {
         ["package"] => ci::package(),
         ["aarch64"] => aarch64::check(),
         ["ruby-versions", ref versions @ ..] => ruby_versions::RUBY.test(versions),
+        ["python-versions", ref versions @ ..] => python_versions::PYTHON.test(versions),
         ["ocaml-versions", ref versions @ ..] => ocaml_versions::OCAML.test(versions),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),

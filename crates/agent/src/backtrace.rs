@@ -189,6 +189,11 @@ impl Backtraces {
         &self.store.stack()[self.store.capacity() - self.length..]
     }
 
+    /// What is noted of the settled backtrace's frames, innermost frame first.
+    pub fn notes(&self) -> &[Note] {
+        &self.store.stack_notes()[self.store.capacity() - self.length..]
+    }
+
     /// Whether it is cut off.
     pub fn is_truncated(&self) -> bool {
         self.truncated

@@ -88,6 +88,16 @@ impl FrameStore {
         unsafe { NonNull::slice_from_raw_parts(start.cast(), self.capacity).as_ref() }
     }
 
+    /// What is noted of the last backtrace's frames.
+    pub fn stack_notes(&self) -> &[Note] {
+        let Some(start) = self.start else { return &[] };
+        // SAFETY: as for `parts`; they are the third part, behind two of words.
+        unsafe {
+            let notes = start.cast::<u64>().add(2 * self.capacity).cast();
+            NonNull::slice_from_raw_parts(notes, self.capacity).as_ref()
+        }
+    }
+
     /// Makes room for more frames, and keeps those there are; false at the greatest depth, or when
     /// there is no memory.
     #[cold]

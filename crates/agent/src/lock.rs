@@ -44,6 +44,9 @@ impl Patience {
 const SPINS: u32 = 100;
 const YIELDS_BEFORE_SLEEP: u32 = 50;
 
+/// For who tells [what a thread is at](crate::context), and is asked on several threads at once; free in a forked child.
+pub static CONTEXT: Lock = Lock::new();
+
 impl Lock {
     /// Free.
     pub const fn new() -> Self {

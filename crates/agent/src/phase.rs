@@ -15,6 +15,7 @@ use lifetrace_transport::handshake::{Late, Origin, Unheard};
 use self::machine::Machine;
 pub use self::machine::Phase;
 pub(crate) use self::patience::BETWEEN_LOOKS;
+use crate::lock;
 use crate::session::{self, Session};
 use crate::{sender, sys, thread, tls};
 
@@ -249,6 +250,7 @@ fn notify_fork_listener() {
 /// Lets go of all that is the parent's. Nobody else uses it meanwhile: this is the only thread, or
 /// has claimed the fork.
 fn leave_parent() {
+    lock::CONTEXT.reset();
     notify_fork_listener();
     // Without a session the parent was itself a fork, and one that is followed.
     let session = session::current();

@@ -67,6 +67,7 @@ pub mod mappings;
 pub mod modules;
 pub mod next;
 pub mod patch;
+pub mod pools;
 pub mod sample;
 pub mod sandbox;
 mod signal_frame;

@@ -96,7 +96,11 @@ fn state<'a>(at: &mut Entered, runtime: &Runtime) -> &'a mut State {
 fn begin(state: &mut State, at: &mut Entered, runtime: &Runtime) {
     state.session = at.session().number;
     state.layouts.clear();
-    at.send(Body::Runtime { name: terms::NAME, version: runtime.version.name().as_bytes() });
+    at.send(Body::Runtime {
+        name: terms::NAME,
+        blocks_are_mallocs: false,
+        version: runtime.version.name().as_bytes(),
+    });
     // What is counted before is no part of this session.
     at.send(Body::from(&counters::now(runtime).to_bytes()));
 }

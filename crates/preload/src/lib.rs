@@ -18,6 +18,7 @@ use lifetrace_native::{
     start,
 };
 use lifetrace_ocaml::start as ocaml;
+use lifetrace_python::start as python;
 use lifetrace_ruby::start as ruby;
 use lifetrace_transport::attach::{Arrival, Table};
 
@@ -175,6 +176,7 @@ const RUNTIMES: &[Runtime] = &[
         leave: nothing,
         stay: nothing,
     },
+    Runtime { attach: python::attach, finish: nothing, leave: nothing, stay: nothing },
 ];
 
 /// Ruby calls procedures of its agent's at its end.
@@ -264,7 +266,10 @@ extern "C" fn constructor(_: c_int, arguments: *const *const c_char) {
     }
     start::constructor();
     // SAFETY: the program's arguments.
-    unsafe { ruby::watch(HOST, arguments) };
+    unsafe {
+        ruby::watch(HOST, arguments);
+        python::watch(arguments);
+    }
 }
 
 extern "C" fn destructor() {

@@ -22,6 +22,7 @@ use lifetrace_trace::ids::{self, AllocationId, Bytes, SamplerId};
 use lifetrace_transport::message::{
     AllocationKind, BacktraceDelta, Body, FrameName, Message, MonotonicNanos, SampleId, SourceKind,
 };
+use lifetrace_transport::sources::SourceName;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::awaited::Awaited;
@@ -69,6 +70,8 @@ pub(crate) struct Assembler {
     cuts: Cuts,
     allocator: Option<AllocatorTotals>,
     collections: Collections,
+    /// The runtime whose arenas have blocks that are told as malloc's.
+    told_as_mallocs: Option<SourceName>,
     /// As it was told last.
     process: Option<fact::Process>,
     awaited: Awaited,
@@ -99,9 +102,9 @@ impl Assembler {
         symbolizer: Arc<Symbolizer>,
         process: ProcessImage,
     ) -> Self {
-        let runtime = samplers.runtime().and_then(runtimes::by_name);
+        let language = samplers.runtime().and_then(runtimes::language);
         let mut places = Places::new(symbolizer, process);
-        runtime.into_iter().for_each(|runtime| places.are_of(runtime));
+        language.into_iter().for_each(|language| places.are_of(language));
         Assembler {
             sink,
             anchor,
@@ -122,6 +125,7 @@ impl Assembler {
             cuts: Cuts::default(),
             allocator: None,
             collections: Collections::default(),
+            told_as_mallocs: None,
             process: None,
             awaited: Awaited::default(),
         }
@@ -200,7 +204,10 @@ impl Assembler {
             }
             Body::FrameName(name) => self.places.name(&name),
             Body::FrameAddress { frame, address } => self.places.name_address(frame, address),
-            Body::Runtime { name, version } => self.name_runtime(name, version)?,
+            Body::Runtime { name, blocks_are_mallocs, version } => {
+                self.told_as_mallocs = blocks_are_mallocs.then_some(name);
+                self.name_runtime(name, version)?;
+            }
             Body::CollectorTotals(totals) => {
                 let is_first = self.collections.are_new();
                 let mut cycles = self.collections.take(&totals.totals());

@@ -9,11 +9,20 @@
 //! runtime               │ <main>  parse        │
 //! joined                  <main>  parse          parser.so  parser.so
 //! ```
+//!
+//! Where the runtime says which native frame runs which of its frames, these stand in its place, and all that the
+//! interpreter's own frames call stays where it is:
+//!
+//! ```text
+//! native   _start  main │ eval │ sort │ numpy.so │ eval │ realloc          outermost first
+//! runtime               │ <module> f  │          │ key  │
+//! joined                  <module> f    numpy.so   key
+//! ```
 
 use std::ops::Range;
 
 use lifetrace_trace::ids::LocationCode;
-use lifetrace_transport::message::{Frames, SPAN_FRAME, ThreadId};
+use lifetrace_transport::message::{Frames, MANAGED_FRAME, NATIVE_PLACE, SPAN_FRAME, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::places::Places;
@@ -44,6 +53,17 @@ struct Context {
     is_new: bool,
     /// It is an interpreter's stack.
     is_stack: bool,
+    /// Where its parts stand, if that is known, the outermost first.
+    parts: Vec<Part>,
+}
+
+/// Some of an interpreter's frames, in the place of a native frame.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Among all of its frames, outermost first.
+    frames: Range<usize>,
+    /// The native frame, counted from the outermost one.
+    place: usize,
 }
 
 impl Contexts {
@@ -52,9 +72,18 @@ impl Contexts {
         if self.by_thread.len() >= MOST_THREADS {
             self.by_thread.clear();
         }
-        let codes = frames.iter().rev().take(MOST_FRAMES).map(|word| places.code(word)).collect();
+        let (mut codes, mut parts) = (Vec::new(), Vec::new());
+        for word in frames.iter().rev().take(MOST_FRAMES) {
+            match native_place(word) {
+                Some(place) => parts.push(Part { frames: codes.len()..codes.len(), place }),
+                None => {
+                    codes.push(places.code(word));
+                    parts.iter_mut().next_back().into_iter().for_each(|part| part.frames.end += 1);
+                }
+            }
+        }
         let is_stack = frames.iter().next().is_some_and(|word| word & SPAN_FRAME == 0);
-        self.by_thread.insert(thread, Context { codes, is_new: true, is_stack });
+        self.by_thread.insert(thread, Context { codes, is_new: true, is_stack, parts });
     }
 
     /// The thread is gone, or another has its number.
@@ -83,6 +112,12 @@ impl Contexts {
         // The mark of a backtrace that is cut stays in front.
         let (mark, frames) = stack.backtrace().split_at(usize::from(stack.is_cut()));
         self.joined.clear();
+        if !context.parts.is_empty() {
+            let (frames, marks) = frames.split_at(frames.len().saturating_sub(marks));
+            context.interleave(frames, self.keeps_interpreter, is_interpreters, &mut self.joined);
+            self.joined.extend_from_slice(marks);
+            return (&self.joined, 0);
+        }
         if context.is_stack {
             let (frames, marks) = frames.split_at(frames.len().saturating_sub(marks));
             self.joined.extend_from_slice(&context.codes);
@@ -105,6 +140,53 @@ impl Contexts {
             common => common + context.codes.len(),
         };
         (&self.joined, common_prefix)
+    }
+}
+
+/// The native frame that a word says to be the place of those that come before it, innermost first.
+fn native_place(word: u64) -> Option<usize> {
+    let is_place = word & MANAGED_FRAME != 0 && word & (SPAN_FRAME | NATIVE_PLACE) == NATIVE_PLACE;
+    is_place.then_some((word & !(MANAGED_FRAME | NATIVE_PLACE)) as usize)
+}
+
+impl Context {
+    /// Puts each part in the place of its native frame, and leaves out the interpreter's others unless they are kept.
+    fn interleave(
+        &self,
+        native: &[LocationCode],
+        keeps_interpreter: bool,
+        is_interpreters: impl Fn(LocationCode) -> bool,
+        joined: &mut Vec<LocationCode>,
+    ) {
+        let stays = |code: &LocationCode| keeps_interpreter || !is_interpreters(*code);
+        // Frames outside of the first part were cut off.
+        let first = self.parts.first().map_or(0, |part| part.frames.start);
+        joined.extend_from_slice(&self.codes[..first]);
+        let mut next = if keeps_interpreter { 0 } else { after_start(native, &is_interpreters) };
+        for Part { frames, place } in &self.parts {
+            let before = native.get(next..*place).unwrap_or_default();
+            joined.extend(before.iter().filter(|code| stays(code)));
+            joined.extend(native.get(*place).filter(|_| keeps_interpreter));
+            joined.extend_from_slice(&self.codes[frames.clone()]);
+            next = next.max(place + 1);
+        }
+        let called = native.get(next..).unwrap_or_default();
+        joined.extend(called.iter().filter(|code| stays(code)));
+    }
+}
+
+/// How many outermost native frames have only started the interpreter: all outside of it in its own program, or what the
+/// C library begins a thread with.
+fn after_start(native: &[LocationCode], is_interpreters: impl Fn(LocationCode) -> bool) -> usize {
+    const STARTS_THREAD: usize = 2;
+    let first = native.iter().position(|code| is_interpreters(*code)).unwrap_or_default();
+    match native {
+        // Its program's own beginning, which calls libc, which calls it.
+        [begin, rest @ ..] if is_interpreters(*begin) => {
+            1 + rest.iter().position(|code| is_interpreters(*code)).unwrap_or_default()
+        }
+        _ if first <= STARTS_THREAD => first,
+        _ => 0,
     }
 }
 
@@ -146,6 +228,38 @@ mod tests {
         let all = with_interpreters(&frames, &called, is_interpreters);
         assert_eq!(frames[called], codes(expected));
         assert_eq!(frames[all], codes(with));
+    }
+
+    /// Capital letters are the interpreter's; a part is frames and the place of a native one.
+    fn interleaved(native: &str, parts: &[(&str, usize)], keeps_interpreter: bool) -> String {
+        let codes = |text: &str| text.bytes().map(|it| LocationCode(it.into())).collect::<Vec<_>>();
+        let is_interpreters = |code: LocationCode| (code.0 as u8).is_ascii_uppercase();
+        let mut context =
+            Context { codes: Vec::new(), is_new: true, is_stack: true, parts: Vec::new() };
+        for (frames, place) in parts {
+            let start = context.codes.len();
+            context.codes.extend(codes(frames));
+            context.parts.push(Part { frames: start..context.codes.len(), place: *place });
+        }
+        let mut joined = Vec::new();
+        context.interleave(&codes(native), keeps_interpreter, is_interpreters, &mut joined);
+        joined.iter().map(|code| code.0 as u8 as char).collect()
+    }
+
+    #[test]
+    fn an_interpreters_frames_stand_where_its_native_ones_do() {
+        // The interpreter's own program; E is its loop.
+        let native = "SlcMRECCnqECa";
+        let parts = [("12", 5), ("3", 10)];
+        assert_eq!(interleaved(native, &parts, false), "12nq3a");
+        assert_eq!(interleaved(native, &parts, true), "SlcMRE12CCnqE3Ca");
+        // A thread of its, and one of a program that has it inside.
+        assert_eq!(interleaved("csTECa", &[("1", 3)], false), "1a");
+        assert_eq!(interleaved("slcmdPECa", &[("1", 6)], false), "slcmd1a");
+        // No frame of Python's is left in an activation that has just begun, or ends.
+        assert_eq!(interleaved("csTECEa", &[("1", 3), ("", 5)], false), "1a");
+        // What is not there is no place, and nobody is led astray.
+        assert_eq!(interleaved("csTECa", &[("1", 90), ("2", 3)], false), "12");
     }
 
     #[test]

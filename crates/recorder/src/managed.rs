@@ -1,4 +1,4 @@
-//! The names of a managed runtime's frames, as its agent has sent them.
+//! The names of a managed language's frames, as its agent has sent them.
 //!
 //! An agent sends each name once in a session, so what it has sent is kept to the end. There are as
 //! many as the program has places that allocate or call; a target that sends more than [`MOST`] has
@@ -11,7 +11,7 @@ use lifetrace_trace::frame::{Frame, FrameKind};
 use lifetrace_transport::message::{self, FrameName, SPAN_FRAME};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::runtimes::Runtime;
+use crate::runtimes::Language;
 use crate::symbolizer::fit;
 
 /// Frames with names.
@@ -24,7 +24,7 @@ const MOST_LOCATIONS: usize = 255;
 #[derive(Debug, Default)]
 pub(crate) struct ManagedNames {
     /// Whose frames they are, where that is known.
-    runtime: Option<&'static dyn Runtime>,
+    language: Option<&'static dyn Language>,
     whole: FxHashMap<u64, (message::FrameKind, Box<[Location]>)>,
     /// Their last location has not come yet.
     begun: FxHashMap<u64, Vec<Location>>,
@@ -33,15 +33,15 @@ pub(crate) struct ManagedNames {
 }
 
 impl ManagedNames {
-    /// Frames are this runtime's.
-    pub(crate) fn are_of(&mut self, runtime: &'static dyn Runtime) {
-        self.runtime = Some(runtime);
+    /// Frames are of this one.
+    pub(crate) fn are_of(&mut self, language: &'static dyn Language) {
+        self.language = Some(language);
     }
 
     /// Whether the object file with this path has the runtime's interpreter in it.
     pub(crate) fn is_interpreter(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
-        self.runtime.is_some_and(|runtime| runtime.is_interpreter(name))
+        self.language.is_some_and(|language| language.is_interpreter(name))
     }
 
     /// Takes a frame's next location. The first one begins the frame anew; without it, others are in vain.
@@ -54,7 +54,7 @@ impl ManagedNames {
             line: name.line,
             start_char: name.start_char,
             end_char: name.end_char,
-            defname: self.shared(name.function),
+            defname: self.full_name(name),
         };
         if name.is_first {
             self.begun.insert(name.frame, Vec::new());
@@ -97,9 +97,18 @@ impl ManagedNames {
 
     /// What the program says itself is no runtime's.
     fn kind(&self, number: u64, kind: message::FrameKind) -> FrameKind {
-        let runtime = self.runtime.filter(|_| number & SPAN_FRAME == 0);
-        let kinds = runtime.map_or(&[][..], Runtime::frame_kinds);
+        let language = self.language.filter(|_| number & SPAN_FRAME == 0);
+        let kinds = language.map_or(&[][..], Language::frame_kinds);
         kinds.get(usize::from(kind.0)).copied().unwrap_or_default()
+    }
+
+    /// What the program says itself is called as it says.
+    fn full_name(&mut self, of: &FrameName<'_>) -> Arc<str> {
+        let Some(language) = self.language.filter(|_| of.frame & SPAN_FRAME == 0) else {
+            return self.shared(of.function);
+        };
+        let [function, file] = [of.function, of.file].map(String::from_utf8_lossy);
+        self.shared(language.full_name(&function, &file).as_bytes())
     }
 
     fn shared(&mut self, name: &[u8]) -> Arc<str> {

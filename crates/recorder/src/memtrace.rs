@@ -19,7 +19,7 @@ use crate::launch::{Additions, LaunchError, Program, Untraceable, spawn};
 use crate::output::Names;
 use crate::output_error::OutputError;
 use crate::recording::{CommandEnd, StartError};
-use crate::runtimes::Runtime as _;
+use crate::runtimes::Language as _;
 use crate::runtimes::ocaml::{OCaml, has_memtrace, memtrace_variables};
 
 /// A program that traces itself.

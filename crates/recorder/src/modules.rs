@@ -67,6 +67,11 @@ impl AddressSpace {
         self.by_start.values().map(|mapping| mapping.id)
     }
 
+    /// All modules that are known by their paths.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (&[u8], ModuleId)> {
+        self.known.iter().map(|((path, _), id)| (&**path, *id))
+    }
+
     /// Forgets all modules but these. A file that is loaded again then gets another id.
     pub(crate) fn forget_others(&mut self, kept: &FxHashSet<ModuleId>) {
         self.known.retain(|_, id| kept.contains(id));

@@ -29,7 +29,7 @@ use crate::managed::{self, ManagedNames};
 use crate::modules::{AddressSpace, FileAddress, Loaded, ModuleId};
 use crate::notice::Notice;
 use crate::process::ProcessImage;
-use crate::runtimes::Runtime;
+use crate::runtimes::Language;
 use crate::symbolizer::{self, ObjectFile, Symbolizer};
 
 /// The root of backtraces that the unwinder could not follow to their end.
@@ -161,8 +161,15 @@ impl Places {
     }
 
     /// Managed frames are this runtime's.
-    pub(crate) fn are_of(&mut self, runtime: &'static dyn Runtime) {
-        self.managed.are_of(runtime);
+    pub(crate) fn are_of(&mut self, language: &'static dyn Language) {
+        self.managed.are_of(language);
+        let program = self.process.executable.to_string_lossy();
+        let has_interpreter = |path: &[u8]| match path {
+            b"" => self.managed.is_interpreter(&program),
+            path => self.managed.is_interpreter(&String::from_utf8_lossy(path)),
+        };
+        let known = self.space.known().filter(|(path, _)| has_interpreter(path));
+        self.interpreters = known.map(|(_, id)| id).collect();
     }
 
     /// Notes what a managed frame stands for.

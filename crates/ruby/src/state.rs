@@ -114,7 +114,7 @@ impl State {
         self.capture.begin_era();
         self.keys.begin_session();
         let version = self.vm.version_text().to_bytes();
-        at.send(Body::Runtime { name: terms::NAME, version });
+        at.send(Body::Runtime { name: terms::NAME, blocks_are_mallocs: false, version });
         // SAFETY: who has the state has the machine's lock.
         unsafe { self.keys.report_counts(self.vm, at) }
     }

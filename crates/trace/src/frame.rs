@@ -29,6 +29,8 @@ pub enum FrameKind {
     Ruby,
     /// A method of Ruby's that is written in C.
     RubyNative,
+    /// Python source.
+    Python,
 }
 
 impl FrameKind {
@@ -44,6 +46,7 @@ impl FrameKind {
             2 => Self::OCaml,
             3 => Self::Ruby,
             4 => Self::RubyNative,
+            5 => Self::Python,
             _ => Self::Unknown,
         }
     }

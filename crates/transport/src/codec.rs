@@ -20,7 +20,7 @@
 //! AllocatorTotals in use  held
 //! FrameName       number  line:32|start:32  end:32  function bytes:32|file bytes:32  bytes…
 //!                                                           (detail = kind, flags = last:1  first:1)
-//! Runtime         name  version bytes  bytes…
+//! Runtime         name  version bytes  bytes…               (detail = 1 if its blocks are malloc's)
 //! FrameAddress    number  address
 //! CollectorTotals name  which are known  the nine of them
 //! Rate            bits of the probability
@@ -191,10 +191,10 @@ fn encode_rare<'a>(body: Body<'a>, head: &mut Head<'_>) -> (Kind, Tail<'a>) {
             head.word(address);
             (FRAME_ADDRESS, 0, 0)
         }
-        Body::Runtime { name, version } => {
+        Body::Runtime { name, blocks_are_mallocs, version } => {
             head.word(name.word());
             head.text(version);
-            (RUNTIME, 0, 0)
+            (RUNTIME, blocks_are_mallocs.into(), 0)
         }
         Body::CollectorTotals(totals) => {
             head.bytes(totals.bytes());
@@ -271,7 +271,7 @@ pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
         FRAME_NAME => Body::FrameName(fields.frame_name(FrameKind(detail), flags.into())?),
         RUNTIME => {
             let name = SourceName::of_word(fields.word()?);
-            Body::Runtime { name, version: fields.text()? }
+            Body::Runtime { name, blocks_are_mallocs: detail == 1, version: fields.text()? }
         }
         COLLECTOR_TOTALS => Body::CollectorTotals(fields.collector_totals()?),
         RATE => Body::Rate { bits: fields.word()? },

@@ -16,6 +16,10 @@ pub const MANAGED_FRAME: u64 = 1 << 63;
 /// [`MemoryKind`]: crate::message::MemoryKind
 pub const SPAN_FRAME: u64 = 1 << 62;
 
+/// Among the words of a thread's context, the one that says which native frame runs the frames before it, since the last
+/// such word: its other bits are the number of native frames outside of that one.
+pub const NATIVE_PLACE: u64 = 1 << 61;
+
 /// In a backtrace, the place of frames that were left out of its middle.
 pub const FRAMES_LEFT_OUT: u64 = MANAGED_FRAME;
 

@@ -3,7 +3,9 @@
 //! Both sides are always of the same build (the command carries the preload library inside), so
 //! there is one version, checked at the handshake, and no compatibility within it.
 
-pub use crate::frames::{BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, Run, SPAN_FRAME};
+pub use crate::frames::{
+    BacktraceDelta, FRAMES_LEFT_OUT, Frames, MANAGED_FRAME, NATIVE_PLACE, Run, SPAN_FRAME,
+};
 use crate::sources::SourceName;
 
 /// A sampled block, unique within a session, in the order in which agents handed them out.
@@ -223,6 +225,8 @@ pub enum Body<'a> {
     Runtime {
         /// What its source is called.
         name: SourceName,
+        /// Whether what it hands out of its arenas is told as malloc's blocks.
+        blocks_are_mallocs: bool,
         /// As the runtime says it, or as far as it can be told: `4.13`. At most [`MAX_BUILD_ID`] bytes.
         ///
         /// [`MAX_BUILD_ID`]: crate::codec::MAX_BUILD_ID
@@ -249,7 +253,8 @@ pub enum Body<'a> {
     /// What this thread is at, in the program's own terms: until it says otherwise, its malloc's backtraces
     /// have these frames outside of all others.
     Context {
-        /// Innermost first: [`MANAGED_FRAME`]s.
+        /// Innermost first: [`MANAGED_FRAME`]s. Those that an interpreter runs in several of its native frames are followed
+        /// by a [`NATIVE_PLACE`], in the place of which they stand.
         frames: Frames<'a>,
     },
     /// Whether there are managed frames in use whose names the runtime has still to be asked for. As long as there are,

@@ -66,7 +66,7 @@ enum Kind {
         file: Vec<u8>,
     },
     FrameAddress(u64, u64),
-    Runtime(u64, Vec<u8>),
+    Runtime(u64, bool, Vec<u8>),
     CollectorTotals(u64, [Option<u64>; 9], [u8; CollectorTotals::BYTES]),
 }
 
@@ -137,9 +137,11 @@ impl Owned {
             Kind::FrameAddress(frame, address) => {
                 Body::FrameAddress { frame: *frame, address: *address }
             }
-            Kind::Runtime(name, version) => {
-                Body::Runtime { name: SourceName::of_word(*name), version }
-            }
+            Kind::Runtime(name, blocks_are_mallocs, version) => Body::Runtime {
+                name: SourceName::of_word(*name),
+                blocks_are_mallocs: *blocks_are_mallocs,
+                version,
+            },
             Kind::CollectorTotals(_, _, bytes) => Body::from(bytes),
             Kind::NamesPending(are_pending) => Body::NamesPending { are_pending: *are_pending },
             Kind::Pages(step, address, size, (shared, truncated), frames) => Body::Pages {
@@ -204,8 +206,9 @@ impl Owned {
                     let words = vec![*frame, start << 32 | line, end, lengths];
                     (11, u64::from(*kind), flags, words, [&function[..], file].concat())
                 }
-                Kind::Runtime(name, version) => {
-                    (12, 0, 0, vec![*name, version.len() as u64], version.clone())
+                Kind::Runtime(name, blocks_are_mallocs, version) => {
+                    let words = vec![*name, version.len() as u64];
+                    (12, u64::from(*blocks_are_mallocs), 0, words, version.clone())
                 }
                 Kind::CollectorTotals(name, figures, _) => {
                     let known = (0..9).filter(|&at| figures[at].is_some()).map(|at| 1 << at).sum();
@@ -280,7 +283,8 @@ fn kind() -> impl Strategy<Value = Kind> {
             Kind::FrameName { frame, kind, places, is_first, is_last, function, file }
         }),
         any::<(u64, u64)>().prop_map(|(frame, address)| Kind::FrameAddress(frame, address)),
-        (any::<u64>(), build_id).prop_map(|(name, version)| Kind::Runtime(name, version)),
+        (any::<u64>(), any::<bool>(), build_id)
+            .prop_map(|(name, are_mallocs, version)| Kind::Runtime(name, are_mallocs, version)),
         any::<(u64, [Option<u64>; 9])>().prop_map(|(name, figures)| {
             let totals = CollectorTotals::of_figures(SourceName::of_word(name), figures);
             Kind::CollectorTotals(name, figures, totals.to_bytes())

@@ -13,7 +13,7 @@ use super::workload::{PLANS, Plan, Share, Workload};
 use super::{need, program};
 
 /// Programs of one process, whose work can be cut down.
-const WORKLOADS: &[&str] = &["sqlite", "python", "perl", "json"];
+const WORKLOADS: &[&str] = &["sqlite", "python", "pymalloc", "perl", "json"];
 
 const SHORT: Share = Share(10);
 const LONG: Share = Share(20);

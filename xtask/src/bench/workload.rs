@@ -47,6 +47,7 @@ pub const PLANS: &[Plan] = &[
     Plan { name: "sqlite", needs: &[("sqlite3", "sqlite3")], make: sqlite },
     Plan { name: "redis", needs: &[("redis-server", "redis-server")], make: redis },
     Plan { name: "python", needs: &[("/usr/bin/python3", "python3")], make: python },
+    Plan { name: "pymalloc", needs: &[("/usr/bin/python3", "python3")], make: pymalloc },
     Plan { name: "perl", needs: &[("/usr/bin/perl", "perl")], make: perl },
     Plan { name: "g++", needs: &[("g++", "g++")], make: gcc },
     Plan { name: "clang++", needs: &[("clang++", "clang")], make: clang },
@@ -107,6 +108,12 @@ fn redis(_: &Path, share: Share) -> Result<Workload> {
     let client = Client::new(script, share.of(200_000));
     let command = client.server();
     Ok(Workload { client: Some(client), ..workload("redis", command) })
+}
+
+/// The workload `python` with CPython's own allocator, as it is used.
+fn pymalloc(folder: &Path, share: Share) -> Result<Workload> {
+    let environment = &[("PYTHONHASHSEED", "0")];
+    Ok(Workload { name: "pymalloc", environment, ..python(folder, share)? })
 }
 
 fn python(_: &Path, share: Share) -> Result<Workload> {

@@ -353,6 +353,14 @@ pub(super) const OCAML_FILES: &[&str] = &[".ml", ".mll", ".mly", ".mli"];
 /// How the files of Ruby's core begin that are written in Ruby.
 pub(super) const RUBY_CORE: &str = "<internal:";
 
+/// In the paths of the library that comes with Python, and of packages that do not; what modules are imported by.
+pub(super) const PYTHON_LIBRARY: &str = "/lib/python3.";
+pub(super) const PYTHON_PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
+pub(super) const PYTHON_FROZEN: &str = "<frozen ";
+
+/// In the paths of those of its modules that are written in C.
+pub(super) const PYTHON_EXTENSIONS: &str = "/lib-dynload/";
+
 /// In the paths of the libraries that come with Ruby, and of gems.
 pub(super) const RUBY_LIBRARY: &str = "/lib/ruby/";
 pub(super) const RUBY_GEMS: &str = "/gems/";

@@ -13,8 +13,9 @@ use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location, is_remark
 use lifetrace_trace::frame::FrameKind;
 
 use self::lists::{
-    CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, RUBY_CORE, RUBY_FILES,
-    RUBY_GEMS, RUBY_LIBRARY, RUST_ALLOCATOR, WRAPPERS,
+    CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, PYTHON_EXTENSIONS,
+    PYTHON_FROZEN, PYTHON_LIBRARY, PYTHON_PACKAGES, RUBY_CORE, RUBY_FILES, RUBY_GEMS, RUBY_LIBRARY,
+    RUST_ALLOCATOR, WRAPPERS,
 };
 use crate::filter::FramePattern;
 use crate::names::Place;
@@ -38,6 +39,7 @@ impl Machinery {
             || !self.without_lists
                 && (is_listed(location)
                     || is_ruby(location, kind)
+                    || is_python(location, kind)
                     || module.is_some_and(is_allocator))
             || self.others.iter().any(|it| it.matches_place(location, module))
     }
@@ -46,7 +48,8 @@ impl Machinery {
 /// By the path of an object file.
 fn is_allocator(module: &str) -> bool {
     let name = module.rsplit('/').next().unwrap_or_default();
-    LIBRARIES.iter().any(|library| name.starts_with(library)) && name.contains(".so")
+    module.contains(PYTHON_EXTENSIONS)
+        || LIBRARIES.iter().any(|library| name.starts_with(library)) && name.contains(".so")
 }
 
 fn is_remark_on_block(location: &Location) -> bool {
@@ -75,6 +78,14 @@ fn is_ruby(location: &Location, kind: FrameKind) -> bool {
 fn is_ruby_library(path: &str) -> bool {
     let in_library = path.contains(RUBY_LIBRARY) || path.contains(RUBY_GEMS);
     in_library && RUBY_FILES.iter().any(|file| path.ends_with(file))
+}
+
+/// What comes with Python: its library, and what it imports modules by.
+fn is_python(location: &Location, kind: FrameKind) -> bool {
+    let path = &*location.filename;
+    let in_library =
+        path.contains(PYTHON_LIBRARY) && !PYTHON_PACKAGES.iter().any(|it| path.contains(it));
+    kind == FrameKind::Python && (in_library || path.starts_with(PYTHON_FROZEN))
 }
 
 fn is_machinery_file(path: &str) -> bool {
@@ -250,6 +261,22 @@ mod tests {
         assert!(!is_one("/usr/lib/ruby/3.1.0/set.rb", FrameKind::Unknown));
         assert!(!is_one("/app/lib/set.rb", FrameKind::Ruby));
         assert!(!is_one("/app/lib/onset.rb", FrameKind::Ruby));
+    }
+
+    #[test]
+    fn pythons_library_is_machinery_and_packages_are_not() {
+        let location = |file: &str| Location { filename: file.into(), ..remark("f") };
+        let is_one = |file, kind| is_python(&location(file), kind);
+        assert!(is_one("/usr/lib/python3.11/json/decoder.py", FrameKind::Python));
+        assert!(!is_one("/usr/lib/python3.11/json/decoder.py", FrameKind::Unknown));
+        assert!(is_one("<frozen importlib._bootstrap>", FrameKind::Python));
+        for path in [
+            "/usr/lib/python3/dist-packages/yaml/nodes.py",
+            "/v/lib/python3.13/site-packages/a.py",
+            "/srv/app.py",
+        ] {
+            assert!(!is_one(path, FrameKind::Python), "{path}");
+        }
     }
 
     #[test]

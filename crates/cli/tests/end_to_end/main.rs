@@ -58,6 +58,7 @@ mod ocaml_versions;
 mod own_allocators;
 mod past_us;
 mod processes;
+mod python;
 mod real_programs;
 mod record_options;
 mod record_refusals;

@@ -117,21 +117,28 @@ fn arenas_of_an_allocator() {
     assert!(program == 0 && arenas == 0 && backing > 0, "{program} {arenas} {backing}");
 }
 
-/// Python's small objects are nobody else's: its arenas count. What its module `mmap` maps is the program's.
+/// Python's small objects are heard where malloc is, so that its arenas are no blocks of their own; else they are. What its
+/// module `mmap` maps is the program's.
 #[test]
 fn arenas_of_python() {
     const PROGRAM: &str = "import mmap, os; kept = mmap.mmap(-1, 50 << 20); \
                            lists = [[] for _ in range(200_000)]; os._exit(0)";
     let target = Target::new(&["/usr/bin/python3", "-c", PROGRAM]);
-    let recording = target.record(&["--sources", "native,mmap", "--no-children"]);
-    assert_eq!(recording.outcome.stderr_text(), "");
-    let trace = recording.trace_of("python3");
-    let mapped = report(&recording, &trace, &[])["mapped"].clone();
-    assert!(mapped["program"]["bytes"].as_u64().unwrap() >= 50 << 20, "{mapped}");
-    let arenas = text(&trace, &["--filter", "source=arena"]);
-    assert!(arenas.contains("[arena of Python]"), "{arenas}");
-    let mappings = text(&trace, &["--filter", "source=mmap not source=arena"]);
-    assert!(mappings.contains("50.0 MiB") && !mappings.contains("[arena"), "{mappings}");
+    let recorded = |sources: &str| {
+        let recording = target.record(&["--sources", sources, "--no-children"]);
+        assert_eq!(recording.outcome.stderr_text(), "");
+        let trace = recording.trace_of("python3");
+        let mapped = report(&recording, &trace, &[])["mapped"].clone();
+        assert!(mapped["program"]["bytes"].as_u64().unwrap() >= 50 << 20, "{mapped}");
+        let arenas = text(&trace, &["--filter", "source=arena"]);
+        let mappings = text(&trace, &["--filter", "source=mmap not source=arena"]);
+        assert!(mappings.contains("50.0 MiB") && !mappings.contains("[arena"), "{mappings}");
+        (arenas, ["arenas", "backing"].map(|of| mapped[of]["bytes"].as_u64().unwrap()))
+    };
+    let (told, [arenas, backing]) = recorded("mmap");
+    assert!(told.contains("[arena of Python]") && arenas >= 10 << 20 && backing == 0, "{told}");
+    let (told, [arenas, backing]) = recorded("native,mmap");
+    assert!(!told.contains("[arena of Python]") && arenas == 0 && backing >= 10 << 20, "{told}");
 }
 
 /// Nothing is told, and nothing is different.

@@ -62,6 +62,7 @@ struct Categories {
     native: CategoryHandle,
     ocaml: CategoryHandle,
     ruby: CategoryHandle,
+    python: CategoryHandle,
 }
 
 impl Categories {
@@ -71,6 +72,7 @@ impl Categories {
             native: profile.add_category("Native", CategoryColor::Blue),
             ocaml: profile.add_category("OCaml", CategoryColor::Orange),
             ruby: profile.add_category("Ruby", CategoryColor::Red),
+            python: profile.add_category("Python", CategoryColor::Yellow),
         }
     }
 
@@ -80,6 +82,7 @@ impl Categories {
             FrameKind::Native => self.native,
             FrameKind::OCaml => self.ocaml,
             FrameKind::Ruby | FrameKind::RubyNative => self.ruby,
+            FrameKind::Python => self.python,
             _ => CategoryHandle::OTHER,
         }
     }

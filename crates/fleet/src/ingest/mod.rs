@@ -42,7 +42,7 @@ pub struct Intake {
     pub sites: Sites,
     /// What its backtraces amount to.
     pub totals: Totals,
-    /// The same by hours and lifetimes.
+    /// What they amount to by hours and lifetimes.
     pub rollup: Rollup,
     /// What its callsites hold.
     pub growth: Growth,

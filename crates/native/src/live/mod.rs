@@ -104,8 +104,13 @@ pub fn insert(address: usize, block: Block, patience: Patience) -> Result<(), Bl
 
 /// Takes the sample at `address` out of the table.
 pub fn take(address: usize, patience: Patience) -> Taken {
+    take_if(address, patience, |_| true)
+}
+
+/// Takes the sample at `address` out of the table, if it is wanted.
+pub fn take_if(address: usize, patience: Patience, is_wanted: impl Fn(&Block) -> bool) -> Taken {
     let Some(mut locked) = shard(address).lock(patience) else { return Taken::Busy };
-    match locked.state().remove(address) {
+    match locked.state().remove(address, is_wanted) {
         Some(block) => {
             SAMPLES.fetch_sub(1, Ordering::Relaxed);
             Taken::Block(block)
@@ -232,8 +237,8 @@ impl State {
         self.blocks.find(table_hash(address), |entry| entry.address() == address).is_some()
     }
 
-    fn remove(&mut self, address: usize) -> Option<Block> {
-        let is_it = |entry: &Entry| entry.address() == address;
+    fn remove(&mut self, address: usize, is_wanted: impl Fn(&Block) -> bool) -> Option<Block> {
+        let is_it = |entry: &Entry| entry.address() == address && is_wanted(&entry.block);
         let found = self.blocks.find_entry(table_hash(address), is_it).ok()?;
         let (entry, _) = found.remove();
         each_counter(self.masks, address, filter::discount);

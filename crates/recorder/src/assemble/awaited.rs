@@ -31,8 +31,8 @@ impl Assembler {
 
     /// The process has a runtime of this name and version. One that is not known has a name all the same.
     pub(super) fn name_runtime(&mut self, name: SourceName, version: &[u8]) -> io::Result<()> {
-        if let Some(runtime) = runtimes::by_name(name) {
-            self.places.are_of(runtime);
+        if let Some(language) = runtimes::language(name) {
+            self.places.are_of(language);
         }
         let Some(process) = &mut self.process else { return Ok(()) };
         process.runtime = name.to_string().into();
@@ -44,7 +44,9 @@ impl Assembler {
 
     /// The runtime has been met.
     fn write_heard(&mut self, name: SourceName) -> io::Result<()> {
-        let Some((_, since)) = self.awaited.0.take() else { return Ok(()) };
+        let Some((_, since)) = self.awaited.0.take_if(|(awaited, _)| *awaited == name) else {
+            return Ok(());
+        };
         let after = Duration::from_nanos(self.last_time.0.saturating_sub(since.0));
         self.notice(Notice::HeardFrom(name, after))
     }

@@ -106,7 +106,7 @@ fn its_name_its_totals_and_its_notices_are_told() {
     let mut scene = scene(FAKE);
     let process = Process { runtime: "native".into(), ..Process::default() };
     scene.assembler.fact(MonotonicNanos(0), &Fact::Process(process)).unwrap();
-    scene.say(1, Body::Runtime { name: NAME, version: b"3.3" });
+    scene.say(1, Body::Runtime { name: NAME, blocks_are_mallocs: false, version: b"3.3" });
     for count in [5, 6] {
         let totals = CollectorTotals {
             runtime: NAME,

@@ -6,17 +6,26 @@ use lifetrace_trace::event::{GROWTH, Source};
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::ids::{Bytes, LocationCode, Size};
 use lifetrace_transport::message::{BacktraceDelta, Message, MonotonicNanos, Place, Step};
+use lifetrace_transport::sources::SourceName;
 
 use super::Assembler;
 use crate::birth::Birth;
-use crate::mappings::{Change, Class, Kind, Origin, PieceId, Seen, owner_of};
+use crate::mappings::{Change, Class, Kind, Origin, Owner, PieceId, Seen, owner_of};
 use crate::notice::Notice;
-use crate::places::Places;
-use crate::samplers::Samplers;
 use crate::stacks::Stream;
 
 /// The innermost frame of what is left of a mapping that was cut.
 const REST: &str = "[rest of a mapping]";
+
+/// By whom memory was asked for; outermost frames first.
+#[derive(Default)]
+struct Asked {
+    /// As the unwinder has found it.
+    native: Box<[LocationCode]>,
+    /// With an interpreter's own frames in their places.
+    backtrace: Box<[LocationCode]>,
+    is_truncated: bool,
+}
 
 impl Assembler {
     /// Applies a step to the mappings, and writes what becomes of them.
@@ -28,34 +37,37 @@ impl Assembler {
         backtrace: &BacktraceDelta<'_>,
     ) -> io::Result<()> {
         let is_asked_for = matches!(step, Step::Mapped | Step::Opened | Step::Landed);
-        let (backtrace, is_truncated) = match is_asked_for {
-            true => self.backtrace_of_pages(message, backtrace),
-            false => (Box::default(), false),
-        };
+        let asked = is_asked_for.then(|| self.backtrace_of_pages(message, backtrace));
+        let Asked { native, backtrace, is_truncated } = asked.unwrap_or_default();
         // An allocator that is not heard has blocks that are not in the trace.
         let has_malloc =
             self.samplers.has_malloc() && !self.notices.contains(&Notice::OwnAllocator);
-        let Assembler { mappings, places, samplers, .. } = self;
+        let Assembler { mappings, places, samplers, told_as_mallocs, .. } = self;
+        let heaps = [samplers.runtime(), told_as_mallocs.filter(|_| samplers.has_malloc())];
         let changes = mappings.apply(message.thread, step, pages, || {
-            let class = class_of(pages.size, &backtrace, places, samplers, has_malloc);
+            let frames = native.iter().rev().map(|code| places.named(*code));
+            let class = class_of(owner_of(pages.size, frames), heaps, has_malloc);
             Origin { class, backtrace, is_truncated }
         });
         changes.into_iter().try_for_each(|change| self.write_change(message.time, change))
     }
 
-    /// Outermost frame first, and whether outermost ones are missing.
     fn backtrace_of_pages(
         &mut self,
         message: &Message<'_>,
         backtrace: &BacktraceDelta<'_>,
-    ) -> (Box<[LocationCode]>, bool) {
+    ) -> Asked {
         let stream = Stream { thread: message.thread, is_managed: false };
         let (stack, _) = self.stacks.update(stream, backtrace, &mut self.places);
         // The next block's backtrace is none that resembles the last one written.
         self.last_stream = None;
         let is_interpreters = |code| self.places.is_interpreters(code);
         let (codes, _) = self.contexts.join(message.thread, stack, 0, 0, is_interpreters);
-        (codes.into(), stack.is_cut())
+        Asked {
+            native: stack.backtrace().into(),
+            backtrace: codes.into(),
+            is_truncated: stack.is_cut(),
+        }
     }
 
     fn write_change(&mut self, time: MonotonicNanos, change: Change<Origin>) -> io::Result<()> {
@@ -136,17 +148,10 @@ impl Assembler {
     }
 }
 
-/// Whose memory is that was mapped by this backtrace.
-fn class_of(
-    bytes: u64,
-    backtrace: &[LocationCode],
-    places: &Places,
-    samplers: &Samplers,
-    has_malloc: bool,
-) -> Class {
-    let frames = backtrace.iter().rev().map(|code| places.named(*code));
-    let Some(owner) = owner_of(bytes, frames) else { return Class::Program };
-    let is_managed = samplers.runtime().is_some_and(|name| owner.is_runtime(name));
+/// Whose memory it is, if an allocator or a runtime has mapped it, and the blocks of these runtimes are in the trace.
+fn class_of(owner: Option<Owner>, heaps: [Option<SourceName>; 2], has_malloc: bool) -> Class {
+    let Some(owner) = owner else { return Class::Program };
+    let is_managed = heaps.into_iter().flatten().any(|name| owner.is_runtime(name));
     match is_managed || (has_malloc && owner.is_malloc()) {
         true => Class::Backing,
         false => Class::Arena(owner),

@@ -180,7 +180,7 @@ fn an_agent_of_ocaml_is_told_what_is_wanted_and_its_trace_says_so() {
     let source = settings.sources.of(OCAML).unwrap();
     assert!(!settings.sources.has_malloc() && !settings.exact());
     assert_eq!((source.unit, source.rate, settings.stack_limit), (Unit::WORD, 0.5, 77));
-    agent.say(0, Body::Runtime { name: OCAML, version: b"4.14" });
+    agent.say(0, Body::Runtime { name: OCAML, blocks_are_mallocs: false, version: b"4.14" });
     agent.say(0, managed(0, 24, &[0x10]));
     let session = scene.only_session();
     // This very program's file has none: the agent knows better.

@@ -207,6 +207,9 @@ pub(super) const MARKS: [&[u8]; 5] = [
     b"TCMALLOC_SKIP_SBRK",
 ];
 
+/// In programs that have such an allocator and do not use it: CPython from 3.13 on does so only if this variable says so.
+pub(super) const IDLE: &[u8] = b"PYTHONMALLOC";
+
 /// No known name is longer; most names of C++ and Rust are.
 const LONGEST: usize = 40;
 

@@ -30,7 +30,7 @@ use self::imports::Imports;
 use self::symbols::Names;
 use crate::mapped_files::MappedCode;
 use crate::process::ProcessImage;
-use crate::program_file::{Identity, identity, mentions_any};
+use crate::program_file::{Identity, identity, mentions, mentions_any};
 
 /// Files that are remembered.
 const MOST_KNOWN: usize = 1 << 12;
@@ -236,7 +236,9 @@ impl Allocators {
         let found = known.found(program);
         !found.is_told()
             && found.patches.is_empty()
-            && *known.is_hidden.get_or_init(|| mentions_any(program, &families::MARKS))
+            && *known.is_hidden.get_or_init(|| {
+                mentions_any(program, &families::MARKS) && !mentions(program, families::IDLE)
+            })
     }
 
     fn known(&self, file: &File) -> Arc<Known> {

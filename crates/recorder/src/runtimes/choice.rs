@@ -156,6 +156,7 @@ fn first_of<'a>(
 mod tests {
     use super::*;
     use crate::rate::Rate;
+    use crate::runtimes::Language as _;
     use crate::runtimes::fake::Fake;
     use crate::runtimes::ocaml::OCaml;
 

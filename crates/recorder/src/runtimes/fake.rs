@@ -3,7 +3,7 @@
 use lifetrace_trace::frame::FrameKind;
 use lifetrace_transport::sources::{SourceName, Unit};
 
-use super::{ManagedHeap, Runtime};
+use super::{Language, ManagedHeap, Runtime};
 use crate::notice::RuntimeNotice;
 
 #[derive(Debug)]
@@ -15,11 +15,21 @@ const SLEEPY: RuntimeNotice = RuntimeNotice::plain("fake-sleepy");
 
 static NOTICES: [RuntimeNotice; 3] = [ABSENT, HIDDEN, SLEEPY];
 
-impl Runtime for Fake {
+impl Language for Fake {
     fn name(&self) -> SourceName {
         SourceName::new("fake")
     }
 
+    fn frame_kinds(&self) -> &'static [FrameKind] {
+        &[FrameKind::Ruby, FrameKind::RubyNative]
+    }
+
+    fn notices(&self) -> &'static [RuntimeNotice] {
+        &NOTICES
+    }
+}
+
+impl Runtime for Fake {
     fn title(&self) -> &'static str {
         "Fake"
     }
@@ -30,10 +40,6 @@ impl Runtime for Fake {
 
     fn auto_has_malloc(&self) -> bool {
         true
-    }
-
-    fn frame_kinds(&self) -> &'static [FrameKind] {
-        &[FrameKind::Ruby, FrameKind::RubyNative]
     }
 
     fn symbols(&self) -> &'static [&'static str] {
@@ -62,9 +68,5 @@ impl Runtime for Fake {
 
     fn hidden(&self) -> &'static RuntimeNotice {
         &HIDDEN
-    }
-
-    fn notices(&self) -> &'static [RuntimeNotice] {
-        &NOTICES
     }
 }

@@ -1,8 +1,9 @@
-//! What the recorder knows of managed runtimes: a file about each of them, and the [`RUNTIMES`].
+//! What the recorder knows of managed runtimes: a file about each of them, and the [`RUNTIMES`]; and of Python, of which it
+//! knows the frames alone.
 //!
 //! ```text
 //! a program's file ─ programs ─ which names it exports ─▶ Runtime::heap ─▶ choice ─▶ the session's sources
-//! a session's messages ─ frames, notices, figures ─▶ Runtime::frame_kinds, notices ─▶ its trace
+//! a session's messages ─ frames, notices, figures ─▶ Language::frame_kinds, notices ─▶ its trace
 //! ```
 //!
 //! Nothing else in this crate is about one of them in particular, but for [Memtrace](crate::memtrace), which is a format
@@ -23,6 +24,7 @@ mod choice;
 pub(crate) mod fake;
 pub(crate) mod ocaml;
 mod programs;
+mod python;
 mod ruby;
 
 pub use choice::{Beside, SourceChoice};
@@ -54,11 +56,30 @@ impl ManagedHeap {
     }
 }
 
-/// A managed runtime, as the recorder has to know it. Its agent calls it by the same name, and has the same notices.
-pub(crate) trait Runtime: Debug + Sync {
-    /// What its source and its sampler are called.
+/// What has frames of its own, as the recorder has to know it. Its agent calls it by the same name, and has the same notices.
+pub(crate) trait Language: Debug + Sync {
+    /// What it is called, and its source and its sampler are if it has a heap that is sampled.
     fn name(&self) -> SourceName;
 
+    /// The kinds of frames that its agent tells of, in the order of their numbers.
+    fn frame_kinds(&self) -> &'static [FrameKind];
+
+    /// Whether an object file of that name has its interpreter in it, whose own frames are not to be seen.
+    fn is_interpreter(&self, _file_name: &str) -> bool {
+        false
+    }
+
+    /// What a function is called that its agent calls `function`, in a file.
+    fn full_name(&self, function: &str, _file: &str) -> String {
+        function.to_owned()
+    }
+
+    /// All that may have to be told of it: those that its agent tells, too.
+    fn notices(&self) -> &'static [RuntimeNotice];
+}
+
+/// A managed runtime, whose heap may be sampled.
+pub(crate) trait Runtime: Language {
     /// What people call it.
     fn title(&self) -> &'static str;
 
@@ -79,19 +100,11 @@ pub(crate) trait Runtime: Debug + Sync {
     /// Whether malloc is sampled beside, where the user leaves the choice to us.
     fn auto_has_malloc(&self) -> bool;
 
-    /// The kinds of frames that its agent tells of, in the order of their numbers.
-    fn frame_kinds(&self) -> &'static [FrameKind];
-
     /// The functions and variables by which it is known; at most 32.
     fn symbols(&self) -> &'static [&'static str];
 
     /// The heap of a program that exports these of them, together with its libraries.
     fn heap(&self, exports: &dyn Fn(&str) -> bool) -> ManagedHeap;
-
-    /// Whether an object file of that name has its interpreter in it, whose own frames are not to be seen.
-    fn is_interpreter(&self, _file_name: &str) -> bool {
-        false
-    }
 
     /// A string that is in each program that has it, exported or not.
     fn mark(&self) -> &'static [u8];
@@ -104,9 +117,17 @@ pub(crate) trait Runtime: Debug + Sync {
 
     /// Told if a program has it, and exports nothing of it.
     fn hidden(&self) -> &'static RuntimeNotice;
+}
 
-    /// All that may have to be told of it: those that its agent tells, too.
-    fn notices(&self) -> &'static [RuntimeNotice];
+/// All that have frames of their own.
+fn languages() -> impl Iterator<Item = &'static dyn Language> {
+    let runtimes = RUNTIMES.iter().map(|runtime| *runtime as &dyn Language);
+    runtimes.chain([&python::Python as &dyn Language])
+}
+
+/// What has frames of its own, by its name.
+pub(crate) fn language(name: SourceName) -> Option<&'static dyn Language> {
+    languages().find(|language| language.name() == name)
 }
 
 /// The runtime of that name.
@@ -121,7 +142,7 @@ pub(crate) fn in_static_program(program: &File) -> Option<&'static dyn Runtime> 
 
 /// All notices that are about nothing in particular.
 pub fn plain_notices() -> impl Iterator<Item = Notice> {
-    let of_runtimes = RUNTIMES.iter().flat_map(|runtime| runtime.notices());
+    let of_runtimes = languages().flat_map(|language| language.notices());
     Notice::PLAIN.into_iter().chain(of_runtimes.map(Notice::OfRuntime))
 }
 

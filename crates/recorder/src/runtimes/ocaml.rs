@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use lifetrace_trace::frame::FrameKind;
 use lifetrace_transport::sources::{SourceName, Unit};
 
-use super::{ManagedHeap, Runtime};
+use super::{Language, ManagedHeap, Runtime};
 use crate::exports::Elf;
 use crate::notice::RuntimeNotice;
 
@@ -78,11 +78,21 @@ static NOTICES: [RuntimeNotice; 13] = [
     ABSENT,
 ];
 
-impl Runtime for OCaml {
+impl Language for OCaml {
     fn name(&self) -> SourceName {
         SourceName::new("ocaml")
     }
 
+    fn frame_kinds(&self) -> &'static [FrameKind] {
+        &[FrameKind::OCaml]
+    }
+
+    fn notices(&self) -> &'static [RuntimeNotice] {
+        &NOTICES
+    }
+}
+
+impl Runtime for OCaml {
     fn title(&self) -> &'static str {
         "OCaml"
     }
@@ -97,10 +107,6 @@ impl Runtime for OCaml {
 
     fn auto_has_malloc(&self) -> bool {
         false
-    }
-
-    fn frame_kinds(&self) -> &'static [FrameKind] {
-        &[FrameKind::OCaml]
     }
 
     fn symbols(&self) -> &'static [&'static str] {
@@ -134,10 +140,6 @@ impl Runtime for OCaml {
 
     fn hidden(&self) -> &'static RuntimeNotice {
         &HIDDEN
-    }
-
-    fn notices(&self) -> &'static [RuntimeNotice] {
-        &NOTICES
     }
 }
 

@@ -135,6 +135,7 @@ impl Exported {
 pub(crate) mod tests {
     use super::*;
     use crate::program_file::mentions;
+    use crate::runtimes::Language as _;
     use crate::runtimes::ocaml::OCaml;
     use std::path::Path;
     use std::process::Command;
@@ -189,7 +190,8 @@ pub(crate) mod tests {
         let [native, sampler, _] = SYMBOLS;
         let programs = Programs::default();
         let hidden = program(&[native, sampler], &["-s"]);
-        let found = |program: &File| programs.hidden(program, |_| true).map(Runtime::name);
+        let found =
+            |program: &File| programs.hidden(program, |_| true).map(|runtime| runtime.name());
         for _ in 0..2 {
             assert_eq!(programs.heaps(&hidden, Vec::new)[0], ManagedHeap::None);
             assert_eq!(found(&hidden), Some(OCaml.name()));

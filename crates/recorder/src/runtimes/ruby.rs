@@ -6,7 +6,7 @@ use lifetrace_trace::frame::FrameKind;
 use lifetrace_transport::sources::{SourceName, Unit};
 use rustix::process::Signal;
 
-use super::{ManagedHeap, Runtime};
+use super::{Language, ManagedHeap, Runtime};
 use crate::notice::RuntimeNotice;
 
 /// The reference implementation, 3.1 and its like.
@@ -46,11 +46,26 @@ static NOTICES: [RuntimeNotice; 9] = [
     ABSENT,
 ];
 
-impl Runtime for Ruby {
+impl Language for Ruby {
     fn name(&self) -> SourceName {
         SourceName::new("ruby")
     }
 
+    fn frame_kinds(&self) -> &'static [FrameKind] {
+        &[FrameKind::Ruby, FrameKind::RubyNative]
+    }
+
+    fn is_interpreter(&self, file_name: &str) -> bool {
+        let is_version = |rest: &str| rest.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+        file_name.starts_with("libruby") || file_name.strip_prefix("ruby").is_some_and(is_version)
+    }
+
+    fn notices(&self) -> &'static [RuntimeNotice] {
+        &NOTICES
+    }
+}
+
+impl Runtime for Ruby {
     fn title(&self) -> &'static str {
         "Ruby"
     }
@@ -71,10 +86,6 @@ impl Runtime for Ruby {
         true
     }
 
-    fn frame_kinds(&self) -> &'static [FrameKind] {
-        &[FrameKind::Ruby, FrameKind::RubyNative]
-    }
-
     fn symbols(&self) -> &'static [&'static str] {
         &SYMBOLS
     }
@@ -85,11 +96,6 @@ impl Runtime for Ruby {
             [true, true, true] => ManagedHeap::Sampled,
             [true, ..] => ManagedHeap::Unsampled(&UNKNOWN),
         }
-    }
-
-    fn is_interpreter(&self, file_name: &str) -> bool {
-        let is_version = |rest: &str| rest.bytes().all(|it| it.is_ascii_digit() || it == b'.');
-        file_name.starts_with("libruby") || file_name.strip_prefix("ruby").is_some_and(is_version)
     }
 
     /// A variable that each machine looks for.
@@ -107,10 +113,6 @@ impl Runtime for Ruby {
 
     fn hidden(&self) -> &'static RuntimeNotice {
         &HIDDEN
-    }
-
-    fn notices(&self) -> &'static [RuntimeNotice] {
-        &NOTICES
     }
 }
 

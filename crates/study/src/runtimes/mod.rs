@@ -1,6 +1,7 @@
 //! What users are told of managed runtimes: a file about each of them that has something to say.
 
 mod ocaml;
+mod python;
 mod ruby;
 
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub struct YoungHeap {
     pub then: fn(u64) -> String,
 }
 
-const RUNTIMES: &[Runtime] = &[ocaml::OCAML, ruby::RUBY];
+const RUNTIMES: &[Runtime] = &[ocaml::OCAML, python::PYTHON, ruby::RUBY];
 
 /// The runtime of a trace that names it so. Those that name none, or only the program's machine code, are OCaml's:
 /// Memtrace's have no name for it.

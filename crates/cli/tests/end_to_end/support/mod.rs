@@ -16,6 +16,7 @@ pub mod ocaml;
 pub mod ocaml_library;
 pub mod pprof;
 pub mod profile;
+pub mod python;
 pub mod reader;
 pub mod root;
 pub mod ruby;
