@@ -4,13 +4,12 @@
 //! malloc's. Who can hear them passes them on here; they are counted down, drawn and announced like any others. The allocator
 //! need not say how large its blocks are.
 
-use lifetrace_agent::guard;
 use lifetrace_agent::sampler::footprint;
 use lifetrace_agent::tls;
 
 use crate::blocks::{self, Allocator};
 use crate::interpose::Malloc;
-use crate::live::{self, Block, Taken, filter};
+use crate::live::{self, Block, filter};
 use crate::sample;
 
 /// What samples of such blocks have in the table in place of a usable size; blocks of malloc's have no such size.
@@ -83,14 +82,5 @@ pub fn resized(
 
 /// Takes a sample out of the table, unless it is malloc's, which is heard elsewhere.
 fn lift(block: *mut u8) -> Option<Block> {
-    let patience = guard::patience();
-    let is_ours = |block: &Block| block.mark == MARK;
-    match guard::while_busy(|| live::take_if(block as usize, patience, is_ours)) {
-        Taken::Block(block) => Some(block),
-        Taken::None => None,
-        Taken::Busy => {
-            guard::count_lost(lifetrace_transport::segment::LostReason::Reentrant);
-            None
-        }
-    }
+    sample::take_if(block, |block| block.mark == MARK)
 }

@@ -276,8 +276,13 @@ fn insert(listener: &impl SampleListener, entered: &mut Entered, address: *mut u
 
 /// Takes a block out of the table. A signal handler that comes in between finds the thread busy.
 fn take(address: *mut u8) -> Option<Block> {
+    take_if(address, |_| true)
+}
+
+/// Takes a block out of the table, if it is wanted.
+pub(crate) fn take_if(address: *mut u8, is_wanted: impl Fn(&Block) -> bool) -> Option<Block> {
     let patience = guard::patience();
-    match guard::while_busy(|| live::take(address as usize, patience)) {
+    match guard::while_busy(|| live::take_if(address as usize, patience, is_wanted)) {
         Taken::Block(block) => Some(block),
         Taken::None => None,
         Taken::Busy => {

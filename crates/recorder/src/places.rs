@@ -9,6 +9,7 @@
 //!
 //! A managed runtime's frames have numbers instead of addresses, and names that their agent has sent.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::iter;
 use std::sync::Arc;
@@ -138,9 +139,13 @@ impl Places {
 
     /// The path of a module's file; an agent may not know that of the program itself.
     pub(crate) fn path_of(&self, module: &Module<'_>) -> Arc<str> {
-        match module.path {
-            b"" => self.process.executable.to_string_lossy().into(),
-            path => String::from_utf8_lossy(path).into(),
+        self.path(module.path).into()
+    }
+
+    fn path<'a>(&'a self, path: &'a [u8]) -> Cow<'a, str> {
+        match path {
+            b"" => self.process.executable.to_string_lossy(),
+            path => String::from_utf8_lossy(path),
         }
     }
 
@@ -163,12 +168,8 @@ impl Places {
     /// Managed frames are this runtime's.
     pub(crate) fn are_of(&mut self, language: &'static dyn Language) {
         self.managed.are_of(language);
-        let program = self.process.executable.to_string_lossy();
-        let has_interpreter = |path: &[u8]| match path {
-            b"" => self.managed.is_interpreter(&program),
-            path => self.managed.is_interpreter(&String::from_utf8_lossy(path)),
-        };
-        let known = self.space.known().filter(|(path, _)| has_interpreter(path));
+        let known = self.space.known();
+        let known = known.filter(|(path, _)| self.managed.is_interpreter(&self.path(path)));
         self.interpreters = known.map(|(_, id)| id).collect();
     }
 
