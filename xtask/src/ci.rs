@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::{
-    aarch64, arrows, bench, checkers, circles, ocaml_versions, python_versions, readers,
-    ruby_versions, shell, tools, viewer, words,
+    aarch64, arrows, bench, checkers, circles, ocaml_versions, python_programs, python_versions,
+    readers, ruby_versions, shell, tools, viewer, words,
 };
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
@@ -35,6 +35,7 @@ pub fn ci() -> Result<()> {
     ocaml_versions::OCAML.test(&[ocaml_versions::ALWAYS])?;
     ruby_versions::RUBY.test(&[ruby_versions::ALWAYS])?;
     python_versions::PYTHON.test(&[python_versions::ALWAYS])?;
+    python_programs::test()?;
     bench::arena::check()?;
     viewer::check()?;
     package()?;

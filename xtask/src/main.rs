@@ -15,6 +15,7 @@ mod fleet;
 mod foreign;
 mod fuzz;
 mod ocaml_versions;
+mod python_programs;
 mod python_versions;
 mod readers;
 mod ruby_versions;
@@ -49,6 +50,8 @@ usage: cargo xtask COMMAND
                   the hazards of Ruby by its versions 3.2 and 3.3, which are fetched likewise
   python-versions [VERSION]...
                   the hazards of Python by its versions 3.12, 3.13 and 3.14, which are fetched likewise
+  python-programs tests with programs and packages of other people's: gunicorn and Flask, numpy and pandas, pytest,
+                  gevent, a kernel of Jupyter's, pip, which pip fetches
   viewer          check, build and test the viewer's browser half, where Node is, and Chromium; refuses a built
                   file that is not the committed one
   fleet           format, lint and test `lifetrace-fleet`, which is built apart as it takes a query engine to be
@@ -128,6 +131,7 @@ fn main() -> Result<()> {
         ["package"] => ci::package(),
         ["aarch64"] => aarch64::check(),
         ["ruby-versions", ref versions @ ..] => ruby_versions::RUBY.test(versions),
+        ["python-programs"] => python_programs::test(),
         ["python-versions", ref versions @ ..] => python_versions::PYTHON.test(versions),
         ["ocaml-versions", ref versions @ ..] => ocaml_versions::OCAML.test(versions),
         ["bench", "native", ref options @ ..] => bench::native::run(options),

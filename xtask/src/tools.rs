@@ -13,6 +13,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("g++", "g++"),
     ("sqlite3", "sqlite3"),
     ("/usr/bin/python3", "python3"),
+    ("/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "libpython3.11"),
+    ("/usr/lib/python3.11/ensurepip", "python3-venv"),
     ("perl", "perl"),
     ("php", "php-cli"),
     ("/usr/share/doc/php-sqlite3", "php-sqlite3"),

@@ -216,6 +216,11 @@ impl Session {
         if self.header.settings().exact() { Patience::Long } else { Patience::Short }
     }
 
+    /// Whether small blocks that a runtime has in arenas of its own are to be heard.
+    pub fn hears_small_objects(&self) -> bool {
+        self.header.settings().small_objects != 0
+    }
+
     /// Number of patches.
     pub fn patch_count(&self) -> usize {
         self.header.settings().patches as usize

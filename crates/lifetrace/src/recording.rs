@@ -163,6 +163,7 @@ impl Recording {
             counters: self.counters,
             keep_empty: true,
             native_frames: false,
+            small_objects: true,
             labels: self.labels,
             snapshots: SnapshotPlan::default(),
             looks_for_lost: false,

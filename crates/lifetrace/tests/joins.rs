@@ -33,6 +33,7 @@ fn options(folder: &Path) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        small_objects: true,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
         looks_for_lost: false,
         standing: None,

@@ -19,7 +19,7 @@ use lifetrace_transport::message::{AllocationKind, Body, MemoryKind, Place, Samp
 use lifetrace_transport::segment::LostReason;
 
 use crate::live::{self, Block, Extent, Taken, filter};
-use crate::{totals, unwind};
+use crate::{ends, totals, unwind};
 
 /// No allocator grants more.
 const LARGEST: usize = isize::MAX as usize;
@@ -170,7 +170,7 @@ pub fn put_back(listener: &impl SampleListener, address: *mut u8, block: Block) 
 /// A sampled block that was [lifted](lift) is no more.
 #[cold]
 pub fn ended(listener: &impl SampleListener, block: Block) {
-    match enter_started(listener) {
+    match enter_before_end(listener) {
         Entry::Recording(mut entered) => {
             block.each(|it| release(listener, &mut entered, it.sample))
         }
@@ -363,6 +363,21 @@ fn announce(
 
 fn release(listener: &impl SampleListener, entered: &mut Entered, sample: u64) {
     listener.tracker().freed(entered, SampleId(sample));
+}
+
+/// Enters to report a death, unless it is not the program's doing: where a runtime takes down what it has, the recording is
+/// over.
+fn enter_before_end(listener: &impl SampleListener) -> Entry {
+    match enter_started(listener) {
+        Entry::Recording(entered) if context::is_ending() => {
+            drop(entered);
+            ends::leave_memory();
+            ends::say_farewell();
+            phase::end();
+            Entry::Bypass
+        }
+        other => other,
+    }
 }
 
 /// Enters; a forked child that has not looked for the recorder yet does so first.

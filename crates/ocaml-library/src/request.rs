@@ -65,6 +65,7 @@ impl Request<'_> {
             labels: Vec::new(),
             keep_empty: true,
             native_frames: false,
+            small_objects: true,
             snapshots: SnapshotPlan::default(),
             looks_for_lost: false,
             standing: None,

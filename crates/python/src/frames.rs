@@ -1,6 +1,7 @@
 //! A thread's Python frames as words of a message, and their names. \[UNSAFE\]
 
 use lifetrace_agent::guard::Entered;
+use lifetrace_transport::codec::MAX_FRAMES;
 use lifetrace_transport::message::{
     Body, FRAMES_LEFT_OUT, FrameKind, FrameName, MANAGED_FRAME, NATIVE_PLACE,
 };
@@ -13,7 +14,7 @@ use crate::walk::{Step, Walk};
 use crate::{lines, text};
 
 /// Most words of a stack: deeper ones lack their outermost frames.
-const MOST: usize = 1 << 10;
+const MOST: usize = MAX_FRAMES;
 
 /// Bytes of a name, and of a file's.
 const MOST_NAME: usize = 255;
@@ -57,7 +58,8 @@ impl Frames {
         entered: &mut Entered,
     ) -> &[u64] {
         let mut count = 0;
-        if let Some(thread) = python.thread() {
+        let thread = if python.stays(entered) { python.thread() } else { None };
+        if let Some(thread) = thread {
             // SAFETY: by contract.
             unsafe { self.walk(python, entered, thread, &mut count) };
         }

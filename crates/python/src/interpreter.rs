@@ -2,9 +2,11 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::slice;
 
+use lifetrace_agent::guard::Entered;
 use lifetrace_agent::{loader, sys};
 
 use crate::layout::Layout;
@@ -18,7 +20,7 @@ type Ends = unsafe extern "C" fn() -> c_int;
 type Itself = unsafe extern "C" fn() -> u64;
 
 /// What is to be known of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Interpreter {
     /// Its version, as messages have it: `3.11.2`.
     pub(crate) version: &'static [u8],
@@ -33,15 +35,22 @@ pub(crate) struct Interpreter {
     ends: Ends,
     /// `pthread_self`.
     itself: Itself,
+    /// Where the module is that has all these, if it came late, and may go.
+    pub(crate) late: Option<Range<u64>>,
 }
 
 impl Interpreter {
-    /// The one that the process has.
+    /// The one that the process has. One that came late may go at any time but while code of its own is `met` on the way
+    /// back of this thread.
     ///
     /// # Errors
     /// `None` if it has none; [`Unknown`] if it is one of which too little is known.
-    pub(crate) fn find() -> Result<Interpreter, Option<Unknown>> {
+    pub(crate) fn find(met: Option<u64>) -> Result<Interpreter, Option<Unknown>> {
         let runtime = loader::symbol(c"_PyRuntime").ok_or(None)?;
+        let late = loader::late_span_of(runtime.as_ptr() as u64);
+        if late.as_ref().is_some_and(|span| met.is_none_or(|code| !span.contains(&code))) {
+            return Err(None);
+        }
         // SAFETY: exported by all versions, with these types.
         unsafe {
             let version = function::<unsafe extern "C" fn() -> *const c_char>(c"Py_GetVersion");
@@ -66,8 +75,21 @@ impl Interpreter {
                 itself: function(c"pthread_self").ok_or(Unknown::Version)?,
                 ends: first_of([c"Py_IsFinalizing", c"_Py_IsFinalizing"])
                     .ok_or(Unknown::Version)?,
+                late,
             })
         }
+    }
+
+    /// Whether the process has one that came late.
+    pub(crate) fn came_late() -> bool {
+        let runtime = loader::symbol(c"_PyRuntime");
+        runtime.is_some_and(|it| loader::late_span_of(it.as_ptr() as u64).is_some())
+    }
+
+    /// Whether it is there, and stays while this thread is where its backtrace has just been captured.
+    pub(crate) fn stays(&self, entered: &mut Entered) -> bool {
+        let Some(span) = &self.late else { return true };
+        entered.backtraces.frames().iter().any(|code| span.contains(code))
     }
 
     /// What this thread has of it; nothing on a thread that has never run Python.
@@ -79,9 +101,22 @@ impl Interpreter {
         if running != own && running != 0 && self.is_this_threads(running) {
             return Place::new(running);
         }
-        // SAFETY: as above. An interpreter that ends takes away the states of threads that it does not wait for.
-        let is_there = running == own || unsafe { (self.ends)() } == 0;
+        // An interpreter that ends takes away the states of threads that it does not wait for.
+        let is_there = running == own || !self.ends();
         Place::new(own).filter(|_| is_there)
+    }
+
+    /// Whether this thread has the interpreter's lock, so that no other runs Python.
+    pub(crate) fn runs_here(&self) -> bool {
+        // SAFETY: as above.
+        let [running, own] = [self.running, self.own].map(|get| unsafe { get() } as u64);
+        running == own && own != 0
+    }
+
+    /// Whether it takes down all that it has.
+    pub(crate) fn ends(&self) -> bool {
+        // SAFETY: looks at a variable, and may be called on any thread.
+        unsafe { (self.ends)() != 0 }
     }
 
     /// Another thread's may be taken away meanwhile.

@@ -5,7 +5,7 @@
 //! goes on to malloc, and is heard there.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use lifetrace_agent::loader;
 use lifetrace_native::pools;
@@ -39,25 +39,52 @@ unsafe impl Sync for Behind {}
 static BEHIND: Behind = Behind(core::cell::UnsafeCell::new(
     [const { core::mem::MaybeUninit::uninit() }; DOMAINS.len()],
 ));
-static ARE_HEARD: AtomicBool = AtomicBool::new(false);
 
-/// Whether they are heard.
-pub(crate) fn are_heard() -> bool {
-    ARE_HEARD.load(Ordering::Relaxed)
+/// How the small objects are heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Hearing {
+    /// That is not decided yet.
+    Undecided = 0,
+    /// By functions of ours.
+    Ours = 1,
+    /// As malloc's, which they are.
+    Mallocs = 2,
+    /// They are not: others have put functions of their own there, or nobody wants to know of them.
+    Not = 3,
 }
 
-/// To be called once, before the program runs: hears them, unless they are malloc's anyway.
+static HEARING: AtomicU8 = AtomicU8::new(Hearing::Undecided as u8);
+
+/// How they are heard now.
+pub(crate) fn hearing() -> Hearing {
+    const ALL: [Hearing; 4] = [Hearing::Undecided, Hearing::Ours, Hearing::Mallocs, Hearing::Not];
+    ALL[usize::from(HEARING.load(Ordering::Relaxed)) % ALL.len()]
+}
+
+/// Hears them from now on, unless that has been decided before.
 ///
 /// # Safety
-/// No thread is within the interpreter's allocators.
+/// No other thread is within the interpreter's allocators for memory and objects: the program does not run yet, or this
+/// thread has the interpreter's lock.
 pub(crate) unsafe fn hear() {
+    if hearing() == Hearing::Undecided {
+        // SAFETY: by contract.
+        let hearing = unsafe { put_in() };
+        HEARING.store(hearing as u8, Ordering::Relaxed);
+    }
+}
+
+/// # Safety
+/// As [`hear`].
+unsafe fn put_in() -> Hearing {
     // SAFETY: exported by all versions, with this type; they may be called before the interpreter is set up.
     let access = |name| unsafe {
         let found = loader::symbol(name)?;
         Some(core::mem::transmute::<*mut c_void, Access>(found.as_ptr()))
     };
     let (get, set) = (access(c"PyMem_GetAllocator"), access(c"PyMem_SetAllocator"));
-    let (Some(get), Some(set)) = (get, set) else { return };
+    let (Some(get), Some(set)) = (get, set) else { return Hearing::Not };
     let read = |domain| {
         let mut functions = core::mem::MaybeUninit::<Functions>::uninit();
         // SAFETY: fills what it is given, of a domain that there is.
@@ -68,23 +95,27 @@ pub(crate) unsafe fn hear() {
     };
     let raw = read(RAW).malloc as usize;
     let found = DOMAINS.map(read);
+    // The interpreter's own functions have none; those that check or trace have, and may take away what stands before them.
+    if found.iter().any(|functions| !functions.context.is_null()) {
+        return Hearing::Not;
+    }
     if found.iter().any(|functions| functions.malloc as usize == raw) {
-        return;
+        return Hearing::Mallocs;
     }
-    // SAFETY: by contract nobody reads it now.
+    // SAFETY: nobody reads it now: by contract, and as our functions are not known yet.
     unsafe { *BEHIND.0.get() = found.map(core::mem::MaybeUninit::new) };
-    let [memory, objects] = found.map(|it| it.context);
-    // SAFETY: of this type, and by contract.
+    // SAFETY: of this type, and by contract. Whoever reads them meanwhile (an interpreter beside, which has a lock of its
+    // own) may get some of ours and some of those behind, which do the same.
     unsafe {
-        set(DOMAINS[0], &mut ours::<0>(memory));
-        set(DOMAINS[1], &mut ours::<1>(objects));
+        set(DOMAINS[0], &mut ours::<0>());
+        set(DOMAINS[1], &mut ours::<1>());
     }
-    ARE_HEARD.store(true, Ordering::Relaxed);
+    Hearing::Ours
 }
 
-fn ours<const DOMAIN: usize>(context: *mut c_void) -> Functions {
+fn ours<const DOMAIN: usize>() -> Functions {
     Functions {
-        context,
+        context: core::ptr::null_mut(),
         malloc: malloc::<DOMAIN>,
         calloc: calloc::<DOMAIN>,
         realloc: realloc::<DOMAIN>,
@@ -102,7 +133,8 @@ fn is_small(size: usize) -> bool {
     size.wrapping_sub(1) < LARGEST
 }
 
-// The fast paths are a few instructions in front of a jump: what is rare is in functions of the same arguments.
+// The fast paths are a few instructions in front of a jump: what is rare is in functions of the same arguments. So what goes on
+// to malloc has none of ours in its backtrace.
 
 /// # Safety
 /// The interpreter's contract; the same holds for all functions here.
@@ -133,11 +165,28 @@ unsafe extern "C" fn calloc<const DOMAIN: usize>(
     size: usize,
 ) -> *mut u8 {
     // SAFETY: the caller's contract.
-    let next = || unsafe { (behind::<DOMAIN>().calloc)(context, count, size) };
-    match count.checked_mul(size) {
-        Some(bytes) if is_small(bytes) && pools::may_be_hit(bytes) => pools::born(bytes, next),
-        _ => next(),
+    unsafe {
+        match count.checked_mul(size) {
+            Some(bytes) if is_small(bytes) && pools::may_be_hit(bytes) => {
+                calloc_hit::<DOMAIN>(context, count, size)
+            }
+            _ => (behind::<DOMAIN>().calloc)(context, count, size),
+        }
     }
+}
+
+/// # Safety
+/// As [`malloc`].
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn calloc_hit<const DOMAIN: usize>(
+    context: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut u8 {
+    let bytes = count.saturating_mul(size);
+    // SAFETY: the caller's contract.
+    pools::born(bytes, || unsafe { (behind::<DOMAIN>().calloc)(context, count, size) })
 }
 
 /// # Safety
@@ -149,13 +198,28 @@ unsafe extern "C" fn realloc<const DOMAIN: usize>(
 ) -> *mut u8 {
     // SAFETY: the caller's contract.
     unsafe {
-        match block.is_null() {
-            true => malloc::<DOMAIN>(context, size),
-            false => pools::resized(block, size, is_small(size), || {
-                (behind::<DOMAIN>().realloc)(context, block, size)
-            }),
+        if block.is_null() {
+            malloc::<DOMAIN>(context, size)
+        } else if is_small(size) || pools::may_be_sampled(block) {
+            resize::<DOMAIN>(context, block, size)
+        } else {
+            (behind::<DOMAIN>().realloc)(context, block, size)
         }
     }
+}
+
+/// # Safety
+/// As [`malloc`]; there is a block.
+#[inline(never)]
+unsafe extern "C" fn resize<const DOMAIN: usize>(
+    context: *mut c_void,
+    block: *mut u8,
+    size: usize,
+) -> *mut u8 {
+    // SAFETY: the caller's contract.
+    pools::resized(block, size, is_small(size), || unsafe {
+        (behind::<DOMAIN>().realloc)(context, block, size)
+    })
 }
 
 /// # Safety

@@ -3,10 +3,13 @@
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 
+use lifetrace_agent::context;
 use lifetrace_agent::host::Host;
 use lifetrace_agent::lock::{Lock, Patience};
 use lifetrace_agent::phase::{self, Phase};
+use lifetrace_agent::session::{self, Session};
 use lifetrace_agent::sys;
+use lifetrace_native::executable;
 
 use crate::interpreter::Interpreter;
 use crate::mallocs::{self, Found};
@@ -21,7 +24,7 @@ unsafe impl Sync for Place {}
 static FOUND: Place = Place(UnsafeCell::new(None));
 static LOCK: Lock = Lock::new();
 
-/// With these the interpreter puts other allocators in the place of those that it begins with.
+/// With these the interpreter puts other allocators in the place of those that it begins with, and of ours.
 const CHOOSING: [&str; 2] = ["PYTHONMALLOC", "PYTHONDEVMODE"];
 
 /// To be called before the program runs, with its arguments.
@@ -29,10 +32,15 @@ const CHOOSING: [&str; 2] = ["PYTHONMALLOC", "PYTHONDEVMODE"];
 /// # Safety
 /// The arguments are null, or strings up to a null.
 pub unsafe fn watch(arguments: *const *const c_char) {
-    let is_recorded = find() && phase::current() != Phase::Off;
+    // SAFETY: by contract.
+    let name =
+        unsafe { arguments.as_ref().filter(|it| !it.is_null()).map(|it| CStr::from_ptr(*it)) };
+    end_with_program(name.map_or(&[], CStr::to_bytes));
+    let is_recorded = find(None) && phase::current() != Phase::Off;
+    let is_wanted = session::current().is_none_or(Session::hears_small_objects);
     let chooses = CHOOSING.iter().any(|name| sys::environment_variable(name).is_some());
     // SAFETY: by contract.
-    if is_recorded && !chooses && !unsafe { asks_for_checks(arguments) } {
+    if is_recorded && is_wanted && !chooses && !unsafe { asks_for_checks(arguments) } {
         // SAFETY: the program does not run yet.
         unsafe { small::hear() }
     }
@@ -40,16 +48,38 @@ pub unsafe fn watch(arguments: *const *const c_char) {
 
 /// To be called by a recorder's own thread in a program that runs already, when a session has begun.
 pub fn attach(_: Host) {
-    find();
+    end_with_program(&[]);
+    if !find(None) && Interpreter::came_late() {
+        context::provide(|entered| {
+            let _ = entered.backtraces.frames().iter().any(|code| find(Some(*code)));
+        });
+    }
 }
 
-/// Whether there is an interpreter whose frames are known.
-fn find() -> bool {
+/// Where Python itself is the program, whose path, or name, may be `called`, nothing comes after it. An interpreter in
+/// another program may be taken down, and the program go on.
+fn end_with_program(called: &[u8]) {
+    let is_python = |path: &[u8]| {
+        let name = path.rsplit(|byte| *byte == b'/').next();
+        name.is_some_and(|name| name.starts_with(b"python"))
+    };
+    if is_python(executable::path()) || is_python(called) {
+        context::provide_ending(mallocs::is_ending);
+    }
+}
+
+/// To be called at a sample that has met code of a module which came late, at this address: it may be an interpreter's.
+pub fn meet(code: u64) {
+    find(Some(code));
+}
+
+/// Whether there is an interpreter whose frames are known; one that came late has to be met.
+fn find(met: Option<u64>) -> bool {
     let Some(_held) = LOCK.acquire(Patience::Short) else { return false };
     // SAFETY: under the lock; once something is there it does not change any more.
     let place = unsafe { &mut *FOUND.0.get() };
     if place.is_none() {
-        *place = match Interpreter::find() {
+        *place = match Interpreter::find(met) {
             Ok(python) => Some(Ok(python)),
             Err(unknown) => unknown.map(Err),
         };

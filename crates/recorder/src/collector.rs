@@ -82,6 +82,8 @@ pub struct CollectorOptions {
     pub keep_empty: bool,
     /// Whether what an interpreter has called within itself stays in malloc's backtraces, inside of its program's frames.
     pub native_frames: bool,
+    /// Whether Python's small objects, which never come to malloc, are sampled with malloc's blocks.
+    pub small_objects: bool,
     /// Whether processes are looked through, when they or their recording end, for blocks to which nothing points.
     pub looks_for_lost: bool,
     /// Keys and values for each trace to tell.
@@ -163,6 +165,7 @@ impl CollectorOptions {
             patches: 0,
             looks_for_lost: 0,
             is_standing: self.standing.is_some().into(),
+            small_objects: self.small_objects.into(),
         }
     }
 }

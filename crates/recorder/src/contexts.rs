@@ -31,9 +31,6 @@ use crate::stacks::Stack;
 /// A process with more threads that say such a thing, and not that they have ended, has gone mad.
 const MOST_THREADS: usize = 1 << 16;
 
-/// Frames of one thread.
-const MOST_FRAMES: usize = 1 << 10;
-
 /// By thread.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts {
@@ -73,7 +70,7 @@ impl Contexts {
             self.by_thread.clear();
         }
         let (mut codes, mut parts) = (Vec::new(), Vec::new());
-        for word in frames.iter().rev().take(MOST_FRAMES) {
+        for word in frames.iter().rev() {
             match native_place(word) {
                 Some(place) => parts.push(Part { frames: codes.len()..codes.len(), place }),
                 None => {

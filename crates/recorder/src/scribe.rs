@@ -344,7 +344,7 @@ impl Scribe {
             let Counts { allocated, samples, .. } = trace.counts();
             let observed = Observed { interval, allocated, samples };
             let is_unexplained = unexplained::is_too_much(highest, inherited, observed);
-            let is_known = trace.notices().contains(&Notice::OwnAllocator);
+            let is_known = trace.notices().iter().any(Notice::is_of_unsampled);
             if is_unexplained && !is_known {
                 trace.notice(Notice::UnexplainedMemory)
             } else {

@@ -48,6 +48,7 @@ fn options(heap: &Heap) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        small_objects: true,
         snapshots: lifetrace_recorder::SnapshotPlan::default(),
         looks_for_lost: false,
         standing: None,

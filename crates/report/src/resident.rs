@@ -170,7 +170,12 @@ impl<'a> Resident<'a> {
 
     /// Whether the process had blocks already when its recording began.
     fn began_late(&self) -> bool {
-        self.reading.facts.notices.iter().any(|it| it.starts_with(notices::BEGAN_LATE))
+        self.has(notices::BEGAN_LATE)
+    }
+
+    /// Whether the trace has a notice that begins so.
+    fn has(&self, notice: &str) -> bool {
+        self.reading.facts.notices.iter().any(|it| it.starts_with(notice))
     }
 
     /// What memory may be that is no block of those that were sampled, the likeliest first.
@@ -190,6 +195,8 @@ impl<'a> Resident<'a> {
             (!hears_malloc && samplers().next().is_some()).then(|| {
                 "memory from malloc, which was not sampled (record --sources all does)".to_owned()
             }),
+            self.has(notices::PYTHON_SMALL_UNHEARD)
+                .then(|| "Python's objects of up to 512 bytes, which were not sampled".to_owned()),
             free_heap.map(|heap| {
                 format!("garbage and free memory of the collected heap, which has {}", bytes(heap))
             }),

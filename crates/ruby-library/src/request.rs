@@ -54,6 +54,7 @@ impl Request<'_> {
             labels: self.labels.lines().filter_map(label).collect(),
             keep_empty: true,
             native_frames: false,
+            small_objects: true,
             snapshots: SnapshotPlan::default(),
             looks_for_lost: false,
             standing: None,

@@ -21,7 +21,7 @@ use crate::snapshot::{Standing, Wish};
 pub use crate::sources::Sources;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 21;
+pub const PROTOCOL_VERSION: u32 = 22;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -52,6 +52,9 @@ pub struct Settings {
     pub looks_for_lost: u32,
     /// 1 if the recorder may go and come again: then agents go on looking for it.
     pub is_standing: u32,
+    /// 1 if a runtime's small blocks, for which it has an allocator of its own, are to be heard as malloc's are, where
+    /// that is another matter than to hear malloc.
+    pub small_objects: u32,
 }
 
 impl Settings {

@@ -53,7 +53,16 @@ pub fn bias_at(address: u64) -> Option<u64> {
 
 /// All that the module spans that has `address`.
 pub fn span_of(address: u64) -> Option<Range<u64>> {
-    let images = list::entries().filter_map(|entry| entry.image());
+    span_among(list::entries(), address)
+}
+
+/// The same of a module that came late, and may go.
+pub fn late_span_of(address: u64) -> Option<Range<u64>> {
+    span_among(list::entries().filter(|entry| !entry.stays()), address)
+}
+
+fn span_among(entries: impl Iterator<Item = Entry>, address: u64) -> Option<Range<u64>> {
+    let images = entries.filter_map(|entry| entry.image());
     images.filter(|image| image.contains(address)).map(|image| image.span()).next()
 }
 

@@ -15,6 +15,12 @@ pub(super) const LIBC: &[&str] = &[
     "strdup",
     "strndup",
     "wcsdup",
+    // What a folder is read into.
+    "alloc_dir",
+    "opendir",
+    "opendir_tail",
+    "opendirat",
+    "fdopendir",
 ];
 
 /// Whole names: wrappers that stop the program when memory is short, and the like.
@@ -125,9 +131,20 @@ pub(super) const WRAPPERS: &[&str] = &[
     "tcache_alloc_small_hard",
 ];
 
-/// Beginnings of the names of libraries that are allocators: all that they have inside.
-pub(super) const LIBRARIES: &[&str] =
-    &["libjemalloc", "liblifetrace", "libmimalloc", "librpmalloc", "libruby", "libtcmalloc"];
+/// Beginnings of the names of libraries that are allocators, or that have memory for what others ask of them: all that they
+/// have inside.
+pub(super) const LIBRARIES: &[&str] = &[
+    "libjemalloc",
+    "liblifetrace",
+    "libmimalloc",
+    "librpmalloc",
+    "libruby",
+    "libtcmalloc",
+    // numpy's arrays, and what they are multiplied with
+    "_multiarray_umath.",
+    "libopenblas",
+    "libscipy_openblas",
+];
 
 /// Beginnings of plain names.
 pub(super) const PREFIXES: &[&str] = &[
@@ -357,6 +374,9 @@ pub(super) const RUBY_CORE: &str = "<internal:";
 pub(super) const PYTHON_LIBRARY: &str = "/lib/python3.";
 pub(super) const PYTHON_PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
 pub(super) const PYTHON_FROZEN: &str = "<frozen ";
+
+/// In the paths of numpy's functions that stand before those in C.
+pub(super) const NUMPY_CORE: [&str; 2] = ["/numpy/_core/", "/numpy/core/"];
 
 /// In the paths of those of its modules that are written in C.
 pub(super) const PYTHON_EXTENSIONS: &str = "/lib-dynload/";

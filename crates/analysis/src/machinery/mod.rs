@@ -13,9 +13,9 @@ use lifetrace_trace::event::{DESERIALISED_NAME, GROWTH_NAME, Location, is_remark
 use lifetrace_trace::frame::FrameKind;
 
 use self::lists::{
-    CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, OCAML, OCAML_FILES, PREFIXES, PYTHON_EXTENSIONS,
-    PYTHON_FROZEN, PYTHON_LIBRARY, PYTHON_PACKAGES, RUBY_CORE, RUBY_FILES, RUBY_GEMS, RUBY_LIBRARY,
-    RUST_ALLOCATOR, WRAPPERS,
+    CPP_STANDARD, FOLDERS, LIBC, LIBRARIES, NUMPY_CORE, OCAML, OCAML_FILES, PREFIXES,
+    PYTHON_EXTENSIONS, PYTHON_FROZEN, PYTHON_LIBRARY, PYTHON_PACKAGES, RUBY_CORE, RUBY_FILES,
+    RUBY_GEMS, RUBY_LIBRARY, RUST_ALLOCATOR, WRAPPERS,
 };
 use crate::filter::FramePattern;
 use crate::names::Place;
@@ -80,12 +80,14 @@ fn is_ruby_library(path: &str) -> bool {
     in_library && RUBY_FILES.iter().any(|file| path.ends_with(file))
 }
 
-/// What comes with Python: its library, and what it imports modules by.
+/// What comes with Python: its library, and what it imports modules by; and what makes numpy's arrays.
 fn is_python(location: &Location, kind: FrameKind) -> bool {
     let path = &*location.filename;
     let in_library =
         path.contains(PYTHON_LIBRARY) && !PYTHON_PACKAGES.iter().any(|it| path.contains(it));
-    kind == FrameKind::Python && (in_library || path.starts_with(PYTHON_FROZEN))
+    let is_before_arrays = || NUMPY_CORE.iter().any(|it| path.contains(it));
+    kind == FrameKind::Python
+        && (in_library || path.starts_with(PYTHON_FROZEN) || is_before_arrays())
 }
 
 fn is_machinery_file(path: &str) -> bool {
@@ -188,6 +190,8 @@ mod tests {
             "Perl_safesysrealloc",
             "xmalloc",
             "do_xmalloc.constprop.0",
+            "__alloc_dir",
+            "__opendir",
         ];
         for name in names {
             assert!(is_machinery_function(name), "{name} is {}", plain_name(name));
@@ -196,7 +200,12 @@ mod tests {
 
     #[test]
     fn all_of_an_allocators_library_is_machinery() {
-        for path in ["/usr/lib/libjemalloc.so.2", "libtcmalloc_minimal.so.4.5.10"] {
+        for path in [
+            "/usr/lib/libjemalloc.so.2",
+            "libtcmalloc_minimal.so.4.5.10",
+            "/v/numpy/_core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so",
+            "/v/numpy.libs/libscipy_openblas64_-32a4b2a6.so",
+        ] {
             assert!(is_allocator(path), "{path}");
         }
         for path in ["/usr/lib/libjemalloc/program", "/usr/lib/libc.so.6", "", "tcmalloc.so"] {
@@ -270,6 +279,7 @@ mod tests {
         assert!(is_one("/usr/lib/python3.11/json/decoder.py", FrameKind::Python));
         assert!(!is_one("/usr/lib/python3.11/json/decoder.py", FrameKind::Unknown));
         assert!(is_one("<frozen importlib._bootstrap>", FrameKind::Python));
+        assert!(is_one("/v/site-packages/numpy/_core/numeric.py", FrameKind::Python));
         for path in [
             "/usr/lib/python3/dist-packages/yaml/nodes.py",
             "/v/lib/python3.13/site-packages/a.py",

@@ -71,6 +71,9 @@ pub struct Args {
     /// Most frames of an OCaml or a Ruby backtrace
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = options::stack_limit())]
     stack_limit: u32,
+    /// Do not sample Python's objects of up to 512 bytes
+    #[arg(long)]
+    no_small_objects: bool,
     /// Have each trace say this; may be given several times
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = format::label)]
     labels: Vec<(String, String)>,
@@ -194,6 +197,7 @@ impl Args {
             counters: self.counters.0,
             keep_empty: self.keep_empty,
             native_frames: false,
+            small_objects: !self.no_small_objects,
             looks_for_lost: self.leak_check,
             labels: self.labels,
             snapshots: SnapshotPlan {

@@ -36,7 +36,7 @@ pub struct Args {
     /// --interval, --report and -q count
     #[arg(long, conflicts_with_all = ["sources", "labels", "seed", "delay", "duration", "max_size",
         "counters", "progress", "no_children", "keep_empty", "stack_limit", "native_frames",
-        "no_leak_check", "on", "every", "at_exit", "after_gc", "when"])]
+        "no_small_objects", "no_leak_check", "on", "every", "at_exit", "after_gc", "when"])]
     memtrace: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]

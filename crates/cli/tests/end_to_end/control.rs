@@ -139,6 +139,7 @@ fn a_pause_ends_the_samples_until_it_is_over() {
             labels: Vec::new(),
             keep_empty: true,
             native_frames: false,
+            small_objects: true,
             snapshots: lifetrace_recorder::SnapshotPlan::default(),
             looks_for_lost: false,
             standing: None,

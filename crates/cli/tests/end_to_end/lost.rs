@@ -158,6 +158,7 @@ fn when_the_recording_ends() {
             labels: Vec::new(),
             keep_empty: true,
             native_frames: false,
+            small_objects: true,
             looks_for_lost: true,
             snapshots: lifetrace_recorder::SnapshotPlan::default(),
             standing: None,

@@ -58,6 +58,8 @@ mod ocaml_versions;
 mod own_allocators;
 mod past_us;
 mod processes;
+#[cfg(target_arch = "x86_64")]
+mod programs_of_python;
 mod python;
 mod real_programs;
 mod record_options;

@@ -1,7 +1,12 @@
 //! Python programs whose stacks are read in malloc's backtraces, and are compared with what the interpreter says itself.
 
+#[cfg(target_arch = "x86_64")]
+mod hearing;
+mod leaks;
+
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use lifetrace_trace::event::Location;
@@ -12,7 +17,7 @@ use crate::support::ledger;
 use crate::support::python::python;
 use crate::support::run::{Recording, Target};
 
-const EXACT: &[&str] = &["--rate", "1"];
+pub const EXACT: &[&str] = &["--rate", "1"];
 
 fn program(name: &str) -> Target {
     let file = fixture::source(&format!("python/{name}.py"));
@@ -21,14 +26,14 @@ fn program(name: &str) -> Target {
 
 /// What the interpreter says of a frame: its function, file and line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Frame {
+pub struct Frame {
     function: String,
     file: String,
     line: u32,
 }
 
 /// The stacks at which blocks were made, by the blocks' lengths; outermost frame first.
-fn told(file: &Path) -> Vec<(u64, Vec<Frame>)> {
+pub fn told(file: &Path) -> Vec<(u64, Vec<Frame>)> {
     let frame = |text: &str| {
         let mut words = text.rsplitn(3, ' ');
         let line = words.next().unwrap().parse().unwrap();
@@ -70,24 +75,68 @@ fn recorded(name: &str, options: &[&str]) -> (Recording, Vec<(u64, Vec<Frame>)>)
     (recording, told(&file))
 }
 
+/// That each block has the stack that was told of it.
+pub fn check(blocks: &HashMap<u64, Birth>, told: Vec<(u64, Vec<Frame>)>) {
+    for (bytes, frames) in told {
+        let birth = &blocks[&bytes];
+        let found: Vec<_> = birth.frames.iter().flatten().filter(|it| is_pythons(it)).collect();
+        let same = found.iter().zip(&frames).take_while(|(found, told)| is_same(found, told));
+        let same = same.count();
+        assert!(
+            same == found.len() && same == frames.len(),
+            "{bytes}: frame {same} of {}, {}: {:#?}\n{:#?}",
+            found.len(),
+            frames.len(),
+            found.get(same),
+            frames.get(same)
+        );
+    }
+}
+
 #[test]
 fn stacks_are_those_that_python_tells() {
     let (recording, told) = recorded("stacks", EXACT);
     let blocks = by_length(&recording.traces()[0]);
     assert!(told.len() >= 40);
-    for (bytes, frames) in told {
-        let birth = &blocks[&bytes];
-        let found: Vec<_> = birth.frames.iter().flatten().filter(|it| is_pythons(it)).collect();
-        let is_right = found.len() == frames.len()
-            && found.iter().zip(&frames).all(|(found, told)| is_same(found, told));
-        assert!(is_right, "{bytes}: {found:#?}\n{frames:#?}");
-    }
+    check(&blocks, told);
     let calls = |birth: &&Birth| birth.functions().any(|name| name.ends_with("compare"));
     let called_back = blocks.values().find(calls).unwrap();
     assert!(
         std::env::var("LIFETRACE_PYTHON_VERSION").is_ok_and(|it| it == "3.9")
             || has_sort(called_back)
     );
+}
+
+/// Processes that are forked and started anew, other interpreters, pools of threads, tasks, and a recursion that is deeper
+/// than a thousand calls.
+#[test]
+fn stacks_of_others_than_the_first_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, python) = (folder.path().join("stacks"), folder.path().join("python"));
+    let target = program("others");
+    let target = target.arguments(&[file.to_str().unwrap(), python.to_str().unwrap()]);
+    write_command(&python, &target);
+    let recording = target.record(EXACT);
+    assert_eq!((recording.outcome.code, recording.outcome.stderr_text()), (0, String::new()));
+    let told = told(&file);
+    assert_eq!(told.len(), 17);
+    let mut blocks = HashMap::new();
+    for trace in recording.traces() {
+        // Whoever is forked has what its parent had.
+        by_length(&trace).into_iter().for_each(|(bytes, birth)| {
+            blocks.entry(bytes).or_insert(birth);
+        });
+    }
+    check(&blocks, told);
+}
+
+/// A command that is this Python.
+fn write_command(file: &Path, target: &Target) {
+    let words = target.words().iter().map(|word| word.to_str().unwrap());
+    let python = words.take_while(|word| !word.ends_with(".py"));
+    let python: Vec<_> = python.map(|word| format!("'{word}'")).collect();
+    fs::write(file, format!("#!/bin/sh\nexec {} \"$@\"\n", python.join(" "))).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Whether the C library's sort stands between the function that has called it and the one that it calls.

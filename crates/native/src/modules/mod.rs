@@ -16,8 +16,9 @@
 //! marked as truncated.
 
 use core::cell::UnsafeCell;
+use core::ffi::c_void;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use alloc::vec::Vec;
 use framehop::Unwinder as _;
@@ -51,6 +52,9 @@ static KNOWN: Known = Known(UnsafeCell::new(Vec::new()));
 /// The session that was last told of all modules.
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
+/// Who wants to know that a module has come late.
+static LISTENER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
 /// The agent is a part of the program, whose frames are not its own.
 static LINKED_IN: AtomicBool = AtomicBool::new(false);
 
@@ -64,6 +68,12 @@ pub fn prepare() {
 /// To be called, before the first map is made, where the agent is linked into the program.
 pub fn share_with_program() {
     LINKED_IN.store(true, Ordering::Relaxed);
+}
+
+/// Has `listener` called from now on when code of a module has been met that came late, with an address in that code, to
+/// which this thread is going to return. It runs inside malloc: it must not wait, nor allocate by the program's allocator.
+pub fn listen(listener: fn(u64)) {
+    LISTENER.store(listener as *mut c_void, Ordering::Release);
 }
 
 /// Sees to it that this session's recorder knows what is known.
@@ -87,7 +97,7 @@ pub fn refresh(entered: &mut Entered) {
 pub fn learn(entered: &mut Entered, address: u64) -> bool {
     // What returns there may be the last of its function, and of its module.
     let code = address.wrapping_sub(1);
-    with_known(entered.session().patience(), |known| {
+    let is_news = with_known(entered.session().patience(), |known| {
         let at_code = known.iter().find(|module| module.text.contains(&code));
         // Another thread may have been faster.
         if at_code.is_some_and(|it| it.late.as_ref().is_none_or(Late::is_around_us)) {
@@ -103,7 +113,13 @@ pub fn learn(entered: &mut Entered, address: u64) -> bool {
         }
         is_news
     })
-    .unwrap_or(false)
+    .unwrap_or(false);
+    let listener = LISTENER.load(Ordering::Acquire);
+    if is_news && !listener.is_null() {
+        // SAFETY: `listen` stored a function of this type.
+        unsafe { core::mem::transmute::<*mut c_void, fn(u64)>(listener)(code) }
+    }
+    is_news
 }
 
 /// Sees to it that the recorder knows which module has the code that returns to `address`.

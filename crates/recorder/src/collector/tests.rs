@@ -42,6 +42,7 @@ pub(super) fn defaults() -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        small_objects: true,
         snapshots: crate::snapshots::SnapshotPlan::default(),
         looks_for_lost: false,
         standing: None,

@@ -13,6 +13,7 @@ fn options(directory: &tempfile::TempDir) -> CollectorOptions {
         labels: Vec::new(),
         keep_empty: true,
         native_frames: false,
+        small_objects: true,
         snapshots: crate::snapshots::SnapshotPlan::default(),
         looks_for_lost: false,
         standing: None,

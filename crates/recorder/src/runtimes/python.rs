@@ -16,8 +16,9 @@ pub(crate) struct Python;
 
 const UNKNOWN: RuntimeNotice = RuntimeNotice::plain("python-unknown");
 const FREE_THREADED: RuntimeNotice = RuntimeNotice::plain("python-free-threaded");
+const SMALL_UNHEARD: RuntimeNotice = RuntimeNotice::unsampled("python-small-unheard");
 
-static NOTICES: [RuntimeNotice; 2] = [UNKNOWN, FREE_THREADED];
+static NOTICES: [RuntimeNotice; 3] = [UNKNOWN, FREE_THREADED, SMALL_UNHEARD];
 
 /// What makes a folder a package.
 const PACKAGE: &str = "__init__";
@@ -57,7 +58,9 @@ fn module(file: &str, is_package: impl Fn(&Path) -> bool) -> Option<String> {
     }
     let path = Path::new(file).with_extension("");
     let name = path.file_name()?.to_str()?;
-    if !file.ends_with(".py") && !file.contains('/') || file.starts_with('<') {
+    let is_none = !file.ends_with(".py") && !file.contains('/') || file.starts_with('<');
+    // What is a number is a notebook's cell.
+    if is_none || name.bytes().all(|it| it.is_ascii_digit()) {
         return None;
     }
     let folders = path.ancestors().skip(1).take_while(|folder| is_package(folder));
@@ -95,6 +98,7 @@ mod tests {
             ("/usr/bin/pip", Some("pip")),
             ("<frozen importlib._bootstrap>", Some("importlib._bootstrap")),
             ("<string>", None),
+            ("/tmp/ipykernel_12/3456.py", None),
             ("<attrs generated init a.b/C>", None),
             ("", None),
         ] {

@@ -56,7 +56,7 @@ pub struct Args {
 }
 
 /// What makes sense only where something is recorded.
-const OF_RECORDING: [&str; 22] = [
+const OF_RECORDING: [&str; 23] = [
     "output",
     "format",
     "labels",
@@ -66,6 +66,7 @@ const OF_RECORDING: [&str; 22] = [
     "rate",
     "stack_limit",
     "native_frames",
+    "no_small_objects",
     "seed",
     "delay",
     "duration",

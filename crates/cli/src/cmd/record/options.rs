@@ -69,9 +69,13 @@ pub struct How {
     /// Most frames of an OCaml or a Ruby backtrace; of deeper ones both ends are kept, and the cut is marked
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = stack_limit())]
     stack_limit: u32,
-    /// Keep what Ruby's interpreter calls within itself in malloc's backtraces, inside of Ruby's own frames
+    /// Keep what Ruby's or Python's interpreter calls within itself in malloc's backtraces
     #[arg(long)]
     native_frames: bool,
+    /// Do not sample Python's objects of up to 512 bytes, which it has in arenas of its own: cheaper where a program
+    /// makes very many
+    #[arg(long)]
+    no_small_objects: bool,
     /// Seed of the sampler; the same one gives a single-threaded program the same samples
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -187,6 +191,7 @@ impl How {
         Ok(CollectorOptions {
             keep_empty: self.keep_empty,
             native_frames: self.native_frames,
+            small_objects: !self.no_small_objects,
             output: self.output.unwrap_or_else(|| format.default_template().into()).into(),
             format,
             labels: self.labels,

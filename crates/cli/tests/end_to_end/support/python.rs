@@ -3,17 +3,33 @@
 
 use super::run::Target;
 
-pub fn python() -> Target {
-    let Ok(root) = std::env::var("LIFETRACE_PYTHON") else {
-        return Target::new(&["/usr/bin/python3"]);
-    };
+/// The folder of another Python, its version, and whether it came with a C library.
+fn other() -> Option<(String, String, bool)> {
+    let root = std::env::var("LIFETRACE_PYTHON").ok()?;
     let version = std::env::var("LIFETRACE_PYTHON_VERSION").expect("as the folder");
-    let loader = format!("{root}/usr/lib64/ld-linux-x86-64.so.2");
-    if !std::path::Path::new(&loader).exists() {
-        return Target::new(&[&format!("{root}/bin/python{version}")]);
+    let has_libraries = std::path::Path::new(&loader(&root)).exists();
+    Some((root, version, has_libraries))
+}
+
+fn loader(root: &str) -> String {
+    format!("{root}/usr/lib64/ld-linux-x86-64.so.2")
+}
+
+pub fn python() -> Target {
+    match other() {
+        None => Target::new(&["/usr/bin/python3"]),
+        Some((root, version, false)) => Target::new(&[&format!("{root}/bin/python{version}")]),
+        Some((root, version, true)) => {
+            let libraries = format!("{root}/usr/lib/x86_64-linux-gnu");
+            let program = format!("{root}/usr/bin/python{version}");
+            let words = [&loader(&root), "--library-path", &libraries, &program];
+            Target::new(&words).environment(&home().map_or(vec![], |home| vec![home]))
+        }
     }
-    let libraries = format!("{root}/usr/lib/x86_64-linux-gnu");
-    let program = format!("{root}/usr/bin/python{version}");
-    let words = [&loader, "--library-path", &libraries, &program];
-    Target::new(&words).environment(&[("PYTHONHOME", format!("{root}/usr"))])
+}
+
+/// What its environment has to say.
+pub fn home() -> Option<(&'static str, String)> {
+    let (root, ..) = other().filter(|(.., has_libraries)| *has_libraries)?;
+    Some(("PYTHONHOME", format!("{root}/usr")))
 }
