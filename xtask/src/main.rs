@@ -62,6 +62,9 @@ usage: cargo xtask COMMAND
                   benchmarks/record/native-2 and writes the README's table
   bench ruby [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record` on Ruby programs: objects and malloc
+  bench python [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
+                  cost of `record` on Python programs, beside memray's (after `cargo xtask python-programs`) and
+                  tracemalloc's; appends to benchmarks/record/python
   bench ocaml [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record] [--at-once]
                   cost of `record`, of the runtime's sampler alone, and of Memtrace where ocamlfind knows
                   it, on OCaml programs, one run at a time or those of a round at once; appends to
@@ -136,6 +139,7 @@ fn main() -> Result<()> {
         ["ocaml-versions", ref versions @ ..] => ocaml_versions::OCAML.test(versions),
         ["bench", "native", ref options @ ..] => bench::native::run(options),
         ["bench", "ocaml", ref options @ ..] => bench::ocaml::run(options),
+        ["bench", "python", ref options @ ..] => bench::python::run(options),
         ["bench", "ruby", ref options @ ..] => bench::ruby::run(options),
         ["bench", "inside", ref options @ ..] => bench::inside::run(options),
         ["bench", "table"] => bench::table::write(),

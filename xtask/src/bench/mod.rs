@@ -29,6 +29,7 @@ mod ocaml_workload;
 mod options;
 pub mod pair;
 mod program;
+pub mod python;
 mod record;
 mod redis;
 pub mod report;

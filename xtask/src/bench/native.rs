@@ -13,6 +13,7 @@ use super::record::Record;
 use super::row::{COLUMNS, Rounds};
 use super::run::Runner;
 use super::variant::{VARIANTS, Variant};
+use super::verdict::verdict;
 use super::workload::{PLANS, Plan, Share, Workload};
 use super::{need, program, table};
 
@@ -93,4 +94,30 @@ pub fn accepting(variants: &[&'static Variant], workload: &Workload) -> Vec<&'st
         reason.is_none()
     };
     variants.iter().filter(accepts).copied().collect()
+}
+
+/// Records the rows of a workload, or prints them, and whether it keeps to the limits: of a workload in a variant, the most
+/// that it may take, as a multiple of the bare program's processor time.
+///
+/// # Errors
+/// If the record cannot be written, or a variant has no rounds.
+pub fn tell(
+    workload: &str,
+    rounds: &Rounds,
+    mut record: Option<&mut Record>,
+    limits: &[(&str, &str, f64)],
+) -> Result<()> {
+    for row in rounds.rows(workload)? {
+        match &mut record {
+            Some(record) => record.add(&row.to_string())?,
+            None => println!("{row}"),
+        }
+    }
+    for (variant, ratios) in rounds.ratios()? {
+        let limit = limits.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
+        if let Some((.., limit)) = limit {
+            println!("{workload} {variant}: {}", verdict(&ratios, *limit));
+        }
+    }
+    Ok(())
 }

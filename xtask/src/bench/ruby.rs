@@ -7,11 +7,10 @@ use anyhow::Result;
 use super::native::{self, wanted};
 use super::options::Options;
 use super::record::Record;
-use super::row::{COLUMNS, Rounds};
+use super::row::COLUMNS;
 use super::ruby_workload::PLANS;
 use super::run::Runner;
 use super::variant::{BARE, Variant, lifetrace, plain};
-use super::verdict::verdict;
 use super::{need, program};
 use crate::bench::workload::Share;
 
@@ -48,24 +47,7 @@ pub fn run(words: &[&str]) -> Result<()> {
         if need::is_met(plan.name, plan.needs) {
             let workload = plan.make(&folder, Share(100))?;
             let rounds = native::measure(&runner, &workload, &variants, options.rounds)?;
-            tell(plan.name, &rounds, record.as_mut())?;
-        }
-    }
-    Ok(())
-}
-
-/// Records the rows of a workload, or prints them.
-fn tell(workload: &str, rounds: &Rounds, mut record: Option<&mut Record>) -> Result<()> {
-    for row in rounds.rows(workload)? {
-        match &mut record {
-            Some(record) => record.add(&row.to_string())?,
-            None => println!("{row}"),
-        }
-    }
-    for (variant, ratios) in rounds.ratios()? {
-        let limit = LIMITS.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
-        if let Some((.., limit)) = limit {
-            println!("{workload} {variant}: {}", verdict(&ratios, *limit));
+            native::tell(plan.name, &rounds, record.as_mut(), LIMITS)?;
         }
     }
     Ok(())

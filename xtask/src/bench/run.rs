@@ -15,6 +15,7 @@ use super::left::{self, Left};
 use super::variant::{MEMTRACE, Means, Variant};
 use super::workload::Workload;
 use super::{heaptrack, program};
+use crate::python_programs;
 
 /// What runs things, and where.
 #[derive(Clone)]
@@ -95,6 +96,15 @@ impl Runner {
                 let file = format!("MEMTRACE={}", output.join("memtrace.ctf").display());
                 let settings = [&*file, &format!("MEMTRACE_RATE={rate}")];
                 self.target(&settings, workload.built_with(MEMTRACE).unwrap_or(command))
+            }
+            Means::Memray(options) => {
+                let python = python_programs::command("python").unwrap_or_default();
+                let file = output.join("memray.bin");
+                let words = ["-m", "memray", "run", "-q", "-o"].map(OsString::from);
+                let options = options.iter().map(OsString::from);
+                let before = [python.into()].into_iter().chain(words).chain([file.into()]);
+                let words: Vec<_> = before.chain(options).chain(command[1..].to_vec()).collect();
+                self.target(&[], &words)
             }
             Means::Built(what, settings) => {
                 self.target(settings, workload.built_with(what).unwrap_or(command))
@@ -190,7 +200,7 @@ impl Runner {
     fn left(&self, variant: &Variant, output: &Path) -> Result<Left> {
         let said = self.said()?;
         let left = match variant.means {
-            Means::Settings(_) | Means::Floor => left::profile(output),
+            Means::Settings(_) | Means::Floor | Means::Memray(_) => left::profile(output),
             Means::Built(..) if !left::has_traces(output)? => left::profile(output),
             Means::Lifetrace(_) | Means::Memtrace(_) | Means::Built(..) => {
                 left::traces(&self.lifetrace, output, &said)

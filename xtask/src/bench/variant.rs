@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::need::{self, Need};
 use super::workload::Workload;
+use crate::python_programs;
 
 /// The variant that all others are compared with in the end.
 pub const BARE: &str = "bare";
@@ -44,6 +45,8 @@ pub enum Means {
     Memtrace(&'static str),
     /// By the program that was built with this, with these settings.
     Built(&'static str, &'static [&'static str]),
+    /// By memray of the environment of `cargo xtask python-programs`, with these options.
+    Memray(&'static [&'static str]),
     /// With a preloaded library that does nothing: the least that any can cost.
     Floor,
 }
@@ -120,6 +123,9 @@ impl Variant {
                 if workload.built_with(MEMTRACE).is_none() =>
             {
                 Some("ocamlfind does not know memtrace: opam install memtrace")
+            }
+            Means::Memray(_) if !python_programs::has("memray") => {
+                Some("there is no memray: cargo xtask python-programs")
             }
             Means::Built(what, _) if workload.built_with(what).is_none() => {
                 Some("it is not built so")

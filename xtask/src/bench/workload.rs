@@ -111,7 +111,7 @@ fn redis(_: &Path, share: Share) -> Result<Workload> {
 }
 
 /// The workload `python` with CPython's own allocator, as it is used.
-fn pymalloc(folder: &Path, share: Share) -> Result<Workload> {
+pub fn pymalloc(folder: &Path, share: Share) -> Result<Workload> {
     let environment = &[("PYTHONHASHSEED", "0")];
     Ok(Workload { name: "pymalloc", environment, ..python(folder, share)? })
 }
