@@ -3,6 +3,7 @@
 //! From 3.13 on the interpreter publishes it ([`published`](crate::published)). Before that each series has its own, which
 //! never changes within it: figures that a compiler has made of its headers, for 64-bit systems.
 
+use crate::lines::Lines;
 use crate::version::Version;
 
 /// Where things are, in bytes from where the structure begins that they are a part of.
@@ -82,17 +83,6 @@ pub(crate) struct Code {
 pub(crate) struct Text {
     pub(crate) ascii: usize,
     pub(crate) other: usize,
-}
-
-/// How a code's lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lines {
-    /// `co_lnotab`. 3.9.
-    Increments,
-    /// `co_linetable` as PEP 626 has it. 3.10.
-    Ranges,
-    /// `co_linetable` as PEP 657 has it.
-    Locations,
 }
 
 /// Of an object: where its type is, and of one that has a length, where that is.

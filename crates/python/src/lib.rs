@@ -31,7 +31,7 @@ extern crate std;
 mod frames;
 mod interpreter;
 mod layout;
-mod lines;
+pub mod lines;
 mod mallocs;
 mod numbers;
 mod published;

@@ -2,10 +2,20 @@
 //!
 //! Sources: CPython's `Objects/lnotab_notes.txt` (3.9 and 3.10) and `InternalDocs/code_objects.md` (3.11 and later).
 
-use crate::layout::Lines;
+/// How a code's lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// `co_lnotab`. 3.9.
+    Increments,
+    /// `co_linetable` as PEP 626 has it. 3.10.
+    Ranges,
+    /// `co_linetable` as PEP 657 has it. 3.11 and later.
+    Locations,
+}
 
-/// The line of the instruction that is `at` so many bytes, of a code whose first line is `first`; `None` if it is of none.
-pub(crate) fn line(how: Lines, table: &[u8], first: u32, at: u32) -> Option<u32> {
+/// The line of the instruction that begins `at` so many bytes, by the table of a code whose first line is `first`; `None` if
+/// it is of none. Any bytes are survived.
+pub fn line(how: Lines, table: &[u8], first: u32, at: u32) -> Option<u32> {
     let line = match how {
         Lines::Increments => increments(table, first.into(), at.into()),
         Lines::Ranges => ranges(table, first.into(), at.into()),

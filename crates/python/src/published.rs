@@ -1,7 +1,8 @@
 //! What the interpreter says itself of where it keeps things, from 3.13 on: `_Py_DebugOffsets`, with which its global state
 //! begins. \[UNSAFE\]
 
-use crate::layout::{At, Chain, Code, Frame, From, Layout, Lines, Text};
+use crate::layout::{At, Chain, Code, Frame, From, Layout, Text};
+use crate::lines::Lines;
 use crate::read::Place;
 use crate::version::Version;
 
