@@ -25,8 +25,7 @@ const OCAML: Packages<'_> = Packages {
 };
 
 /// The crates that run in targets.
-const AGENTS: &str =
-    "--package lifetrace-agent --package lifetrace-native --package lifetrace-ocaml";
+const AGENTS: &str = "--package lifetrace-agent --package lifetrace-native --package lifetrace-ocaml --package lifetrace-python";
 
 /// Everything, if the target's standard library is there or can be had.
 ///
