@@ -120,7 +120,7 @@ pub static lifetrace_attach_table: Table = Table::new();
 pub extern "C" fn lifetrace_join() {
     if attach::join(&lifetrace_attach_table) {
         RUNTIMES.iter().for_each(|runtime| (runtime.attach)(HOST));
-        modules::listen(python::meet);
+        modules::listen(python::look_among_late);
     }
 }
 
@@ -271,7 +271,7 @@ extern "C" fn constructor(_: c_int, arguments: *const *const c_char) {
         ruby::watch(HOST, arguments);
         python::watch(arguments);
     }
-    modules::listen(python::meet);
+    modules::listen(python::look_among_late);
 }
 
 extern "C" fn destructor() {

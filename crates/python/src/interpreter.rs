@@ -80,10 +80,9 @@ impl Interpreter {
         }
     }
 
-    /// Whether the process has one that came late.
-    pub(crate) fn came_late() -> bool {
-        let runtime = loader::symbol(c"_PyRuntime");
-        runtime.is_some_and(|it| loader::late_span_of(it.as_ptr() as u64).is_some())
+    /// Where one is that came late, if there is any.
+    pub(crate) fn span_if_late() -> Option<Range<u64>> {
+        loader::late_span_of(loader::symbol(c"_PyRuntime")?.as_ptr() as u64)
     }
 
     /// Whether it is there, and stays while this thread is where its backtrace has just been captured.

@@ -40,13 +40,19 @@ pub(crate) fn begin(found: &'static Found) {
     context::provide(send);
 }
 
+/// Whether that is so.
+pub(crate) fn have_begun() -> bool {
+    !FOUND.load(Ordering::Acquire).is_null()
+}
+
 /// Whether the interpreter takes down what it has.
 pub(crate) fn is_ending() -> bool {
     // SAFETY: as in `send`.
     matches!(unsafe { FOUND.load(Ordering::Acquire).as_ref() }, Some(Ok(python)) if python.late.is_none() && python.ends())
 }
 
-fn send(entered: &mut Entered) {
+/// To be called at a sample, behind its backtrace.
+pub(crate) fn send(entered: &mut Entered) {
     // SAFETY: null, or what `begin` has stored, which stays.
     let Some(found) = (unsafe { FOUND.load(Ordering::Acquire).as_ref() }) else { return };
     let Some(_held) = lock::CONTEXT.acquire(entered.session().patience()) else {

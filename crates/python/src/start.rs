@@ -2,8 +2,10 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use lifetrace_agent::context;
+use lifetrace_agent::guard::Entered;
 use lifetrace_agent::host::Host;
 use lifetrace_agent::lock::{Lock, Patience};
 use lifetrace_agent::phase::{self, Phase};
@@ -23,6 +25,9 @@ unsafe impl Sync for Place {}
 
 static FOUND: Place = Place(UnsafeCell::new(None));
 static LOCK: Lock = Lock::new();
+
+/// Where an interpreter was that had come late, when it was seen last.
+static LATE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// With these the interpreter puts other allocators in the place of those that it begins with, and of ours.
 const CHOOSING: [&str; 2] = ["PYTHONMALLOC", "PYTHONDEVMODE"];
@@ -49,10 +54,29 @@ pub unsafe fn watch(arguments: *const *const c_char) {
 /// To be called by a recorder's own thread in a program that runs already, when a session has begun.
 pub fn attach(_: Host) {
     end_with_program(&[]);
-    if !find(None) && Interpreter::came_late() {
-        context::provide(|entered| {
-            let _ = entered.backtraces.frames().iter().any(|code| find(Some(*code)));
-        });
+    if !find(None) {
+        look_among_late();
+    }
+}
+
+/// To be called when modules have been found that came late. An interpreter among them may go again at any time, but while
+/// its code is in this thread's backtrace: it is waited for until it is.
+pub fn look_among_late() {
+    if let Some(span) = Interpreter::span_if_late()
+        && !mallocs::have_begun()
+    {
+        LATE[0].store(span.start, Ordering::Relaxed);
+        LATE[1].store(span.end, Ordering::Relaxed);
+        context::provide(meet);
+    }
+}
+
+fn meet(entered: &mut Entered) {
+    let [start, end] = [0, 1].map(|at| LATE[at].load(Ordering::Relaxed));
+    let frames = entered.backtraces.frames();
+    let met = frames.iter().copied().find(|code| (start..end).contains(code));
+    if met.is_some() && find(met) {
+        mallocs::send(entered);
     }
 }
 
@@ -66,11 +90,6 @@ fn end_with_program(called: &[u8]) {
     if is_python(executable::path()) || is_python(called) {
         context::provide_ending(mallocs::is_ending);
     }
-}
-
-/// To be called at a sample that has met code of a module which came late, at this address: it may be an interpreter's.
-pub fn meet(code: u64) {
-    find(Some(code));
 }
 
 /// Whether there is an interpreter whose frames are known; one that came late has to be met.

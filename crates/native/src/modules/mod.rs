@@ -52,7 +52,7 @@ static KNOWN: Known = Known(UnsafeCell::new(Vec::new()));
 /// The session that was last told of all modules.
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// Who wants to know that a module has come late.
+/// Who wants to know that there are modules which were not known.
 static LISTENER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The agent is a part of the program, whose frames are not its own.
@@ -70,10 +70,18 @@ pub fn share_with_program() {
     LINKED_IN.store(true, Ordering::Relaxed);
 }
 
-/// Has `listener` called from now on when code of a module has been met that came late, with an address in that code, to
-/// which this thread is going to return. It runs inside malloc: it must not wait, nor allocate by the program's allocator.
-pub fn listen(listener: fn(u64)) {
+/// Has `listener` called from now on when modules have been found that were not known. It runs inside malloc: it must not
+/// wait, nor allocate by the program's allocator.
+pub fn listen(listener: fn()) {
     LISTENER.store(listener as *mut c_void, Ordering::Release);
+}
+
+fn tell_listener() {
+    let listener = LISTENER.load(Ordering::Acquire);
+    if !listener.is_null() {
+        // SAFETY: `listen` stored a function of this type.
+        unsafe { core::mem::transmute::<*mut c_void, fn()>(listener)() }
+    }
 }
 
 /// Sees to it that this session's recorder knows what is known.
@@ -90,6 +98,7 @@ pub fn refresh(entered: &mut Entered) {
         known.iter().for_each(|module| announce(entered, module));
         TOLD.store(session, Ordering::Release);
     });
+    tell_listener();
 }
 
 /// To be called when there is code at `address` that is in no known module, or in one that is gone; whether
@@ -114,10 +123,8 @@ pub fn learn(entered: &mut Entered, address: u64) -> bool {
         is_news
     })
     .unwrap_or(false);
-    let listener = LISTENER.load(Ordering::Acquire);
-    if is_news && !listener.is_null() {
-        // SAFETY: `listen` stored a function of this type.
-        unsafe { core::mem::transmute::<*mut c_void, fn(u64)>(listener)(code) }
+    if is_news {
+        tell_listener();
     }
     is_news
 }

@@ -134,3 +134,16 @@ fn the_interpreters_own_frames_are_shown_when_asked_for() {
     assert_eq!(has_own(EXACT), 0);
     assert!(has_own(&[EXACT, &["--native-frames"]].concat()) > 0);
 }
+
+/// It is there when the first sample of all is taken.
+#[test]
+fn a_python_that_has_come_before_the_first_sample() {
+    if std::env::var_os("LIFETRACE_PYTHON").is_some() {
+        return;
+    }
+    let program = fixture::c("late_python");
+    let target = Target::new(&[&program]).arguments(&["libpython3.11.so.1.0", HOLDER]);
+    let recording = target.record(&["--interval", "512KiB"]);
+    assert_eq!(recording.outcome.code, 0, "{:?}", recording.outcome);
+    assert!(held(&recording) > 20.0, "{}", said(&recording));
+}
