@@ -40,7 +40,7 @@ pub(crate) fn begin(found: &'static Found) {
     context::provide(send);
 }
 
-/// Whether that is so.
+/// Whether samples have frames, or the recorder is told why not.
 pub(crate) fn have_begun() -> bool {
     !FOUND.load(Ordering::Acquire).is_null()
 }

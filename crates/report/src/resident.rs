@@ -9,6 +9,7 @@ use lifetrace_study::Reading;
 use lifetrace_study::Study;
 use lifetrace_study::accounts::Accounts;
 use lifetrace_study::notices;
+use lifetrace_study::runtimes::PYTHON_SMALL_UNHEARD;
 use serde::{Serialize, Serializer};
 
 use crate::fields::number;
@@ -195,7 +196,7 @@ impl<'a> Resident<'a> {
             (!hears_malloc && samplers().next().is_some()).then(|| {
                 "memory from malloc, which was not sampled (record --sources all does)".to_owned()
             }),
-            self.has(notices::PYTHON_SMALL_UNHEARD)
+            self.has(PYTHON_SMALL_UNHEARD)
                 .then(|| "Python's objects of up to 512 bytes, which were not sampled".to_owned()),
             free_heap.map(|heap| {
                 format!("garbage and free memory of the collected heap, which has {}", bytes(heap))

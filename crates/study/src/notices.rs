@@ -12,9 +12,6 @@ use crate::runtimes;
 /// How notices begin that say that a process had run already when its recording began.
 pub const BEGAN_LATE: &str = "began-late";
 
-/// The code of a Python whose small objects were not sampled.
-pub const PYTHON_SMALL_UNHEARD: &str = "python-small-unheard";
-
 /// The code of deaths that were told late; nothing else of them is missing.
 pub const DEATH_UNHEARD: &str = "death-unheard";
 

@@ -56,7 +56,7 @@ pub fn span_of(address: u64) -> Option<Range<u64>> {
     span_among(list::entries(), address)
 }
 
-/// The same of a module that came late, and may go.
+/// All that the module spans that has `address`, if it came late, and may go.
 pub fn late_span_of(address: u64) -> Option<Range<u64>> {
     span_among(list::entries().filter(|entry| !entry.stays()), address)
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use crate::facts::Counted;
 
+pub use python::SMALL_UNHEARD as PYTHON_SMALL_UNHEARD;
+
 /// A managed runtime, as a reader of traces has to know it.
 #[derive(Debug)]
 pub struct Runtime {

@@ -1,10 +1,12 @@
 //! Python.
 
 use super::Runtime;
-use crate::notices::PYTHON_SMALL_UNHEARD;
 
 pub(super) const PYTHON: Runtime =
     Runtime { name: "python", notice, young: "it is young", counted: |_| None, young_heap: None };
+
+/// The code of a Python whose small objects were not sampled.
+pub const SMALL_UNHEARD: &str = "python-small-unheard";
 
 fn notice(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -16,7 +18,7 @@ fn notice(code: &str) -> Option<&'static str> {
             "has a Python without a global lock, whose frames are not read yet: backtraces have the interpreter's own \
              functions instead"
         }
-        PYTHON_SMALL_UNHEARD => {
+        SMALL_UNHEARD => {
             "has objects of up to 512 bytes in arenas of Python's own which are not sampled (because of \
              --no-small-objects, PYTHONMALLOC, -X dev or tracemalloc, or as it is of another version): neither what lives \
              of them nor what leaks is in the trace"
