@@ -218,7 +218,7 @@ impl Session {
 
     /// Whether small blocks that a runtime has in arenas of its own are to be heard.
     pub fn hears_small_objects(&self) -> bool {
-        self.header.settings().small_objects != 0
+        self.header.wants_small_objects()
     }
 
     /// Number of patches.

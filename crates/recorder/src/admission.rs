@@ -65,6 +65,8 @@ pub(crate) struct Admission {
     pub(crate) files: Files,
     /// Whether processes are looked through for blocks to which nothing points.
     pub(crate) looks_for_lost: bool,
+    /// Whether small blocks are wanted for which a runtime has an allocator of its own.
+    pub(crate) small_objects: bool,
     /// Told of each session, if there is one.
     pub(crate) heap: Option<Heap>,
     /// The only process to be traced, if not all are.
@@ -245,6 +247,9 @@ impl Admission {
             None => Segment::create(settings, &allocator.list)?,
             Some(memory) => Segment::create_in(memory, settings, &allocator.list)?,
         };
+        if !self.small_objects {
+            segment.header().leave_small_objects_out();
+        }
         let name = pid.as_raw_nonzero().to_string();
         let begun_at = self.anchor.wall(begun);
         let opened = self.files.open(&process.called.name, pid, begun_at, self.max_size)?;

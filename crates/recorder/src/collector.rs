@@ -165,7 +165,6 @@ impl CollectorOptions {
             patches: 0,
             looks_for_lost: 0,
             is_standing: self.standing.is_some().into(),
-            small_objects: self.small_objects.into(),
         }
     }
 }
@@ -255,6 +254,7 @@ impl Collector {
             standing: options.standing.clone(),
             max_size: options.max_size,
             looks_for_lost: options.looks_for_lost && options.format == Format::Lt,
+            small_objects: options.small_objects,
             heap: options.output.heap().cloned(),
             only: only.filter(|_| !options.follow_children),
             anchor,

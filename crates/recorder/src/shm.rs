@@ -223,7 +223,6 @@ pub(crate) mod tests {
         patches: 0,
         looks_for_lost: 0,
         is_standing: 0,
-        small_objects: 1,
     };
 
     #[test]

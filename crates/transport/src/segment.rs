@@ -21,7 +21,7 @@ use crate::snapshot::{Standing, Wish};
 pub use crate::sources::Sources;
 
 /// Changes whenever a layout or a message does; both sides must agree.
-pub const PROTOCOL_VERSION: u32 = 22;
+pub const PROTOCOL_VERSION: u32 = 21;
 
 const HEADER_BYTES: usize = 4096;
 
@@ -52,9 +52,6 @@ pub struct Settings {
     pub looks_for_lost: u32,
     /// 1 if the recorder may go and come again: then agents go on looking for it.
     pub is_standing: u32,
-    /// 1 if a runtime's small blocks, for which it has an allocator of its own, are to be heard as malloc's are, where
-    /// that is another matter than to hear malloc.
-    pub small_objects: u32,
 }
 
 impl Settings {
@@ -145,6 +142,7 @@ pub struct SegmentHeader {
     looked: AtomicU32,
     errand: Errand,
     rate: AtomicU64,
+    small_objects_left_out: AtomicU32,
 }
 
 const _: () = assert!(size_of::<SegmentHeader>() <= HEADER_BYTES);
@@ -168,6 +166,7 @@ impl SegmentHeader {
             looked: AtomicU32::new(0),
             errand: Errand::default(),
             rate: AtomicU64::new(0),
+            small_objects_left_out: AtomicU32::new(0),
         }
     }
 
@@ -218,6 +217,17 @@ impl SegmentHeader {
     /// The rate that was [set](Self::set_rate) last; `None` if it is that of the settings.
     pub fn rate(&self) -> Option<f64> {
         Some(self.rate.load(Ordering::Relaxed)).filter(|&bits| bits != 0).map(f64::from_bits)
+    }
+
+    /// Says, before the agent sees it, that a runtime's small blocks for which it has an allocator of its own are not wanted.
+    /// Recorders and agents that do not know of this hear them, or have none.
+    pub fn leave_small_objects_out(&self) {
+        self.small_objects_left_out.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether small blocks are wanted for which a runtime has an allocator of its own.
+    pub fn wants_small_objects(&self) -> bool {
+        self.small_objects_left_out.load(Ordering::Relaxed) == 0
     }
 
     /// Counts one lost event.

@@ -21,7 +21,6 @@ fn settings(ring_count: u32, ring_bytes: u32) -> Settings {
         patches: 0,
         looks_for_lost: 0,
         is_standing: 0,
-        small_objects: 1,
     }
 }
 
