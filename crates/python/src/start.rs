@@ -62,8 +62,8 @@ pub fn attach(_: Host) {
 /// To be called when modules have been found that came late. An interpreter among them may go again at any time, but while
 /// its code is in this thread's backtrace: it is waited for until it is.
 pub fn look_among_late() {
-    if let Some(span) = Interpreter::span_if_late()
-        && !mallocs::have_begun()
+    if !mallocs::have_begun()
+        && let Some(span) = Interpreter::span_if_late()
     {
         LATE[0].store(span.start, Ordering::Relaxed);
         LATE[1].store(span.end, Ordering::Relaxed);

@@ -96,28 +96,73 @@ pub fn accepting(variants: &[&'static Variant], workload: &Workload) -> Vec<&'st
     variants.iter().filter(accepts).copied().collect()
 }
 
-/// Records the rows of a workload, or prints them, and whether it keeps to the limits: of a workload in a variant, the most
-/// that it may take, as a multiple of the bare program's processor time.
-///
-/// # Errors
-/// If the record cannot be written, or a variant has no rounds.
-pub fn tell(
-    workload: &str,
-    rounds: &Rounds,
-    mut record: Option<&mut Record>,
-    limits: &[(&str, &str, f64)],
-) -> Result<()> {
-    for row in rounds.rows(workload)? {
-        match &mut record {
-            Some(record) => record.add(&row.to_string())?,
-            None => println!("{row}"),
+/// What a benchmark of a language's programs is.
+pub struct Bench {
+    /// The record's name.
+    pub record: &'static str,
+    /// What is run.
+    pub plans: &'static [Plan],
+    /// How.
+    pub variants: &'static [Variant],
+    /// Of a workload in a variant, the most that it may take, as a multiple of the bare program's processor time.
+    pub limits: &'static [(&'static str, &'static str, f64)],
+}
+
+impl Bench {
+    /// Measures the workloads and variants that are wanted and can be run here.
+    ///
+    /// # Errors
+    /// If something cannot be built, run or written.
+    pub fn run(&self, words: &[&str]) -> Result<()> {
+        let options = Options::parse(words)?.one_at_a_time()?;
+        let names = self.plans.iter().map(|one| one.name);
+        options.check_names(names, self.variants.iter().map(|one| one.name))?;
+        let variants = wanted(self.variants, &options);
+        let mut record =
+            options.recorded.then(|| Record::open(self.record, COLUMNS)).transpose()?;
+        let folder = program::folder()?;
+        let runner = Runner::build(&folder)?;
+        println!("{COLUMNS}");
+        for plan in self.plans.iter().filter(|plan| options.wants_workload(plan.name)) {
+            if need::is_met(plan.name, plan.needs) {
+                let workload = plan.make(&folder, Share(100))?;
+                let rounds = measure(&runner, &workload, &variants, options.rounds)?;
+                self.tell(plan.name, &rounds, record.as_mut())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the rows of a workload, or prints them, and whether it keeps to its limits.
+    fn tell(&self, workload: &str, rounds: &Rounds, mut record: Option<&mut Record>) -> Result<()> {
+        for row in rounds.rows(workload)? {
+            match &mut record {
+                Some(record) => record.add(&row.to_string())?,
+                None => println!("{row}"),
+            }
+        }
+        for (variant, ratios) in rounds.ratios()? {
+            let limit =
+                self.limits.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
+            if let Some((.., limit)) = limit {
+                println!("{workload} {variant}: {}", verdict(&ratios, *limit));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::super::variant::tests::check_baselines;
+    use super::*;
+
+    /// That a baseline stands before what is compared with it, and limits are of what is measured.
+    pub fn check(bench: &Bench) {
+        check_baselines(bench.variants);
+        for (workload, variant, _) in bench.limits {
+            assert!(bench.plans.iter().any(|plan| plan.name == *workload), "{workload}");
+            assert!(bench.variants.iter().any(|one| one.name == *variant), "{variant}");
         }
     }
-    for (variant, ratios) in rounds.ratios()? {
-        let limit = limits.iter().find(|(one, other, _)| (*one, *other) == (workload, variant));
-        if let Some((.., limit)) = limit {
-            println!("{workload} {variant}: {}", verdict(&ratios, *limit));
-        }
-    }
-    Ok(())
 }

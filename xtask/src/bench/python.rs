@@ -1,23 +1,15 @@
 //! What recording costs Python programs, beside memray and tracemalloc.
 //!
-//! As [`native`], in the same rounds. memray is told to trace small objects or not, tracemalloc keeps 25 frames of each block.
+//! As [`native`](super::native), in the same rounds. memray is told to trace small objects or not, tracemalloc keeps 25 frames of each block.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-use super::native::{self, wanted};
-use super::options::Options;
-use super::record::Record;
-use super::row::COLUMNS;
-use super::run::Runner;
+use super::native::Bench;
 use super::variant::{BARE, Means, Variant, lifetrace, plain};
 use super::workload::{self, Plan, Share, Workload, workload};
-use super::{need, program};
 use crate::{python_programs, shell};
-
-/// The record's name.
-const RECORD: &str = "python";
 
 const VARIANTS: &[Variant] = &[
     plain(BARE, BARE, &[], &[]),
@@ -49,43 +41,23 @@ fn tables(_: &Path, _: Share) -> Result<Workload> {
     Ok(workload("tables", vec![python.into(), script.into()]))
 }
 
+const BENCH: Bench = Bench { record: "python", plans: PLANS, variants: VARIANTS, limits: LIMITS };
+
 /// Measures the workloads and variants that are wanted and can be run here.
 ///
 /// # Errors
 /// If something cannot be built, run or written.
 pub fn run(words: &[&str]) -> Result<()> {
-    let options = Options::parse(words)?.one_at_a_time()?;
-    options.check_names(PLANS.iter().map(|one| one.name), VARIANTS.iter().map(|one| one.name))?;
-    let variants = wanted(VARIANTS, &options);
-    let mut record = options.recorded.then(|| Record::open(RECORD, COLUMNS)).transpose()?;
-    let folder = program::folder()?;
-    let runner = Runner::build(&folder)?;
-    println!("{COLUMNS}");
-    for plan in PLANS.iter().filter(|plan| options.wants_workload(plan.name)) {
-        if need::is_met(plan.name, plan.needs) {
-            let workload = plan.make(&folder, Share(100))?;
-            let rounds = native::measure(&runner, &workload, &variants, options.rounds)?;
-            native::tell(plan.name, &rounds, record.as_mut(), LIMITS)?;
-        }
-    }
-    Ok(())
+    BENCH.run(words)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::variant::tests::check_baselines;
+    use super::super::native;
     use super::*;
 
     #[test]
-    fn a_baseline_stands_before_what_is_compared_with_it() {
-        check_baselines(VARIANTS);
-    }
-
-    #[test]
-    fn limits_are_of_what_is_measured() {
-        for (workload, variant, _) in LIMITS {
-            assert!(PLANS.iter().any(|plan| plan.name == *workload), "{workload}");
-            assert!(VARIANTS.iter().any(|one| one.name == *variant), "{variant}");
-        }
+    fn it_compares_and_limits_what_is_measured() {
+        native::tests::check(&BENCH);
     }
 }
