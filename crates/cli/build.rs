@@ -26,7 +26,7 @@ fn main() {
 
 fn build(manifest: &Path) -> PathBuf {
     let folder = PathBuf::from(variable("OUT_DIR")).join("preload");
-    let target = variable("TARGET");
+    let target = programs_target();
     let status = Command::new(variable("CARGO"))
         .args(["build", "--profile", "preload", "--target", &target, "--manifest-path"])
         .arg(manifest)
@@ -47,6 +47,11 @@ fn build(manifest: &Path) -> PathBuf {
         Ok(status) => panic!("building the preload library failed ({status})"),
         Err(error) => panic!("cannot run cargo to build the preload library: {error}"),
     }
+}
+
+/// Programs have glibc, even where the command has none.
+fn programs_target() -> String {
+    variable("TARGET").replace("-linux-musl", "-linux-gnu")
 }
 
 fn variable(name: &str) -> String {

@@ -20,6 +20,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("/usr/share/doc/php-sqlite3", "php-sqlite3"),
     ("ruby", "ruby"),
     ("git", "git"),
+    ("groff", "groff"),
     ("go", "golang-go"),
     ("strip", "binutils"),
     ("dwz", "dwz"),

@@ -27,6 +27,16 @@ pub fn print(report: &str) -> io::Result<()> {
     stdout.flush()
 }
 
+/// Writes a text to stderr as it is. Where stderr is closed or full there is nobody to tell.
+pub fn advise(text: &str) {
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether what goes to stdout may have colours.
+pub fn has_colours() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+}
+
 /// Whether the reader has seen enough, as `head` has: no reason to complain.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);

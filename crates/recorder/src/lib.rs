@@ -137,7 +137,7 @@ pub use collector::{Collector, CollectorError, CollectorOptions, MOST_FRAMES};
 pub use folder::{Folder, FolderError, FolderFigures, FolderTrace, Retention, Rotation, traces_in};
 pub use format::Format;
 pub use large_blocks::return_large_blocks;
-pub use launch::{LaunchError, Untraceable};
+pub use launch::{Examined, LaunchError, Untraceable, examine};
 pub use lifetrace_transport::segment::LostReason;
 pub use lifetrace_transport::sources::SourceName;
 pub use memtrace::{MemtraceControl, MemtraceRun};
@@ -162,5 +162,5 @@ pub use socket::Socket;
 pub use standing::{
     Admits, Claim, Event, Standing, StandingError, StandingSocket, standing_address,
 };
-pub use symbolizer::{FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
+pub use symbolizer::{DebugInfo, FileOnDisk, MappedPlace, SymbolsOnDisk, Unfound, Unnamed};
 pub use threads::on_thread_start;

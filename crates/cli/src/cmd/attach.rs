@@ -24,6 +24,7 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
+Examples:
   lifetrace attach $(pidof server) --duration 30s
   lifetrace report lifetrace.server.1234.lt
 Ctrl-C, SIGTERM or `lifetrace detach PID` end it, too: then the trace is written, and the process is as it was before. \

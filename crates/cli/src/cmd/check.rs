@@ -18,6 +18,7 @@ use verdict::Verdict;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The traces, or heap snapshots (.lth); - is standard input, of traces only
     #[arg(required = true, value_name = "TRACE")]
@@ -35,6 +36,11 @@ pub struct Args {
     #[arg(long, conflicts_with = "repair")]
     json: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace check *.lt
+  lifetrace check --repair damaged.lt -o whole.lt";
 
 #[derive(Serialize)]
 struct Document {

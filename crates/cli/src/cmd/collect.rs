@@ -100,6 +100,7 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
+Examples:
   lifetrace collect --dir /var/lib/lifetrace --allow all --keep 7d --keep-size 10GiB
   env $(lifetrace env) ./server
 

@@ -13,6 +13,7 @@ use crate::transfer::{Options, Otherwise, Transfer};
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The trace to read; - is standard input
     input: PathBuf,
@@ -23,6 +24,11 @@ pub struct Args {
     #[command(flatten)]
     options: Options,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace convert server.lt server.ctf     for Memtrace's viewer
+  lifetrace convert server.ctf server.lt";
 
 const VERB: Verb = Verb { name: "convert", writes_memtrace: true, has_format: true, option: "" };
 

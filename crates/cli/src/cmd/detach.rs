@@ -8,6 +8,7 @@ use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The process: one that `lifetrace attach` records
     pid: u32,
@@ -15,6 +16,10 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace detach $(pidof server)";
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let pid = args.pid;

@@ -17,6 +17,7 @@ use super::report::MetricName;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A trace of before and one of after
     #[arg(num_args = 0..=2, value_names = ["BEFORE", "AFTER"])]
@@ -54,6 +55,11 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace diff before.lt after.lt
+  lifetrace diff --fail-if 'allocated > +10%' before.lt after.lt     exits with 1 if that is sure";
 
 fn share(text: &str) -> Result<f64, String> {
     match text.parse() {

@@ -26,6 +26,7 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
+Examples:
   env $(lifetrace env) ./server
   eval \"$(lifetrace env --export)\"; ./server
   lifetrace env > server.env       EnvironmentFile= of systemd, --env-file of docker";

@@ -21,6 +21,7 @@ use crate::{bar, choosing, gates, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The trace; - is standard input. Of -F html there may be several, in one page
     #[arg(required = true, value_name = "TRACE")]
@@ -43,6 +44,12 @@ pub struct Args {
     #[command(flatten)]
     choice: choosing::Args,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace export -F pprof lifetrace.server.1234.lt -o heap.pb.gz
+  lifetrace export -F svg --metric peak lifetrace.server.1234.lt -o peak.svg
+  lifetrace export -F html lifetrace.server.1234.lt -o server.html     the page of `lifetrace view`";
 
 named! {
     /// What is not made of one trace.

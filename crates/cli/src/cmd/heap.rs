@@ -17,7 +17,7 @@ use crate::typed::one_of;
 
 /// What may be typed.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -90,6 +90,7 @@ named! {
 }
 
 const EXAMPLES: &str = "\
+Examples:
   ruby -robjspace -e '...; ObjectSpace.dump_all(output: File.open(\"heap.json\", \"w\"))'
   lifetrace heap heap.json                                 which classes are there?
   lifetrace heap heap.json --view retainers                what holds so much?

@@ -22,6 +22,7 @@ use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// What another profiler wrote; - is standard input
     input: PathBuf,
@@ -38,6 +39,11 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace import heaptrack.server.1234.zst -o server.lt
+  lifetrace report server.lt";
 
 const VERB: Verb =
     Verb { name: "import", writes_memtrace: false, has_format: false, option: "-o " };

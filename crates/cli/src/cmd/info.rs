@@ -18,6 +18,7 @@ use crate::{bar, terminal};
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The trace, or a heap snapshot (.lth); - is standard input, of traces only
     trace: PathBuf,
@@ -28,6 +29,11 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace info lifetrace.server.1234.lt
+  lifetrace info lifetrace.server.1234.1.lth     of a snapshot";
 
 #[derive(Serialize)]
 struct Document<'a> {

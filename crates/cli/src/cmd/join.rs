@@ -12,6 +12,7 @@ use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The files of one process, in any order
     #[arg(required = true, value_name = "TRACE")]
@@ -23,6 +24,10 @@ pub struct Args {
     #[arg(short, long)]
     force: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace join /var/lib/lifetrace/lifetrace.server.1234.*.lt -o server.lt";
 
 const VERB: Verb = Verb { name: "join", writes_memtrace: false, has_format: false, option: "-o " };
 

@@ -11,11 +11,17 @@ use crate::terminal;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Write JSON (see docs/json.md)
     #[arg(long)]
     json: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace ps
+  lifetrace ps --json | jq '.recorders[].processes[].trace'";
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let recorders = recorders();

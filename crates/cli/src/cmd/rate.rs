@@ -40,6 +40,7 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
+Examples:
 Any two of --leak, --within and --interval give the third:
   lifetrace rate --leak 10MB --within 10%        which interval shows it?
   lifetrace rate --leak 10MB --interval 512KiB   how precisely is it seen?

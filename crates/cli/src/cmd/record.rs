@@ -27,7 +27,7 @@ use snapshots::SnapshotSignal;
 
 /// What may be typed.
 #[derive(clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     options: Options,
@@ -43,7 +43,14 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-const EXIT_CODES: &str = "\
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace record --report -- ./server --port 8080
+  lifetrace record --interval 64KiB -o run.lt -- make -j8        eight times as many samples as by default
+  lifetrace record --snapshot-on USR1 -- ruby app.rb
+What is between `--` and the end is the program's: options of lifetrace's stand before. `lifetrace help sampling` says which \
+interval to choose.
+
 Exit code: the command's own, 128 + N if signal N killed it; 125 if lifetrace failed, 126 if the \
 command cannot be executed, 127 if it is not found.";
 

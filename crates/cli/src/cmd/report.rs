@@ -31,6 +31,7 @@ use crate::typed::one_of;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The trace; - is standard input. Several are added up, callsite by callsite
     #[arg(required = true, value_name = "TRACE")]
@@ -68,6 +69,14 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace report lifetrace.server.1234.lt
+  lifetrace report --view leaks --limit 2GiB lifetrace.server.1234.lt
+  lifetrace report --metric peak --filter 'size > 1MiB' lifetrace.server.1234.lt
+  lifetrace report --fail-if 'growth > 1MB/h' lifetrace.server.1234.lt   exits with 1 if that is sure
+`lifetrace help reports` says how to read each view.";
 
 /// The names of [`Metric`].
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]

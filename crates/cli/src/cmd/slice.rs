@@ -22,6 +22,7 @@ use crate::transfer::{Options, Otherwise, Transfer, read};
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The trace to read; - is standard input
     input: PathBuf,
@@ -37,6 +38,11 @@ pub struct Args {
     #[command(flatten)]
     options: Options,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace slice server.lt --time 10s-20s -o part.lt
+  lifetrace slice server.lt --filter leaks -o leaks.lt";
 
 const VERB: Verb = Verb { name: "slice", writes_memtrace: true, has_format: true, option: "-o " };
 

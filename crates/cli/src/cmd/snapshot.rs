@@ -34,6 +34,7 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
+Examples:
   lifetrace record -- ./server &
   lifetrace snapshot $(pidof server)
   lifetrace heap lifetrace.server.1234.1.lth --view retainers";

@@ -10,6 +10,7 @@ use crate::transfer::{Options, Otherwise, Transfer};
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The trace to read; - is standard input
     input: PathBuf,
@@ -22,6 +23,10 @@ pub struct Args {
     #[command(flatten)]
     options: Options,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace strip server.lt -o nameless.lt";
 
 const VERB: Verb = Verb { name: "strip", writes_memtrace: true, has_format: true, option: "-o " };
 

@@ -24,6 +24,7 @@ use server::Server;
 
 /// What may be typed.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The trace; - is standard input. Several are in one page, to be summed up or compared
     #[arg(required = true, value_name = "TRACE")]
@@ -42,6 +43,12 @@ pub struct Args {
     #[command(flatten)]
     choice: choosing::Args,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  lifetrace view lifetrace.server.1234.lt
+  lifetrace view before.lt after.lt       both summed up, or compared
+  lifetrace view --serve lifetrace.server.1234.lt     where there is no browser: forward the port that it tells";
 
 /// What a page shows first.
 #[derive(clap::Args, Clone, Debug)]

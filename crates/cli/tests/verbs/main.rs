@@ -12,6 +12,7 @@ mod export_readers;
 mod exports;
 mod facts;
 mod filters;
+mod front_door;
 mod gates;
 mod glance;
 mod heaps;

@@ -103,6 +103,24 @@ pub enum Untraceable {
     Capabilities,
 }
 
+/// A program that can be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// What is executed.
+    pub path: PathBuf,
+    /// The machine code that will run: the program itself, or the interpreter of a script.
+    pub image: PathBuf,
+}
+
+/// Looks whether a program, found as a shell finds it, could be recorded from its start on. It is not run.
+///
+/// # Errors
+/// What `record` would say of it: any [`LaunchError`] but `Spawn`.
+pub fn examine(name: &OsStr) -> Result<Examined, LaunchError> {
+    let Program { path, image } = Program::find(name, std::env::var_os("PATH").as_deref())?;
+    Ok(Examined { path, image })
+}
+
 /// How the command's environment differs from ours.
 #[derive(Clone, Debug)]
 pub(crate) enum Additions {

@@ -9,6 +9,7 @@
 //! no harm. Its symbols are read at the first address in it.
 
 mod build_id;
+mod debug_info;
 mod elsewhere;
 mod fit;
 mod forms;
@@ -30,6 +31,7 @@ use rustc_hash::FxHashMap;
 use crate::modules::FileAddress;
 use crate::process::ProcessImage;
 use crate::threads;
+pub use debug_info::DebugInfo;
 pub(crate) use fit::fit;
 pub(crate) use object_file::ObjectFile;
 pub(crate) use ocaml::function_name as ocaml_function;

@@ -83,6 +83,7 @@ const OF_RECORDING: [&str; 23] = [
 ];
 
 const EXAMPLES: &str = "\
+Examples:
   lifetrace live -- ./server --port 8080
   lifetrace live $(pidof server)
   lifetrace live --once --json $(pidof server)";
