@@ -22,6 +22,27 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let library = build(&crates.join("preload").join("Cargo.toml"));
     println!("cargo:rustc-env=LIFETRACE_PRELOAD_LIBRARY={}", library.display());
+    if let Some(commit) = commit(&crates.join("..")) {
+        println!("cargo:rustc-env=LIFETRACE_COMMIT={commit}");
+    }
+}
+
+/// The commit that is built, with its day: what packagers say, who may have no repository, or git.
+fn commit(root: &Path) -> Option<String> {
+    println!("cargo:rerun-if-env-changed=LIFETRACE_COMMIT");
+    if let Ok(said) = env::var("LIFETRACE_COMMIT") {
+        return Some(said);
+    }
+    // A log of commits, which grows with each.
+    let log = root.join(".git/logs/HEAD");
+    if !log.exists() {
+        return None;
+    }
+    println!("cargo:rerun-if-changed={}", log.display());
+    let mut git = Command::new("git");
+    git.args(["log", "-1", "--format=%h %cs", "--abbrev=9"]).current_dir(root);
+    let output = git.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }
 
 fn build(manifest: &Path) -> PathBuf {

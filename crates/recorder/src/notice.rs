@@ -132,12 +132,14 @@ pub enum Unread {
     Shared,
     /// It makes no sense.
     Damaged,
+    /// It could not be fetched from the servers that the environment names.
+    Unfetched,
 }
 
 impl Unread {
     /// All of them.
-    pub const ALL: [Unread; 4] =
-        [Unread::Compressed, Unread::Split, Unread::Shared, Unread::Damaged];
+    pub const ALL: [Unread; 5] =
+        [Unread::Compressed, Unread::Split, Unread::Shared, Unread::Damaged, Unread::Unfetched];
 
     fn code(self) -> &'static str {
         match self {
@@ -145,6 +147,7 @@ impl Unread {
             Unread::Split => "debug-info-split",
             Unread::Shared => "debug-info-shared",
             Unread::Damaged => "debug-info-damaged",
+            Unread::Unfetched => "debug-info-unfetched",
         }
     }
 }

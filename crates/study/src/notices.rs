@@ -95,6 +95,10 @@ fn of_file(code: &str, file: &str) -> Option<String> {
             "is partly in a file made by dwz, which is not there: some names lack"
         }
         "debug-info-damaged" => "is damaged: no lines",
+        "debug-info-unfetched" => {
+            "could not be fetched from the servers that DEBUGINFOD_URLS names, at all or in time \
+             (DEBUGINFOD_TIMEOUT is in seconds): no lines"
+        }
         _ => return None,
     };
     Some(format!("has loaded {}, whose debug information {why}", human::printable(file)))

@@ -30,6 +30,7 @@ mod executes;
 mod facts;
 #[cfg(target_arch = "x86_64")]
 mod fast_path;
+mod fetched_symbols;
 mod foreign_profiles;
 mod hazards;
 mod heaps_of_ruby;

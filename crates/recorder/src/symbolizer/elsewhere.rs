@@ -64,7 +64,7 @@ fn linked(file: &File, folder: &Path, build_id: &[u8]) -> Option<PathBuf> {
     beside.into_iter().chain(collected).find(is_it)
 }
 
-fn is_of(path: &Path, build_id: &[u8]) -> bool {
+pub(super) fn is_of(path: &Path, build_id: &[u8]) -> bool {
     open_regular(path).is_some_and(|file| has_build_id(&file, build_id))
 }
 

@@ -11,6 +11,7 @@
 mod build_id;
 mod debug_info;
 mod elsewhere;
+mod fetching;
 mod fit;
 mod forms;
 mod mini;

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use super::build_id::has_build_id;
 use super::forms::Forms;
-use super::{elsewhere, mini};
+use super::{elsewhere, fetching, mini};
 use crate::mapped_files::open_regular;
 use crate::notice::Unread;
 use crate::process::{ProcessImage, undeleted};
@@ -29,6 +29,8 @@ pub(crate) struct ObjectFile {
     build_id: Vec<u8>,
     file: Option<File>,
     debug_file: Option<PathBuf>,
+    /// From a server, when first asked for; of a file that lacks debug information on this machine.
+    fetched: OnceLock<Option<PathBuf>>,
     /// Unpacked from the file when first asked for.
     mini: OnceLock<Option<File>>,
     /// What is in the files and could not be read, once that has turned out.
@@ -58,13 +60,24 @@ impl ObjectFile {
     pub(super) fn sources(&self) -> impl Iterator<Item = PathBuf> {
         let own = self.file.as_ref().map(own_path);
         let mini = iter::once_with(|| self.mini().map(own_path)).flatten();
-        self.debug_file.clone().into_iter().chain(own).chain(mini)
+        self.debug_file().into_iter().chain(own).chain(mini)
     }
 
     /// Files that may have debug information, by paths beside which there may be more of it.
     pub(super) fn with_debug_info(&self) -> impl Iterator<Item = PathBuf> {
         let own = self.file.as_ref().map(|file| real_path(file).unwrap_or_else(|| own_path(file)));
-        self.debug_file.clone().into_iter().chain(own)
+        self.debug_file().into_iter().chain(own)
+    }
+
+    /// A file beside with debug information, if there is one anywhere. That may take as long as servers are waited for.
+    fn debug_file(&self) -> Option<PathBuf> {
+        let fetch = || {
+            fetching::debug_info(&self.build_id)
+                .map_err(|unread| self.note_unread(unread))
+                .ok()
+                .flatten()
+        };
+        self.debug_file.as_ref().or_else(|| self.fetched.get_or_init(fetch).as_ref()).cloned()
     }
 
     /// What is loaded, held open.
@@ -107,14 +120,14 @@ pub(super) fn find(path: &[u8], build_id: &[u8], process: &ProcessImage) -> Obje
         name => name,
     };
     let file = candidates(name, process).into_iter().find(|file| has_build_id(file, build_id));
-    let debug_file = match &file {
-        Some(file) if Forms::of(file).has_any => None,
-        file => {
-            let path = file.as_ref().and_then(real_path);
-            elsewhere::debug_file(file.as_ref(), path.as_deref().and_then(Path::parent), build_id)
-        }
+    let has_own = file.as_ref().is_some_and(|file| Forms::of(file).has_any);
+    let beside = || {
+        let path = file.as_ref().and_then(real_path);
+        elsewhere::debug_file(file.as_ref(), path.as_deref().and_then(Path::parent), build_id)
     };
-    found(name, build_id, file, debug_file)
+    let debug_file = if has_own { None } else { beside() };
+    let fetched = if has_own { OnceLock::from(None) } else { OnceLock::new() };
+    ObjectFile { fetched, ..found(name, build_id, file, debug_file) }
 }
 
 /// A module of which these files are known, by its name and build id.
@@ -130,6 +143,7 @@ pub(super) fn found(
         build_id: build_id.to_vec(),
         file,
         debug_file,
+        fetched: OnceLock::new(),
         mini: OnceLock::new(),
         unread: OnceLock::new(),
     }
