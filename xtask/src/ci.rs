@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::{
-    aarch64, arrows, bench, checkers, circles, ocaml_versions, python_programs, python_versions,
-    readers, ruby_versions, shell, tools, viewer, words,
+    aarch64, arrows, bench, book, checkers, circles, ocaml_versions, python_programs,
+    python_versions, readers, ruby_versions, shell, tools, viewer, words,
 };
 
 /// The preload library has a profile of its own, in which the command's build script builds it.
@@ -27,6 +27,7 @@ pub fn ci() -> Result<()> {
     clippy()?;
     no_std()?;
     documentation()?;
+    book::build()?;
     fuzzers()?;
     checkers::loom()?;
     test()?;

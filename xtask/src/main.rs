@@ -8,6 +8,7 @@ mod aarch64;
 mod archive;
 mod arrows;
 mod bench;
+mod book;
 mod checkers;
 mod ci;
 mod circles;
@@ -52,6 +53,8 @@ usage: cargo xtask COMMAND
                   the hazards of Python by its versions 3.12, 3.13 and 3.14, which are fetched likewise
   python-programs tests with programs and packages of other people's: gunicorn and Flask, numpy and pandas, pytest,
                   gevent, a kernel of Jupyter's, pip, which pip fetches
+  book            check the links of all pages, and make the book of docs/ in the target folder, by mdBook, which is
+                  built if it is not there
   viewer          check, build and test the viewer's browser half, where Node is, and Chromium; refuses a built
                   file that is not the committed one
   fleet           format, lint and test `lifetrace-fleet`, which is built apart as it takes a query engine to be
@@ -59,7 +62,7 @@ usage: cargo xtask COMMAND
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
-                  benchmarks/record/native-2 and writes the README's table
+                  benchmarks/record/native-2 and writes the table of docs/costs.md
   bench ruby [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record` on Ruby programs: objects and malloc
   bench python [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
@@ -72,7 +75,7 @@ usage: cargo xtask COMMAND
   bench inside [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of the crate `lifetrace` to Rust programs, idle and recording, and of other
                   allocators that record; appends to benchmarks/record/inside
-  bench table     write the README's table again from that record
+  bench table     write the table of docs/costs.md again from that record
   bench instructions
                   what `record` adds to whole programs, in instructions, and where; appends to
                   benchmarks/record/instructions
@@ -129,6 +132,7 @@ fn main() -> Result<()> {
         ["words"] => words::check(),
         ["fmt"] => ci::fmt(),
         ["clippy"] => ci::clippy(),
+        ["book"] => book::build(),
         ["viewer"] => viewer::check(),
         ["fleet"] => fleet::check(),
         ["package"] => ci::package(),

@@ -29,9 +29,19 @@ macro_rules! topics {
 }
 
 topics! {
+    "tutorial" "tutorial.md" "a leak in a server, from the first command to the line that is mended"
+    "questions" "index.md" "which page answers which question"
     "reports" "reports.md" "what each view answers, and how to read it; conditions for CI"
     "sampling" "sampling.md" "what the numbers mean, how far to trust them, which interval to choose"
     "filters" "filters.md" "some blocks only: `--filter 'size > 1KiB not freed'`"
+    "containers" "howto/container.md" "programs in containers, recorded from inside or outside"
+    "memory" "howto/out-of-memory.md" "a program that was killed because memory was full"
+    "builds" "howto/ci-gate.md" "fail a build when memory grows"
+    "versions" "howto/compare-versions.md" "compare two versions of a program"
+    "rates" "howto/which-rate.md" "how densely to sample"
+    "symbols" "howto/symbols.md" "where names and lines of functions come from; debuginfod"
+    "limits" "limits.md" "what cannot be recorded, and what to do instead"
+    "costs" "costs.md" "what it costs, with the commands that measure it"
     "attaching" "attach.md" "what is done to a process that runs, and which are refused"
     "collecting" "collector.md" "a standing recorder for services and containers, over HTTP, too"
     "lost" "lost.md" "blocks to which nothing points any more"
@@ -50,6 +60,7 @@ topics! {
     "ruby" "agents-ruby.md" "how Ruby programs are recorded, and the limits"
     "python" "agents-python.md" "how Python programs are recorded, and the limits"
     "format" "format.md" "every bit of a trace"
+    "words" "glossary.md" "what the words mean, once each"
 }
 
 /// The names of all, and what they are about.
@@ -61,15 +72,20 @@ pub fn list() -> String {
     list
 }
 
+/// Of a file; no two pages have the same one.
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// A page whose links are words: those to other topics say how to see them.
 pub fn without_links(page: &str) -> String {
     static LINK: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"!?\[([^\]]*)\]\(([^)#]*)[^)]*\)").expect("it is well-formed")
     });
     let words = |link: &Captures<'_>| {
-        let (text, target) = (&link[1], link[2].trim_start_matches("../"));
-        match PAGES.iter().find(|(page, _)| *page == target) {
-            Some((page, topic)) if *page == text => format!("`lifetrace help {topic}`"),
+        let (text, target) = (&link[1], name(&link[2]));
+        match PAGES.iter().find(|(page, _)| name(page) == target) {
+            Some((_, topic)) if name(text) == target => format!("`lifetrace help {topic}`"),
             Some((_, topic)) => format!("{text} (`lifetrace help {topic}`)"),
             None => text.to_owned(),
         }

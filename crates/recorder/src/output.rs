@@ -87,11 +87,11 @@ impl Names {
     pub(crate) fn check(&self, program: &str) -> Result<(), OutputError> {
         let path = self.template.expand(program, "0");
         if !self.template.names_the_process() {
-            if self.is_taken(&path) {
-                return Err(OutputError::Exists(path));
-            }
             if path.is_dir() {
                 return Err(OutputError::Io { path, error: io::ErrorKind::IsADirectory.into() });
+            }
+            if self.is_taken(&path) {
+                return Err(OutputError::Exists(path));
             }
             if path.exists() {
                 return allowed(&path, Access::WRITE_OK);

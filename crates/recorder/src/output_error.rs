@@ -24,7 +24,7 @@ pub enum OutputError {
     #[error("Memtrace writes a file, and none is wanted")]
     NoFile,
     /// The kernel refused.
-    #[error("{}: {error}", path.display())]
+    #[error("a trace cannot be written to {}: {error}; -o names another place", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,

@@ -1,7 +1,7 @@
 //! Benchmarks. Each appends a row per measurement to a dated record under `benchmarks/record`.
 //!
 //! [`native`] measures whole programs: [`workload`]s in [`variant`]s, one [`run`] at a time or all of a round
-//! [`at_once`], whose medians are a [`row`]; [`table`] shows the latest in the README. [`instructions`], [`sample`],
+//! [`at_once`], whose medians are a [`row`]; [`table`] shows the latest in docs/costs.md. [`instructions`], [`sample`],
 //! [`pair`], [`arena`] and [`draws`] count instructions too, which no other load on the machine
 //! disturbs. [`trace`] is about reading and writing, [`report`] about what is made of that.
 

@@ -10,7 +10,7 @@ pub struct Options {
     pub variants: Vec<String>,
     /// How often each is run.
     pub rounds: usize,
-    /// Whether rows are added to the record, and the README's table written anew.
+    /// Whether rows are added to the record, and the table of docs/costs.md written anew.
     pub recorded: bool,
     /// Whether all runs of a round are made at the same time.
     pub at_once: bool,

@@ -1,6 +1,6 @@
-//! The table in the README: what the latest rows of the record say, between two marks.
+//! The table in the page of costs: what the latest rows of the record say, between two marks.
 //!
-//! A test checks that the README has what the record gives, so neither changes without the other.
+//! A test checks that the page has what the record gives, so neither changes without the other.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,6 +14,7 @@ use crate::shell;
 /// The name of the record.
 pub const RECORD: &str = "native-2";
 
+const PAGE: &str = "docs/costs.md";
 const BEGIN: &str = "<!-- written by `cargo xtask bench table` -->\n";
 const END: &str = "<!-- end of the table -->\n";
 
@@ -32,14 +33,14 @@ const RATIOS: &[(&str, &str)] = &[
 /// The variant of the second table.
 const DETAILED: &str = "512KiB";
 
-/// Writes the README's table anew.
+/// Writes the page's table anew.
 ///
 /// # Errors
-/// If the README has no marks, or cannot be written.
+/// If the page has no marks, or cannot be written.
 pub fn write() -> Result<()> {
-    let path = shell::root().join("README.md");
-    let readme = fs::read_to_string(&path)?;
-    Ok(fs::write(path, with_table(&readme, &table()?)?)?)
+    let path = shell::root().join(PAGE);
+    let page = fs::read_to_string(&path)?;
+    Ok(fs::write(path, with_table(&page, &table()?)?)?)
 }
 
 /// What the record gives: nothing, as long as there is none.
@@ -51,9 +52,9 @@ fn table() -> Result<String> {
     render(&fs::read_to_string(path)?)
 }
 
-fn with_table(readme: &str, table: &str) -> Result<String> {
-    let (before, rest) = readme.split_once(BEGIN).context("the README has no mark of the table")?;
-    let (_, after) = rest.split_once(END).context("the README has no mark after the table")?;
+fn with_table(page: &str, table: &str) -> Result<String> {
+    let (before, rest) = page.split_once(BEGIN).context("the page has no mark of the table")?;
+    let (_, after) = rest.split_once(END).context("the page has no mark after the table")?;
     Ok(format!("{before}{BEGIN}{table}{END}{after}"))
 }
 
@@ -146,12 +147,12 @@ mod tests {
 
     /// `cargo xtask bench table` mends it.
     #[test]
-    fn the_readme_has_what_the_record_gives() {
-        let readme = fs::read_to_string(shell::root().join("README.md")).unwrap();
-        let expected = with_table(&readme, &table().unwrap()).unwrap();
+    fn the_page_has_what_the_record_gives() {
+        let page = fs::read_to_string(shell::root().join(PAGE)).unwrap();
+        let expected = with_table(&page, &table().unwrap()).unwrap();
         assert!(
-            readme == expected,
-            "README.md is not what the record gives: cargo xtask bench table"
+            page == expected,
+            "docs/costs.md is not what the record gives: cargo xtask bench table"
         );
     }
 
@@ -169,8 +170,8 @@ mod tests {
 
     #[test]
     fn only_what_is_between_the_marks_changes() {
-        let readme = format!("a\n{BEGIN}old\n{END}b\n");
-        assert_eq!(with_table(&readme, "new\n").unwrap(), format!("a\n{BEGIN}new\n{END}b\n"));
+        let page = format!("a\n{BEGIN}old\n{END}b\n");
+        assert_eq!(with_table(&page, "new\n").unwrap(), format!("a\n{BEGIN}new\n{END}b\n"));
         assert!(with_table("no marks", "new\n").is_err());
     }
 }

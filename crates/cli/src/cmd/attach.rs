@@ -9,6 +9,7 @@ use lifetrace_recorder::{AttachConfig, Attachment, AttachmentEnd};
 
 use super::record::options::{Options, Verbosity};
 use super::record::progress::ProgressLine;
+use super::record::quantity;
 use super::record::signals::Signals;
 use super::record::{AFTERLIFE, tell, telling};
 use crate::{embedded, terminal};
@@ -18,6 +19,7 @@ use crate::{embedded, terminal};
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The process
+    #[arg(value_parser = quantity::pid)]
     pid: u32,
     #[command(flatten)]
     options: Options,

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use lifetrace_recorder::Detached;
 
+use super::record::quantity;
 use crate::terminal;
 
 /// What may be typed.
@@ -11,6 +12,7 @@ use crate::terminal;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The process: one that `lifetrace attach` records
+    #[arg(value_parser = quantity::pid)]
     pid: u32,
     /// Say nothing but errors
     #[arg(short, long)]

@@ -15,6 +15,7 @@ use crate::terminal;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The process: one that `lifetrace record` has started, or that such a process has
+    #[arg(value_parser = quantity::pid)]
     pid: u32,
     /// Snapshot file [default: beside the process's trace, with a number: lifetrace.app.1234.1.lth]
     #[arg(short, long, value_name = "FILE")]

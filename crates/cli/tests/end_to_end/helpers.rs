@@ -79,7 +79,10 @@ fn programs_that_cannot_be_traced_are_named() {
     assert!(said.contains("2 processes were not traced, as far as was seen: "), "{said}");
     assert!(said.contains(&format!("{} (statically linked)", fixed.display())), "{said}");
     assert!(
-        said.contains(&format!("{} (its environment has not kept LD_PRELOAD", usual.display())),
+        said.contains(&format!(
+            "{} (LD_PRELOAD and LIFETRACE_SOCKET are not in its",
+            usual.display()
+        )),
         "{said}"
     );
     assert!(!said.contains("nothing was sampled; a smaller"), "{said}");

@@ -76,6 +76,7 @@ mod stacks;
 mod strangers;
 mod support;
 mod threads;
+mod tutorial;
 mod types_of_ocaml;
 mod untraceable;
 mod verdicts;

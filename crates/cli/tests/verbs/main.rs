@@ -4,6 +4,7 @@
 //! them anew.
 
 mod bad_input;
+mod book;
 mod check;
 mod collections;
 mod conversion;

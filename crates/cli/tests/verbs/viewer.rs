@@ -105,7 +105,7 @@ fn a_page_is_kept_where_nobody_else_looks() {
     let output = view(folder.path(), &["--no-open", "--view", "flame", SMALL]).output().unwrap();
     assert_eq!((text(&output.stderr), output.status.code()), (String::new(), Some(0)));
     let path = PathBuf::from(text(&output.stdout).trim_end());
-    assert!(path.starts_with(folder.path().join("lifetrace")), "{}", path.display());
+    assert!(path.starts_with(folder.path().join("lifetrace-pages")), "{}", path.display());
     assert!(path.file_name().unwrap().to_str().unwrap().starts_with("main.exe-"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));

@@ -20,6 +20,7 @@ use lifetrace_live::{document, page};
 
 use crate::choosing;
 use crate::cmd::record::options::How;
+use crate::cmd::record::quantity;
 use crate::terminal;
 use attached::Attached;
 use launched::Launched;
@@ -35,6 +36,7 @@ use source::{Source, is_unrecorded};
 pub struct Args {
     /// A process. If nobody records it, it is attached to until the page is left, and its trace goes with the page unless -o
     /// names one [default: all that this user's recorders record now]
+    #[arg(value_parser = quantity::pid)]
     pid: Option<u32>,
     /// Print what is known now, once, instead of a page that is drawn again and again
     #[arg(long, conflicts_with = "command")]

@@ -26,7 +26,8 @@ pub struct Options {
     /// Say nothing but errors and losses
     #[arg(short, long)]
     quiet: bool,
-    /// Show how it goes even where stderr is no terminal, or the command uses it
+    /// Show how it goes even where stderr is no terminal, or the program uses it [default: where stderr is a
+    /// terminal, after two seconds]
     #[arg(long, overrides_with = "no_progress")]
     progress: bool,
     /// Do not show how it goes
@@ -82,7 +83,7 @@ pub struct How {
     /// Begin to sample after this time: 500ms, 10s, 2m, 1h
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = quantity::span)]
     delay: Duration,
-    /// End the recording after this time, counted from the end of the delay; the command goes on
+    /// End the recording after this time, counted from the end of the delay; the program goes on
     #[arg(long, value_name = "TIME", value_parser = quantity::span)]
     duration: Option<Duration>,
     /// End a trace before it is longer than this: 100MiB, 1GB; the process goes on

@@ -21,6 +21,12 @@ pub(in crate::cmd) fn span(text: &str) -> Result<Duration, String> {
     text.parse::<Micros>().map(|micros| Duration::from_micros(micros.get())).map_err(told)
 }
 
+/// The number of a process.
+pub(in crate::cmd) fn pid(text: &str) -> Result<u32, String> {
+    let advice = |_| "not the number of a process, as `pidof PROGRAM` gives it".to_owned();
+    text.parse().map_err(advice)
+}
+
 fn told(mistake: Mistake, example: &str) -> String {
     match mistake {
         Mistake::Expected(_) => example.to_owned(),

@@ -7,27 +7,29 @@ use signal_hook::consts::{SIGHUP, SIGUSR1, SIGUSR2};
 
 use super::quantity;
 
+/// Above these options in `--help`.
+const HEADING: &str = "Snapshots of the heaps of OCaml and Ruby programs";
+
 /// When snapshots are taken.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Snapshots of the heaps of OCaml and Ruby programs")]
 pub(super) struct Args {
     /// Take a snapshot of each process when lifetrace itself is sent this signal: HUP, USR1 or USR2
-    #[arg(id = "on", long = "snapshot-on", value_name = "SIGNAL", value_parser = signal)]
+    #[arg(help_heading = HEADING, id = "on", long = "snapshot-on", value_name = "SIGNAL", value_parser = signal)]
     pub(super) on: Option<SnapshotSignal>,
     /// Take one each time so much has passed: 60s, 5m
-    #[arg(id = "every", long = "snapshot-every", value_name = "TIME", value_parser = time)]
+    #[arg(help_heading = HEADING, id = "every", long = "snapshot-every", value_name = "TIME", value_parser = time)]
     every: Option<Duration>,
     /// Take one when a program ends by itself
-    #[arg(id = "at_exit", long = "snapshot-at-exit")]
+    #[arg(help_heading = HEADING, id = "at_exit", long = "snapshot-at-exit")]
     at_exit: bool,
     /// Take one after each N collections of the old heap
-    #[arg(id = "after_gc", long = "snapshot-after-gc", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = HEADING, id = "after_gc", long = "snapshot-after-gc", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     after_gc: Option<u64>,
     /// Take one when resident memory has come to be more than this: 'rss > 2GB'
-    #[arg(id = "when", long = "snapshot-when", value_name = "CONDITION", value_parser = condition)]
+    #[arg(help_heading = HEADING, id = "when", long = "snapshot-when", value_name = "CONDITION", value_parser = condition)]
     when: Option<u64>,
     /// Give a snapshot up rather than take more memory than this beside the process's own
-    #[arg(id = "memory", long = "snapshot-memory", value_name = "SIZE", default_value_t = Size(SNAPSHOT_MEMORY), value_parser = size)]
+    #[arg(help_heading = HEADING, id = "memory", long = "snapshot-memory", value_name = "SIZE", default_value_t = Size(SNAPSHOT_MEMORY), value_parser = size)]
     memory: Size,
 }
 

@@ -136,10 +136,10 @@ fn more(outcome: &Outcome, described: &[&SessionReport]) -> Option<String> {
     let traces = all - described.len() as u64;
     (traces > 0).then(|| {
         let rest = all_samples - samples(&mut described.iter().copied());
-        let (count, rest) = (human::count(traces as f64), human::count(rest as f64));
+        let rest = self::samples(rest);
         match traces {
-            1 => format!("and 1 more trace with {rest} samples"),
-            _ => format!("and {count} more traces with {rest} samples"),
+            1 => format!("and 1 more trace with {rest}"),
+            _ => format!("and {} more traces with {rest}", human::count(traces as f64)),
         }
     })
 }
@@ -180,11 +180,16 @@ fn next_step(sessions: &[&SessionReport]) -> String {
     format!("lifetrace report {option}{}", paths.join(" "))
 }
 
+fn samples(count: u64) -> String {
+    let things = if count == 1 { "sample" } else { "samples" };
+    format!("{} {things}", human::count(count as f64))
+}
+
 /// One of several. Also how little of its memory that explains, if it is little and no notice has said it.
 fn description(session: &SessionReport, described: &[&SessionReport]) -> (String, Option<String>) {
     let samples = match session.error {
         Some(_) => "cut short".to_owned(),
-        None => format!("{} samples", human::count(session.samples as f64)),
+        None => samples(session.samples),
     };
     let mut text = format!(
         "{} (process {}, {}): {}, {samples}",

@@ -59,7 +59,7 @@ fn known(outcome: &Outcome) -> Vec<UntracedProgram> {
 
 fn words(untraced: &UntracedProgram) -> String {
     let why = match untraced.why {
-        Untraced::Environment => "its environment has not kept LD_PRELOAD and LIFETRACE_SOCKET",
+        Untraced::Environment => "LD_PRELOAD and LIFETRACE_SOCKET are not in its environment",
         Untraced::Static => "statically linked",
         Untraced::Privileged => "it has other rights, as setuid programs have",
         Untraced::Foreign => "of another C library or processor, or with a sanitizer",

@@ -13,7 +13,8 @@ use tempfile::NamedTempFile;
 /// Nobody but the user.
 const PRIVATE: u32 = 0o700;
 
-const NAME: &str = "lifetrace";
+/// Another one than that of the library for programs, which others may look into.
+const NAME: &str = "lifetrace-pages";
 const SUFFIX: &str = ".html";
 
 /// Older pages are removed: the traces that they are of are still there.
