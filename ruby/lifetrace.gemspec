@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
   spec.licenses = ["MIT", "Apache-2.0"]
   spec.homepage = "https://github.com/lifetrace/lifetrace"
   spec.required_ruby_version = [">= 3.1", "< 3.5"]
-  spec.files = Dir["lib/**/*.rb", "README.md"]
+  spec.files = Dir["lib/**/*.rb", "README.md", "LICENSE-*", "THIRD-PARTY.md"]
   spec.metadata["rubygems_mfa_required"] = "true"
 
   # With its library it is a gem of this platform, and nothing is built where it is installed.

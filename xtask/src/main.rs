@@ -12,6 +12,7 @@ mod book;
 mod checkers;
 mod ci;
 mod circles;
+mod dist;
 mod fleet;
 mod foreign;
 mod fuzz;
@@ -59,6 +60,9 @@ usage: cargo xtask COMMAND
                   file that is not the committed one
   fleet           format, lint and test `lifetrace-fleet`, which is built apart as it takes a query engine to be
                   built (40 minutes of processor time), and where pip is, have DuckDB and pyarrow read its datasets
+  dist [--check | --twice]
+                  the packages, in target/dist: an archive, Debian's, the gem; tried in clean systems of Debian's,
+                  old and new, where we are root; or built in another folder, too, and compared
   package         build the crates that can be published from what would be published
   bench native [--workload NAME]... [--variant NAME]... [--rounds N] [--no-record]
                   cost of `record`, and of its peers, on whole programs; appends to
@@ -136,6 +140,7 @@ fn main() -> Result<()> {
         ["viewer"] => viewer::check(),
         ["fleet"] => fleet::check(),
         ["package"] => ci::package(),
+        ["dist", ref words @ ..] => dist::run(words),
         ["aarch64"] => aarch64::check(),
         ["ruby-versions", ref versions @ ..] => ruby_versions::RUBY.test(versions),
         ["python-programs"] => python_programs::test(),

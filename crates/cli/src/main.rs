@@ -38,6 +38,10 @@ use lifetrace_analysis::filter::ParseError;
 
 use verb::Verb;
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: lifetrace_recorder::Allocator = lifetrace_recorder::Allocator;
+
 /// Watches the whole life of sampled allocations, in programs as they are.
 #[derive(Parser)]
 #[command(

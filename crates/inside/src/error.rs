@@ -46,6 +46,7 @@ fn explain(error: &OutputError) -> String {
                 path.display()
             )
         }
-        OutputError::NoFile | OutputError::Io { .. } => error.to_string(),
+        OutputError::Io { path, error } => format!("{}: {error}", path.display()),
+        OutputError::NoFile => error.to_string(),
     }
 }

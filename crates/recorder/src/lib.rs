@@ -33,13 +33,16 @@
 //! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
-//! - `unsafe` is in `shm.rs`, `usage.rs`, `large_blocks.rs`, `launch/inherited.rs`, `stop/call.rs` and `attach/code.rs`
+//! - `unsafe` is in `shm.rs`, `usage.rs`, `large_blocks.rs`, `launch/inherited.rs`, `stop/call.rs`, `allocator.rs` and `attach/code.rs`
 //!   alone.
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nothing is attached to there"))]
 
 mod admission;
+#[cfg(target_env = "musl")]
+#[allow(unsafe_code)]
+mod allocator;
 mod assemble;
 #[cfg_attr(not(target_arch = "x86_64"), path = "attach_elsewhere.rs")]
 mod attach;
@@ -131,6 +134,8 @@ mod usage;
 mod wakeup;
 mod whereabouts;
 
+#[cfg(target_env = "musl")]
+pub use allocator::Allocator;
 pub use attach::{AttachConfig, AttachError, Attachment, AttachmentEnd, Detached, Pauses, detach};
 pub use change_rate::{RateChange, RateError};
 pub use collector::{Collector, CollectorError, CollectorOptions, MOST_FRAMES};

@@ -92,26 +92,27 @@ impl Scheduling {
     }
 }
 
-/// This thread's.
+/// This thread's. The kernel is asked itself: musl's functions say that there are none.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn scheduling() -> Option<Scheduling> {
-    let mut parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: asks about the calling thread; the kernel writes the parameter.
+    let mut priority: libc::c_int = 0;
+    // SAFETY: asks about the calling thread; the kernel writes its `sched_param`, which is a number.
     let policy = unsafe {
-        if libc::sched_getparam(0, &mut parameter) != 0 {
+        if libc::syscall(libc::SYS_sched_getparam, 0, &raw mut priority) != 0 {
             return None;
         }
-        libc::sched_getscheduler(0)
+        libc::syscall(libc::SYS_sched_getscheduler, 0)
     };
-    (policy >= 0).then_some(Scheduling { policy, priority: parameter.sched_priority })
+    let policy = i32::try_from(policy).ok().filter(|&policy| policy >= 0)?;
+    Some(Scheduling { policy, priority })
 }
 
 /// Changes this thread's.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn schedule(as_this: Scheduling) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: as_this.priority };
-    // SAFETY: of the calling thread; the kernel reads the parameter.
-    match unsafe { libc::sched_setscheduler(0, as_this.policy, &parameter) } {
+    let Scheduling { policy, priority } = as_this;
+    // SAFETY: of the calling thread; the kernel reads the number.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -176,17 +177,19 @@ fn part_of(words: &mut [u64]) -> libc::iovec {
     libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(words) }
 }
 
+/// The kernel is asked itself: C libraries do not agree whether a request has a sign, nor for all of them.
+///
 /// # Safety
 /// `data` is what the request wants it to be.
 unsafe fn ptrace(
-    request: libc::c_uint,
+    request: impl Into<i64>,
     thread: Pid,
     address: usize,
     data: *mut c_void,
 ) -> io::Result<()> {
     let id = thread.as_raw_nonzero().get();
     // SAFETY: by contract.
-    match unsafe { libc::ptrace(request, id, address as *mut c_void, data) } {
+    match unsafe { libc::syscall(libc::SYS_ptrace, request.into(), id, address, data) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
