@@ -18,7 +18,7 @@ Lifetrace watches the life of sampled allocations, in programs as they are.
 /// The commit that this was built from, where the build knew it.
 const COMMIT: Option<&str> = option_env!("LIFETRACE_COMMIT");
 
-/// With the commit, and the formats that are written; what is read besides is in docs/formats.md.
+/// With the commit, and the formats that are written; docs/format.md and its neighbours say which are read.
 pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!(
         "{} ({})\ntraces: .lt {}.{}, .ctf of Memtrace {}; heap snapshots: .lth {}.{}",

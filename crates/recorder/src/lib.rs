@@ -33,8 +33,8 @@
 //! - What a [`heap`] takes in memory is bounded by what is live and by the distinct backtraces.
 //! - Nothing is overwritten that the user has not said may be, and nothing is written elsewhere
 //!   than the traces, the agent's library and the socket's directory.
-//! - `unsafe` is in `shm.rs`, `usage.rs`, `large_blocks.rs`, `launch/inherited.rs`, `stop/call.rs`, `allocator.rs` and `attach/code.rs`
-//!   alone.
+//! - `unsafe` is in `shm.rs`, `usage.rs`, `large_blocks.rs`, `launch/inherited.rs`, `stop/call.rs`, `attach/code.rs` and
+//!   `allocator.rs` alone.
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nothing is attached to there"))]
