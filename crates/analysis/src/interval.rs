@@ -22,6 +22,9 @@ pub(crate) const Z: f64 = 1.959_963_984_540_054;
 /// The 95 % quantile of an exponential variable: nothing is hit in so many mean intervals.
 const NONE_IN_INTERVALS: f64 = 2.995_732_273_553_991;
 
+/// No allocator hands out smaller blocks than this, in bytes.
+const SMALLEST: f64 = 16.0;
+
 /// From where to where.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
@@ -77,20 +80,39 @@ impl Estimate {
 }
 
 impl Amount {
-    /// The interval of the bytes. Where nothing was sampled they are below its upper end with a
-    /// confidence of 95 %, whatever the sizes of blocks; of a sampler that hits objects that cannot
-    /// be said, and it is not taken into account beside others. Where there are no others, or not all is heard, there is
-    /// no upper end.
+    /// The interval of the bytes of all blocks that there are, of whatever sizes. Where not all is heard,
+    /// there is no upper end.
     pub fn bytes_interval(&self, sampling: &Sampling) -> Interval {
-        match self.samples {
-            _ if !sampling.hears_all() => Interval { high: f64::INFINITY, ..self.bytes.interval() },
-            0 if !sampling.is_exact() && sampling.interval_bytes() == 0.0 => {
-                Interval { low: 0.0, high: f64::INFINITY }
-            }
-            0 if !sampling.is_exact() => {
-                Interval { low: 0.0, high: NONE_IN_INTERVALS * sampling.interval_bytes() }
-            }
-            _ => self.bytes.interval(),
+        let heard = self.heard_bytes(sampling);
+        if sampling.hears_all() { heard } else { Interval { high: f64::INFINITY, ..heard } }
+    }
+
+    /// The interval of the bytes of all blocks that were heard, of whatever sizes: blocks that are surely hit say
+    /// nothing of small ones, of which as much may not have been hit as if nothing had been sampled. Of a sampler that
+    /// hits objects that cannot be said: it is not taken into account beside others, and where there are no
+    /// others and no samples there is no upper end.
+    pub fn heard_bytes(&self, sampling: &Sampling) -> Interval {
+        let seen = self.bytes.interval();
+        let surely = self.bytes.value - self.bytes.uncertain;
+        let high = |unseen| seen.high.max(surely + unseen);
+        Interval { high: self.unseen(sampling).map_or(f64::INFINITY, high), ..seen }
+    }
+
+    /// The interval of the number of all blocks that were heard, of whatever sizes: its upper end has those in it that
+    /// may not have been hit, as if they were the smallest.
+    pub fn heard_objects(&self, sampling: &Sampling) -> Interval {
+        let seen = self.objects.interval();
+        let high = |unseen| seen.high + unseen / SMALLEST;
+        Interval { high: self.unseen(sampling).map_or(f64::INFINITY, high), ..seen }
+    }
+
+    /// The bytes that may be there with a confidence of 95 % although none of them was hit; `None` if there is no
+    /// knowing.
+    fn unseen(&self, sampling: &Sampling) -> Option<f64> {
+        match sampling.interval_bytes() {
+            _ if sampling.is_exact() => Some(0.0),
+            0.0 => (self.samples > 0).then_some(0.0),
+            interval => Some(NONE_IN_INTERVALS * interval),
         }
     }
 }

@@ -439,6 +439,28 @@ mod tests {
     }
 
     #[test]
+    fn a_large_block_says_nothing_of_small_ones() {
+        // 1024 bytes from hit to hit.
+        let sampling = sampling(1.0 / 128.0);
+        let large = words(Source::External, 1 << 20);
+        let amount = sampling.weigh(&large).tally(sampling.bytes(&large)).amount();
+        let (bytes, objects) = (amount.bytes_interval(&sampling), amount.heard_objects(&sampling));
+        let unseen = 2.9957 * 1024.0;
+        assert!(
+            close(bytes.low, amount.bytes.value) && (bytes.high - bytes.low - unseen).abs() < 1.0,
+            "{bytes:?}"
+        );
+        assert!(
+            close(objects.low, 1.0) && (objects.high - 1.0 - unseen / 16.0).abs() < 1.0,
+            "{objects:?}"
+        );
+        // Of small blocks that were hit nothing more is known: the interval has as much room.
+        let small = words(Source::External, 2);
+        let amount = sampling.weigh(&small).tally(sampling.bytes(&small)).amount();
+        assert_eq!(amount.bytes_interval(&sampling), amount.bytes.interval());
+    }
+
+    #[test]
     fn what_is_not_heard_has_no_upper_end() {
         let mut sampling = sampling(1.0);
         sampling.learn("no-ocaml");

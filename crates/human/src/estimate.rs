@@ -26,7 +26,8 @@ const Z95: f64 = 1.959_963_984_540_054;
 
 /// An estimated size: `412 ± 9 MiB`.
 pub fn estimate(estimate: &Estimate) -> String {
-    with_interval(estimate, &BYTE_UNITS).unwrap_or_else(|| bytes(estimate.value))
+    let interval = with_interval(estimate.value, estimate.interval(), &BYTE_UNITS);
+    interval.unwrap_or_else(|| bytes(estimate.value))
 }
 
 /// An estimated amount of memory times time: `4.2 ± 0.3 GiB·s`.
@@ -36,7 +37,8 @@ pub fn byte_seconds(estimate: &Estimate) -> String {
 
 /// An estimated number of objects: `12,300 ± 400`.
 pub fn objects(estimate: &Estimate) -> String {
-    with_interval(estimate, &COUNT_UNITS).unwrap_or_else(|| count(estimate.value))
+    let interval = with_interval(estimate.value, estimate.interval(), &COUNT_UNITS);
+    interval.unwrap_or_else(|| count(estimate.value))
 }
 
 /// Bytes per hour, with a 95 % interval that is as wide on both sides: `8.2 ± 0.9 MiB/h`; what may be 0
@@ -61,34 +63,50 @@ pub fn proportion(share: &Proportion) -> String {
     format!("{} % ({}–{} %)", digits(share.value), digits(low), digits(high))
 }
 
-/// The bytes of an amount, or the bound below which they are if no sample was met and all is heard.
+/// The bytes of an amount that has all blocks in it, or the bound below which they are if no sample was met and all is
+/// heard.
 pub fn amount(amount: &Amount, sampling: &Sampling) -> String {
     if amount.samples == 0 && !sampling.hears_all() {
         "nothing heard".to_owned()
     } else if amount.samples == 0 && !sampling.is_exact() {
-        format!("none sampled, < {}", bytes(amount.bytes_interval(sampling).high))
+        match amount.bytes_interval(sampling).high {
+            f64::INFINITY => "none sampled".to_owned(),
+            high => format!("none sampled, < {}", bytes(high)),
+        }
     } else {
-        estimate(&amount.bytes)
+        all(&amount.bytes, amount.heard_bytes(sampling), &BYTE_UNITS, bytes)
     }
 }
 
+/// The number of blocks of an amount that has all in it.
+pub fn number_of_all(amount: &Amount, sampling: &Sampling) -> String {
+    all(&amount.objects, amount.heard_objects(sampling), &COUNT_UNITS, count)
+}
+
+fn all(
+    estimate: &Estimate,
+    interval: Interval,
+    units: &[(f64, &'static str)],
+    exactly: fn(f64) -> String,
+) -> String {
+    with_interval(estimate.value, interval, units).unwrap_or_else(|| exactly(estimate.value))
+}
+
 /// Nothing if the interval is too narrow to be seen.
-fn with_interval(estimate: &Estimate, units: &[(f64, &'static str)]) -> Option<String> {
-    let interval = estimate.interval();
+fn with_interval(value: f64, interval: Interval, units: &[(f64, &'static str)]) -> Option<String> {
     let half_width = (interval.high - interval.low) / 2.0;
-    let (scale, unit_name) = unit(estimate.value.max(half_width), units, 1.0);
+    let (scale, unit_name) = unit(value.max(half_width), units, 1.0);
     let places = places(half_width / scale, scale == 1.0);
     let digits = |number: f64| rounded(number / scale, places);
-    let [value, low, high, half] =
-        [estimate.value, interval.low, interval.high, half_width].map(digits);
+    let [shown, low, high, half] = [value, interval.low, interval.high, half_width].map(digits);
     if is_zero(&half) {
         None
     } else if interval.low <= 0.0 || is_zero(&low) {
         Some(bound(interval.high, units))
-    } else if is_even(estimate.value, &interval) {
-        Some(format!("{value} ± {half}{unit_name}"))
+    } else if is_even(value, &interval) {
+        Some(format!("{shown} ± {half}{unit_name}"))
     } else {
-        Some(format!("{value} ({low}–{high}){unit_name}"))
+        Some(format!("{shown} ({low}–{high}){unit_name}"))
     }
 }
 

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 pub use about::{about, fill, lifetime, quantile};
-pub use estimate::{amount, byte_seconds, estimate, objects, per_hour, proportion};
+pub use estimate::{amount, byte_seconds, estimate, number_of_all, objects, per_hour, proportion};
 
 const KIB: f64 = 1024.0;
 const BYTE_UNITS: [(f64, &str); 6] = [

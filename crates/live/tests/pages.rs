@@ -77,12 +77,12 @@ fn processes_and_their_callsites() {
         assert!(all[0].starts_with("lifetrace live  processes"), "{all:#?}");
         assert!(all[1].starts_with("3 recorded now, 0 ended, 2 more"), "{all:#?}");
         assert!(contains(&all, "prog\\u{1b}[2J-"), "{all:#?}");
-        assert_eq!(all[3].contains("LOST"), is_wide, "{all:#?}");
+        assert_eq!(all[4].contains("LOST"), is_wide, "{all:#?}");
         assert_eq!(all.len(), 24);
         press(&mut model, &mut board, &[Key::Enter]);
         let callsites = lines(&model, &board.view(model.screen()), width, 24);
-        assert!(callsites[3].contains("LIVE▼") && callsites[3].contains("GROWTH/MIN"));
-        assert_eq!(callsites[3].contains("AT PEAK"), is_wide, "{callsites:#?}");
+        assert!(callsites[4].contains("LIVE▼") && callsites[4].contains("GROWTH/MIN"));
+        assert_eq!(callsites[4].contains("AT PEAK"), is_wide, "{callsites:#?}");
         assert!(callsites[1].contains("  live "), "{callsites:#?}");
         assert!(callsites[23].contains("q quit"), "{callsites:#?}");
     }
@@ -111,7 +111,7 @@ fn a_callsite_has_its_calls_and_lifetimes() {
     press(&mut model, &mut board, &[Key::Enter, Key::Enter]);
     assert!(matches!(model.screen(), Screen::Callsite(_, _, Aspect::Tree)));
     let tree = lines(&model, &board.view(model.screen()), 80, 24);
-    assert!(tree[0].contains("calls that lead to") && tree[3].contains("CALLED"), "{tree:#?}");
+    assert!(tree[0].contains("calls that lead to") && tree[4].contains("CALLED"), "{tree:#?}");
     assert!(contains(&tree, "main"), "{tree:#?}");
     press(&mut model, &mut board, &[Key::Tab]);
     board.view(model.screen());
@@ -164,14 +164,14 @@ fn a_mark_has_a_column() {
     assert_eq!(press(&mut model, &mut board, &[Key::Enter, Key::Char('m')]), Effect::Mark);
     board.mark();
     let page = lines(&model, &board.view(model.screen()), 80, 24);
-    assert!(page[3].contains("SINCE MARK") && !page[3].contains("GROWTH"), "{page:#?}");
+    assert!(page[4].contains("SINCE MARK") && !page[4].contains("GROWTH"), "{page:#?}");
     let wide = lines(&model, &board.view(model.screen()), 200, 24);
-    assert!(wide[3].contains("SINCE MARK") && wide[3].contains("GROWTH"), "{wide:#?}");
+    assert!(wide[4].contains("SINCE MARK") && wide[4].contains("GROWTH"), "{wide:#?}");
     assert_eq!(press(&mut model, &mut board, &[Key::Char('d')]), Effect::Draw);
     assert_eq!(model.order(), Order::Marked);
     board.unmark();
     let page = lines(&model, &board.view(model.screen()), 80, 24);
-    assert!(!page[3].contains("SINCE MARK"), "{page:#?}");
+    assert!(!page[4].contains("SINCE MARK"), "{page:#?}");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn rows_are_stepped_through_and_ordered() {
     press(&mut model, &mut board, &[Key::Enter]);
     let first = |model: &Model, board: &mut Board| {
         let page = lines(model, &board.view(model.screen()), 120, 12);
-        (page[4].clone(), page[10].clone())
+        (page[5].clone(), page[10].clone())
     };
     let (top, told) = first(&model, &mut board);
     press(&mut model, &mut board, &[Key::End]);

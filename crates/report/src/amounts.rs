@@ -30,6 +30,22 @@ pub struct Quantity(pub Amount);
 #[derive(Clone, Copy, Debug)]
 pub struct Number(pub Estimate);
 
+/// An amount that has all blocks in it, of whatever sizes: its intervals have room for those that might have been missed.
+#[derive(Clone, Copy, Debug)]
+pub struct Total {
+    amount: Amount,
+    bytes: Interval,
+    objects: Interval,
+}
+
+impl Total {
+    /// Of what was sampled so.
+    pub fn new(amount: Amount, sampling: &Sampling) -> Self {
+        let (bytes, objects) = (amount.heard_bytes(sampling), amount.heard_objects(sampling));
+        Self { amount, bytes, objects }
+    }
+}
+
 #[derive(Serialize)]
 struct QuantityFields {
     samples: u64,
@@ -65,10 +81,23 @@ struct NumberFields {
 
 impl Serialize for Quantity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let amount = &self.0;
-        let interval = |estimate: &Estimate| (amount.samples > 0).then(|| estimate.interval());
-        let (bytes, objects) = (interval(&amount.bytes), interval(&amount.objects));
-        let fields = QuantityFields {
+        let interval = |estimate: &Estimate| (self.0.samples > 0).then(|| estimate.interval());
+        QuantityFields::new(&self.0, [interval(&self.0.bytes), interval(&self.0.objects)])
+            .serialize(serializer)
+    }
+}
+
+impl Serialize for Total {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let known = |interval| Some(interval).filter(|_| self.amount.samples > 0);
+        let intervals = [self.bytes, self.objects].map(known);
+        QuantityFields::new(&self.amount, intervals).serialize(serializer)
+    }
+}
+
+impl QuantityFields {
+    fn new(amount: &Amount, [bytes, objects]: [Option<Interval>; 2]) -> Self {
+        Self {
             samples: amount.samples,
             bytes: amount.bytes.value,
             bytes_interval95: amount.bytes.interval95(),
@@ -78,8 +107,7 @@ impl Serialize for Quantity {
             objects_interval95: amount.objects.interval95(),
             objects_low95: objects.map(|interval| interval.low),
             objects_high95: objects.map(|interval| interval.high),
-        };
-        fields.serialize(serializer)
+        }
     }
 }
 
@@ -100,8 +128,7 @@ impl Serialize for Number {
 /// Bytes of a set of blocks, if any of them was sampled.
 pub fn bytes_or_none(amount: &Amount, sampling: &Sampling) -> String {
     match amount.samples {
-        0 if !sampling.hears_all() => "nothing heard".to_owned(),
-        0 if !sampling.is_exact() => "none sampled".to_owned(),
+        0 if !sampling.hears_all() || !sampling.is_exact() => "none sampled".to_owned(),
         _ => human::estimate(&amount.bytes),
     }
 }

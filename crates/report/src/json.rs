@@ -9,7 +9,7 @@ use lifetrace_study::origin::Origin;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::amounts::Quantity;
+use super::amounts::Total;
 use super::{Known, Report, Subject};
 use crate::gates::Judged;
 
@@ -34,10 +34,10 @@ struct Document<'a> {
 /// The amounts of the whole program.
 #[derive(Serialize)]
 pub struct Totals {
-    allocated: Quantity,
-    promoted: Quantity,
+    allocated: Total,
+    promoted: Total,
     peak: PeakQuantity,
-    live_at_end: Quantity,
+    live_at_end: Total,
 }
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ struct PeakQuantity {
     /// Since the start; several processes' peaks are at different times.
     time_us: Option<u64>,
     #[serde(flatten)]
-    quantity: Quantity,
+    quantity: Total,
 }
 
 /// What was wrong with a trace: fields of its documents.
@@ -107,11 +107,12 @@ impl Totals {
     }
 
     fn with_peak_at(summary: &Summary, time_us: Option<u64>) -> Self {
+        let total = |amount| Total::new(amount, &summary.sampling);
         Self {
-            allocated: Quantity(summary.allocated),
-            promoted: Quantity(summary.promoted),
-            peak: PeakQuantity { time_us, quantity: Quantity(summary.peak.amount) },
-            live_at_end: Quantity(summary.live),
+            allocated: total(summary.allocated),
+            promoted: total(summary.promoted),
+            peak: PeakQuantity { time_us, quantity: total(summary.peak.amount) },
+            live_at_end: total(summary.live),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Of all that lives: where a filter leaves blocks out, nothing is said.
 
+use std::time::Duration;
+
 use lifetrace_analysis::Metric;
 use lifetrace_analysis::resident::{Growth, Moment};
 use lifetrace_human as human;
@@ -28,16 +30,25 @@ const ALWAYS: &str = "what the program maps itself, stacks, code and data of fil
 /// Causes that hold for every process of which it was heard what it maps.
 const ALWAYS_BESIDE_MAPPINGS: &str = "stacks, code and data of files";
 
-const AT_END: &str = "at the end";
-const AT_PEAK: &str = "at the peak";
+/// Where more than this part of a trace comes after the last look at the process's memory, in at least so much
+/// time, that look was not at the end.
+const LATE: f64 = 0.01;
+const LEAST_LATE: Duration = Duration::from_millis(10);
 
 /// A process's memory at a moment.
 pub struct Resident<'a> {
     reading: &'a Reading,
     moment: Moment,
-    /// When that was.
-    when: &'static str,
+    when: When,
     growth: Option<Growth>,
+}
+
+/// At which moment of a trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum When {
+    Peak,
+    /// When somebody looked last, so long before the trace ends.
+    Last(Duration),
 }
 
 #[derive(Serialize)]
@@ -76,7 +87,8 @@ impl<'a> Resident<'a> {
     /// At the end of a trace of which all blocks are looked at. `None` where the trace does not tell.
     pub fn of_all(reading: &'a Reading) -> Option<Self> {
         let moment = *reading.resident.last().filter(|it| it.resident > 0)?;
-        Some(Self { reading, moment, when: AT_END, growth: reading.resident.growth() })
+        let before = reading.profile.summary().duration.saturating_sub(moment.time);
+        Some(Self { reading, moment, when: When::Last(before), growth: reading.resident.growth() })
     }
 
     /// When most lived: as the system counted it the last time before, and all of the peak.
@@ -86,7 +98,7 @@ impl<'a> Resident<'a> {
         let peak = study.reading.profile.summary().peak;
         let before = *study.reading.resident.at(peak.time).filter(|it| it.resident > 0)?;
         let moment = Moment { live: peak.amount.bytes, ..before };
-        Some(Self { moment, when: AT_PEAK, ..end })
+        Some(Self { moment, when: When::Peak, ..end })
     }
 
     /// What was counted at that moment.
@@ -120,12 +132,16 @@ impl<'a> Resident<'a> {
     pub fn explained(&self) -> String {
         let Moment { resident, live, .. } = self.moment;
         let resident = resident as f64;
-        let lives = match (self.when == AT_PEAK, self.began_late()) {
+        let lives = match (self.when == When::Peak, self.began_late()) {
             (false, false) => "lives",
             (true, false) => "lived",
             (false, true) => "was allocated since it is recorded, and lives",
             (true, true) => "was allocated since it is recorded, and lived",
         };
+        let when = self.when();
+        if self.has("unheard-memory") || self.has("own-allocator") {
+            return self.unknown(&when);
+        }
         let (share, live) = (self.share(), human::estimate(&live));
         let of_it = match self.moment.live.interval().low {
             least if least > resident => {
@@ -136,11 +152,40 @@ impl<'a> Resident<'a> {
             _ if share > 1.0 => format!("{live} {lives}, which is about all of it"),
             _ => format!("of which {live} ({}) {lives}", human::percent(share)),
         };
-        let first = format!("Resident {}: {}, {of_it}.", self.when, human::bytes(resident));
+        let first = format!("Resident {when}: {}, {of_it}.", human::bytes(resident));
         if is_much(&self.moment) && !self.grows() {
             format!("{first} The rest may be {}.", self.causes())
         } else {
             first
+        }
+    }
+
+    fn when(&self) -> String {
+        let duration = self.reading.profile.summary().duration;
+        match self.when {
+            When::Peak => "at the peak".to_owned(),
+            When::Last(before) if before > LEAST_LATE.max(duration.mul_f64(LATE)) => {
+                format!("{} before the end", human::duration(before))
+            }
+            When::Last(_) => "at the end".to_owned(),
+        }
+    }
+
+    /// Where not all is heard, what was not heard may be all of it.
+    fn unknown(&self, when: &str) -> String {
+        let (resident, live) = (self.moment.resident as f64, &self.moment.live);
+        let first = format!(
+            "Resident {when}: {}. How much of it is blocks that live is not known, as not all of them were heard: {} is.",
+            human::bytes(resident),
+            human::estimate(live)
+        );
+        let hears_mappings = self.reading.facts.samplers.values().any(|it| &*it.name == "mmap");
+        match hears_mappings {
+            true => first,
+            false => {
+                first
+                    + " Recorded with --sources native,mmap, a program tells what it maps itself as well."
+            }
         }
     }
 

@@ -61,6 +61,22 @@ export interface Amount {
   objects: Estimate;
 }
 
+/** No allocator hands out smaller blocks than this, in bytes. */
+const SMALLEST = 16;
+
+/** What has all blocks in it: its intervals have room for those of whatever sizes that may not have been hit. */
+export function ofAll(amount: Amount, facts: Facts): Quantity {
+  const { samples, bytes, objects } = quantity(amount, facts);
+  if (samples === 0 || (facts.exact && facts.hears_all)) return { samples, bytes, objects };
+  const unseen = NONE_IN_INTERVALS * facts.interval_bytes;
+  const surely = amount.bytes.value - amount.bytes.uncertain;
+  return {
+    samples,
+    bytes: { ...bytes, high: Math.max(bytes.high, surely + unseen) },
+    objects: { ...objects, high: objects.high + unseen / SMALLEST },
+  };
+}
+
 /** Of nothing that was sampled the interval reaches up to what might well have been missed; of objects nobody knows. */
 export function quantity(amount: Amount, facts: Facts): Quantity {
   const { samples, bytes, objects } = amount;

@@ -3,7 +3,7 @@
 import type * as api from "./api";
 import type { Answer } from "./answer";
 import { type Accounts, callsites } from "./callsites";
-import { type Amount, type Estimate, quantity } from "./estimate";
+import { type Amount, type Estimate, ofAll } from "./estimate";
 import type { Facts } from "./facts";
 import { isMistake } from "./filter/parse";
 import { parseView } from "./filter/frames";
@@ -29,12 +29,12 @@ export function together(answers: api.Answer[]): ReturnType<api.Engine["together
   }));
   const accounts: Accounts = { facts, sites, parts, metric: question.metric };
   const total = (metric: "allocated" | "live" | "peak") =>
-    quantity(all.map(({ holdings }) => totalOf(holdings, metric)).reduce(added), facts);
+    ofAll(all.map(({ holdings }) => totalOf(holdings, metric)).reduce(added), facts);
   const promoted = all.map(({ lives, trace }) => promotedOf(lives, trace.facts)).reduce(added);
   return {
     totals: {
       allocated: total("allocated"),
-      promoted: quantity(promoted, facts),
+      promoted: ofAll(promoted, facts),
       peak: total("peak"),
       peakTime: null,
       live: total("live"),

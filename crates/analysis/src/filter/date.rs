@@ -117,7 +117,7 @@ fn fraction(scanner: &mut Scanner<'_>) -> Result<u64, Mistake> {
     *scanner = ahead;
     let digits = digits.trim_end_matches('0');
     if digits.len() > 6 {
-        return Err(Mistake::NotWhole("microseconds"));
+        return Err(Mistake::TooFine);
     }
     Ok(format!("{digits:0<6}").parse().unwrap_or(0))
 }

@@ -47,8 +47,16 @@ pub enum Mistake {
     #[error("the greater unit comes first, as in 1h30min")]
     UnitsOutOfOrder,
     /// More digits than mean anything.
-    #[error("not a whole number of {0}")]
-    NotWhole(&'static str),
+    #[error("not a whole number of {units}; the nearest is {nearest}")]
+    NotWhole {
+        /// Of what.
+        units: &'static str,
+        /// The number that is meant, most likely.
+        nearest: u64,
+    },
+    /// A time of a day with more than six decimals.
+    #[error("not a whole number of microseconds")]
+    TooFine,
     /// Beyond all limits.
     #[error("the number is too large")]
     TooLarge,

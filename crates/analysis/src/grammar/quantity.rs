@@ -1,7 +1,7 @@
 //! Sizes, spans of time and shares, as people type them; whole numbers of the smallest unit.
 //!
-//! Nothing is rounded: what is no whole number of bytes, microseconds or millionths is refused. Units
-//! are read in any case, and written in the greatest one that leaves a whole number.
+//! Nothing is rounded: what is no whole number of bytes, microseconds or millionths is refused, with the
+//! nearest that is. Units are read in any case, and written in the greatest one that leaves a whole number.
 
 use std::fmt;
 
@@ -281,21 +281,23 @@ impl<'t> Number<'t> {
 
     /// So many times `scale`, in integers.
     pub(crate) fn times(self, scale: u64, units: &'static str) -> Result<u64, Mistake> {
-        let decimals = u32::try_from(self.fraction.len()).ok();
         // Anything smaller than a part in 10^20 of the greatest unit is no whole number.
-        let decimals = decimals.filter(|&count| count <= 20).ok_or(Mistake::NotWhole(units))?;
-        let divisor = 10_u128.pow(decimals);
+        let decimals = self.fraction.len().min(MOST_DECIMALS);
+        let divisor = 10_u128.pow(decimals as u32);
         let whole: u128 = self.whole.parse().map_err(|_| Mistake::TooLarge)?;
-        let fraction: u128 = if decimals == 0 { 0 } else { digits(self.fraction) };
         let scaled = whole.checked_mul(scale.into()).ok_or(Mistake::TooLarge)?;
-        let part = fraction * u128::from(scale);
-        if !part.is_multiple_of(divisor) {
-            return Err(Mistake::NotWhole(units));
+        let part = digits(&self.fraction[..decimals]) * u128::from(scale);
+        let sum = scaled.checked_add((part + divisor / 2) / divisor).ok_or(Mistake::TooLarge)?;
+        let nearest = u64::try_from(sum).map_err(|_| Mistake::TooLarge)?;
+        match decimals == self.fraction.len() && part.is_multiple_of(divisor) {
+            true => Ok(nearest),
+            false => Err(Mistake::NotWhole { units, nearest }),
         }
-        let sum = scaled.checked_add(part / divisor).ok_or(Mistake::TooLarge)?;
-        u64::try_from(sum).map_err(|_| Mistake::TooLarge)
     }
 }
+
+/// More are not looked at.
+const MOST_DECIMALS: usize = 20;
 
 /// At most 20 digits.
 fn digits(text: &str) -> u128 {

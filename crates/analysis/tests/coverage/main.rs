@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! one_sampler  totals of simple programs, word by word
+//!  └ all_blocks  where small blocks are missed
 //! programs     random programs: several samplers, callsites of all kinds, growth, frees
 //!  ├ totals, callsites, peaks    what of them is in the intervals
 //! candidates   which interval is best for few samples
@@ -13,6 +14,7 @@
 //! `cargo test --release -p lifetrace-analysis --test coverage -- --nocapture` prints the figures that
 //! docs/sampling.md has.
 
+mod all_blocks;
 mod callsites;
 mod candidates;
 mod one_sampler;

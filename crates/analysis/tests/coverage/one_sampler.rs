@@ -9,16 +9,16 @@ use super::random::{Random, Sampler};
 use super::score::Score;
 
 /// Sizes in words of a program's blocks; every third one is freed again.
-type Sizes = fn(&mut Random) -> u64;
+pub type Sizes = fn(&mut Random) -> u64;
 
 #[derive(Default)]
-struct Exact {
-    allocated: f64,
-    live: f64,
-    objects: f64,
+pub struct Exact {
+    pub allocated: f64,
+    pub live: f64,
+    pub objects: f64,
 }
 
-fn run(seed: u64, rate: f64, blocks: u64, sizes: Sizes) -> (Exact, Summary) {
+pub fn run(seed: u64, rate: f64, blocks: u64, sizes: Sizes) -> (Exact, Summary) {
     let info = TraceInfo {
         sample_rate: rate,
         word_bits: 64,

@@ -1,6 +1,6 @@
 //! How often intervals contain the truth.
 
-use lifetrace_analysis::Estimate;
+use lifetrace_analysis::{Estimate, Interval};
 
 /// Of 1000 runs and more, an honest interval is outside these bounds once in some hundreds of tests
 /// (2.9 sigma); with these seeds it is not.
@@ -18,7 +18,12 @@ pub struct Score {
 
 impl Score {
     pub fn add(&mut self, estimate: &Estimate, truth: f64) {
-        let (interval, rounding) = (estimate.interval(), 1e-9 * truth);
+        self.add_within(estimate, estimate.interval(), truth);
+    }
+
+    /// Of an estimate whose interval is this one.
+    pub fn add_within(&mut self, estimate: &Estimate, interval: Interval, truth: f64) {
+        let rounding = 1e-9 * truth;
         self.cases += 1;
         self.below += u64::from(truth < interval.low - rounding);
         self.above += u64::from(truth > interval.high + rounding);

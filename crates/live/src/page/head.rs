@@ -4,8 +4,6 @@ use lifetrace_human as human;
 use lifetrace_trace::fact::Exit;
 use ratatui::text::{Line, Span};
 
-use unicode_width::UnicodeWidthStr;
-
 use super::columns::cut;
 use super::theme::Theme;
 use crate::board::{Shown, View};
@@ -14,7 +12,10 @@ use crate::process::{Aspect, ProcessKey, Screen, Stage};
 use crate::words;
 
 /// Rows.
-pub const HEIGHT: usize = 3;
+pub const HEIGHT: usize = 4;
+
+/// The row that has a note, if there is one.
+pub const NOTE: usize = 3;
 
 pub fn lines(model: &Model, view: &View, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let shown = shown(model, view);
@@ -22,10 +23,7 @@ pub fn lines(model: &Model, view: &View, theme: Theme, width: usize) -> Vec<Line
     let state = shown.map_or_else(|| of_all(view), state);
     let method = method(view, shown);
     let note = shown.and_then(|shown| shown.notes.first());
-    let note =
-        note.map(|note| format!("NOTE: {note}{}", if method.is_empty() { "" } else { "  " }));
-    let note = cut(&note.unwrap_or_default(), width);
-    let method = cut(&method, width.saturating_sub(note.width()));
+    let note = note.map(|note| format!("NOTE: {note}")).unwrap_or_default();
     let is_bad = shown.is_some_and(|shown| shown.lost > 0);
     let state_style = if is_bad { theme.bad() } else { theme.strong() };
     vec![
@@ -34,7 +32,8 @@ pub fn lines(model: &Model, view: &View, theme: Theme, width: usize) -> Vec<Line
             Span::styled(if model.is_paused() { "  [page paused]" } else { "" }, theme.bad()),
         ]),
         Line::styled(cut(&state, width), state_style),
-        Line::from(vec![Span::styled(note, theme.bad()), Span::styled(method, theme.faint())]),
+        Line::styled(cut(&method, width), theme.faint()),
+        Line::styled(cut(&note, width), theme.bad()),
     ]
 }
 

@@ -78,7 +78,8 @@ fn list(model: &Model, view: &View, theme: Theme, room: (usize, usize)) -> List 
     }
 }
 
-/// The page as text, with so many rows of its list: for those who have no terminal, or want it once.
+/// The page as text, with so many rows of its list: for those who have no terminal, or want it once. Notes, which
+/// may be longer than a row, are not on it: [`Shown::notes`](crate::board::Shown::notes) has them.
 pub fn text(model: &Model, view: &View, width: usize, rows: usize) -> String {
     let height = (head::HEIGHT + 3 + rows.max(1)).min(usize::from(u16::MAX)) as u16;
     let backend = TestBackend::new(width.clamp(LEAST.0.into(), 1000) as u16, height.max(LEAST.1));
@@ -93,6 +94,7 @@ pub fn text(model: &Model, view: &View, width: usize, rows: usize) -> String {
     let mut lines: Vec<_> = lines.collect();
     // Keys, and the chosen row in full.
     lines.truncate(lines.len() - 2);
+    lines.remove(head::NOTE);
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }

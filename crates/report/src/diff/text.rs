@@ -10,6 +10,12 @@ use super::{By, Diff, Rows, Side};
 use crate::style::{FAINT, NAME, PLAIN, SHARE, STRONG, Width};
 use crate::{Branching, Cell, Column, Page, Table, Tail, measure, measured};
 
+/// So many runs of a side tell how much they differ by themselves.
+const ENOUGH_RUNS: usize = 3;
+
+/// Sides are alike whose samples lie at most so many times as far apart as the other's.
+const ALIKE: f64 = 4.0;
+
 /// Before what belongs to a callsite.
 const INDENT: &str = "      ";
 
@@ -158,9 +164,35 @@ impl Diff {
             "± is the 95 % confidence interval. Significant: at most {level} of what is called so is noise, on average."
         );
         page.prose("", FAINT, &text);
-        if runs == [1, 1] && self.totals.iter().any(|(_, it)| it.interval95() > 0.0) {
-            let text = "With one run a side, noise is that of sampling only: how much runs differ by themselves is not known. More runs (--before A B C --after D E F) tell it.";
-            page.prose("", FAINT, text);
+        let is_estimated = self.totals.iter().any(|(_, it)| it.interval95() > 0.0);
+        let of_runs = match runs {
+            [1, 1] if is_estimated => {
+                "With one run a side, noise is that of sampling only: how much runs differ by themselves is not known. More runs (--before A B C --after D E F) tell it."
+            }
+            [1, 1] => "",
+            [before, after] if before.min(after) >= ENOUGH_RUNS => "",
+            _ => {
+                "How much runs differ by themselves is known from so few runs but roughly, so that intervals are wide: three of each side or more say more."
+            }
+        };
+        let sentences = [of_runs, self.of_densities()];
+        sentences.iter().filter(|it| !it.is_empty()).for_each(|it| page.prose("", FAINT, it));
+    }
+
+    /// What holds of times where one side was sampled much more densely.
+    fn of_densities(&self) -> &'static str {
+        let intervals = |side: &Side| {
+            side.summaries.iter().map(|it| it.sampling.interval_bytes()).reduce(f64::max)
+        };
+        let [before, after] =
+            [&self.before, &self.after].map(|side| intervals(side).unwrap_or(0.0));
+        let ratio = before.max(after) / before.min(after).max(1.0);
+        let tells_times = self.totals.iter().any(|(metric, _)| *metric == Metric::ByteSeconds);
+        match tells_times && ratio > ALIKE {
+            true => {
+                "The sides were sampled at densities that differ much: a program that is recorded more densely takes more time, so that byte-seconds are not to be compared."
+            }
+            false => "",
         }
     }
 

@@ -37,7 +37,9 @@ impl<'a> Peak<'a> {
         };
         let objects = match study.reading.origin().lacks(Lack::Objects) {
             true => String::new(),
-            false => format!(" in {} objects", human::objects(&peak.amount.objects)),
+            false => {
+                format!(" in {} objects", human::number_of_all(&peak.amount, &summary.sampling))
+            }
         };
         let sentence = format!(
             "Most was alive{when}: {bytes}{objects}.{}",

@@ -165,6 +165,6 @@ fn objects(amount: &Amount, sampling: &Sampling) -> String {
     // What `realloc` added is of no object.
     match amount.samples > 0 && amount.objects.value == 0.0 {
         true => "none new".to_owned(),
-        false => human::objects(&amount.objects),
+        false => human::number_of_all(amount, sampling),
     }
 }

@@ -19,7 +19,7 @@ use super::Render;
 use super::callsites::{Hottest, INDENT, place};
 use super::lifetimes::{LifetimeFields, in_collections, median};
 use crate::Options;
-use crate::amounts::{Number, Quantity, measured, objects};
+use crate::amounts::{Number, Quantity, bytes_or_none, measured, objects};
 use crate::fields::PlaceFields;
 use crate::page::Page;
 use crate::style::{PLAIN, SHARE, STRONG};
@@ -109,7 +109,7 @@ impl<'a> Temporary<'a> {
             human::percent(share(total.objects.value, all.objects.value)),
             human::percent(share(total.bytes.value, all.bytes.value)),
             self.below,
-            human::amount(total, &self.summary.sampling),
+            bytes_or_none(total, &self.summary.sampling),
             objects(&total.objects),
             human::objects(&self.objects_per_second.0),
         )

@@ -161,16 +161,17 @@ export class DecimalNumber {
   /** So many times `scale`, in integers. */
   times(scale: bigint, units: string): bigint {
     const tooLarge = new Wrong("the number is too large");
-    if (this.fraction.length > 20) throw new Wrong(`not a whole number of ${units}`);
     // No number of 40 digits is in any range; reading longer ones would take time quadratic in their length.
     const digits = this.whole.replace(/^0+(?=.)/, "");
     if (digits.length > 39) throw tooLarge;
-    const divisor = 10n ** BigInt(this.fraction.length);
-    const part = BigInt(this.fraction === "" ? "0" : this.fraction) * scale;
-    if (part % divisor !== 0n) throw new Wrong(`not a whole number of ${units}`);
-    const sum = BigInt(digits) * scale + part / divisor;
-    if (sum > U64) throw tooLarge;
-    return sum;
+    // Anything smaller than a part in 10^20 of the greatest unit is no whole number.
+    const decimals = this.fraction.slice(0, 20);
+    const divisor = 10n ** BigInt(decimals.length);
+    const part = BigInt(decimals) * scale;
+    const nearest = BigInt(digits) * scale + (part + divisor / 2n) / divisor;
+    if (nearest > U64) throw tooLarge;
+    if (decimals.length === this.fraction.length && part % divisor === 0n) return nearest;
+    throw new Wrong(`not a whole number of ${units}; the nearest is ${nearest}`);
   }
 }
 

@@ -7,6 +7,7 @@ use lifetrace_human as human;
 
 use super::super::callsites::{INDENT, place};
 use super::{Entry, Leaks, Verdict, micros, sum};
+use crate::amounts::bytes_or_none;
 use crate::chart;
 use crate::lost;
 use crate::page::Page;
@@ -168,7 +169,7 @@ fn entry(leaks: &Leaks<'_>, page: &mut Page, rank: usize, it: &Entry<'_>) {
     let holding = &it.holding;
     let Some(growth) = &holding.growth else { return };
     let head = format!("{rank:>3}.  {}", rate(growth));
-    let live = human::amount(&it.live, &leaks.summary.sampling);
+    let live = bytes_or_none(&it.live, &leaks.summary.sampling);
     page.entry(SHARE, &head, INDENT, &format!("{live} live at end"));
     place(page, &it.place);
     let most = page.room(INDENT.len()).map_or(CHART_COLUMNS, |room| room.min(CHART_COLUMNS));
@@ -246,7 +247,7 @@ fn brief(leaks: &Leaks<'_>, page: &mut Page, heading: &str, all: &[&Entry<'_>], 
 fn row(leaks: &Leaks<'_>, callsite: &Entry<'_>) -> [Cell; 4] {
     let holding = &callsite.holding;
     [
-        human::amount(&callsite.live, &leaks.summary.sampling),
+        bytes_or_none(&callsite.live, &leaks.summary.sampling),
         pace(holding, leaks.is_too_short),
         human::about(holding.oldest as f64 * 1e-6),
         match leaks.tells_freed {
