@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::{
-    aarch64, arrows, bench, book, checkers, circles, ocaml_versions, python_programs,
+    aarch64, arrows, bench, book, checkers, circles, dist, ocaml_versions, python_programs,
     python_versions, readers, ruby_versions, shell, tools, viewer, words,
 };
 
@@ -40,6 +40,7 @@ pub fn ci() -> Result<()> {
     bench::arena::check()?;
     viewer::check()?;
     package()?;
+    dist::run(&["--check"])?;
     readers::run_if_possible()
 }
 

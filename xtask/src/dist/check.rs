@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::root::Root;
 use super::source::Source;
-use super::{deb, gem, image, tarball};
+use super::{build, deb, gem, image, opam, tarball};
 use crate::{shell, tools};
 
 /// From the oldest on. A mirror that has no more of the first has the next.
@@ -24,6 +24,7 @@ const PROGRAM: &str = "perl -e 'push @{$h{$_ % 1000}}, \"line $_ \" x 20 for 1..
 pub fn run(source: &Source) -> Result<()> {
     lint(source)?;
     gem(source)?;
+    opam::check(source, &build::command(source)?)?;
     if !Root::is_possible() {
         return Ok(());
     }

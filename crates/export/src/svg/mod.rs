@@ -13,6 +13,10 @@ use super::Options;
 use super::collapsed::each_line;
 use super::notes::{notes, program, trust};
 
+/// What is to be said of the part of the file that is somebody else's work.
+const SCRIPT: &str = "The script in this file is inferno's (https://github.com/jonhoo/inferno), under the Common Development \
+    and Distribution License 1.0 (https://spdx.org/licenses/CDDL-1.0)";
+
 pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     each_line(study, options, |line| {
@@ -27,7 +31,7 @@ pub fn write(study: &Study, options: &Options, output: &mut dyn Write) -> anyhow
     drawing.title = format!("{}: {metric}", program(&study.reading));
     drawing.subtitle = Some(trust(&study.reading));
     drawing.colors = Palette::Basic(BasicPalette::Mem);
-    drawing.notes = comment(&notes(study).join("\n"));
+    drawing.notes = comment(&format!("{}\n{SCRIPT}", notes(study).join("\n")));
     drawing.count_name = options.metric.unit().name().to_owned();
     // The same trace gives the same file.
     drawing.deterministic = true;
