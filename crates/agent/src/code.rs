@@ -47,14 +47,29 @@ pub unsafe fn write(place: *mut u8, code: &[u8]) -> bool {
 
 /// Has valgrind, if the program runs in it, translate that code anew: it keeps translations of code that came from a
 /// file, and does not look whether it has changed. On aarch64 the instructions for the caches tell it.
-///
-/// This is its request `DISCARD_TRANSLATIONS`, by the sequence of instructions that it knows and a processor does
-/// nothing by (`valgrind.h`).
 #[cfg(target_arch = "x86_64")]
 fn forget_translation(place: *const u8, length: usize) {
     const DISCARD_TRANSLATIONS: u64 = 0x1002;
-    let request = [DISCARD_TRANSLATIONS, place as u64, length as u64, 0, 0, 0];
-    // SAFETY: the rotations add up to none, and a register changes places with itself; it reads `request`, and writes
+    ask_valgrind([DISCARD_TRANSLATIONS, place as u64, length as u64, 0, 0, 0]);
+}
+
+/// Whether valgrind runs the program; on aarch64 nobody asks.
+pub fn is_run_by_valgrind() -> bool {
+    const RUNNING_ON_VALGRIND: u64 = 0x1001;
+    cfg!(target_arch = "x86_64") && ask_valgrind([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0]) != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ask_valgrind(_: [u64; 6]) -> u64 {
+    0
+}
+
+/// A request of valgrind's and its answer, which is 0 where there is no valgrind: the sequence of instructions that it knows
+/// and a processor does nothing by (`valgrind.h`).
+#[cfg(target_arch = "x86_64")]
+fn ask_valgrind(request: [u64; 6]) -> u64 {
+    let mut answer = 0;
+    // SAFETY: the rotations add up to none, and a register changes places with itself; valgrind reads `request`, and writes
     // an answer.
     unsafe {
         core::arch::asm!(
@@ -64,8 +79,9 @@ fn forget_translation(place: *const u8, length: usize) {
             "rol rdi, 51",
             "xchg rbx, rbx",
             in("rax") request.as_ptr(),
-            inout("rdx") 0_u64 => _,
+            inout("rdx") answer,
             options(nostack),
         );
     }
+    answer
 }

@@ -11,6 +11,9 @@
 //! a look too; where something else runs the program (valgrind) it does not, so within the limit that the
 //! stack had at the start, and has now, no answer counts as a no.
 //!
+//! Valgrind itself would report such looks as errors of the program's, below the stack pointer as they are; in it there is
+//! no reason to doubt.
+//!
 //! Below a signal stack there is often no guard page, but the program's data, or another stack. So when a
 //! thread shows up where it is not known to be, the kernel is asked whether that is a signal stack, and
 //! where it ends; not in a sandbox, where such a question might be the last one.
@@ -18,6 +21,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::code::is_run_by_valgrind;
 use crate::sys;
 
 /// A stack as far as a thread knows it: addresses from which it can be used downwards. All-zero is
@@ -48,8 +52,11 @@ static MAIN_END: AtomicU64 = AtomicU64::new(0);
 
 static IN_SANDBOX: AtomicBool = AtomicBool::new(false);
 
-/// To be called when the process starts: finds out where the main thread's stack may be.
+static IN_VALGRIND: AtomicBool = AtomicBool::new(false);
+
+/// To be called when the process starts: finds out where the main thread's stack may be, and whether others may be looked at.
 pub fn take_note_of_main_stack() {
+    IN_VALGRIND.store(is_run_by_valgrind(), Ordering::Relaxed);
     if let Some(stack) = sys::main_stack() {
         MAIN_START.store(stack.start, Ordering::Relaxed);
         MAIN_END.store(stack.end, Ordering::Relaxed);
@@ -138,7 +145,9 @@ fn page_of(address: u64) -> u64 {
 
 /// Where the kernel cannot be asked, there is no reason to doubt.
 fn may_be_used(page: u64) -> bool {
-    sys::probe(page) != Some(false) || may_be_main_stack(page)
+    IN_VALGRIND.load(Ordering::Relaxed)
+        || sys::probe(page) != Some(false)
+        || may_be_main_stack(page)
 }
 
 /// The program may have shortened its stack since the start.
@@ -163,6 +172,11 @@ mod tests {
     fn island(start: u64, pages: u64) -> Range<u64> {
         assert!(sys::map_at(start as usize, (pages * PAGE) as usize));
         start..start + pages * PAGE
+    }
+
+    #[test]
+    fn without_valgrind_there_is_none() {
+        assert!(!is_run_by_valgrind());
     }
 
     #[test]

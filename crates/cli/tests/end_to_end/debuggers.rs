@@ -1,5 +1,7 @@
 //! Programs that others look into while they are recorded.
 
+use std::process::Command;
+
 use crate::support::fixture;
 use crate::support::hazard::{EXACT, check_totals, same_ledger};
 use crate::support::run::Target;
@@ -37,6 +39,18 @@ fn a_debugger_that_runs_the_program() {
     let recording = target.record(EXACT);
     assert_eq!(recording.outcome.code, target.bare().code, "{:?}", recording.outcome);
     same_ledger(&Target::new(&[&program]).bare(), &recording);
+}
+
+/// It reports nothing of ours as an error of the program's.
+#[test]
+fn a_checker_of_memory() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return println!("skipped: no valgrind");
+    }
+    let target = Target::new(&["valgrind", "-q", "--error-exitcode=99", "ls"]);
+    let outcome = target.record_as(EXACT);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(!outcome.stderr_text().contains("lifetrace_agent"), "{outcome:?}");
 }
 
 #[test]
