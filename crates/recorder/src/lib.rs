@@ -56,6 +56,7 @@ mod container;
 mod contexts;
 mod cuts;
 mod end_memory;
+mod executions;
 mod exports;
 #[cfg(test)]
 mod fake;
@@ -147,7 +148,10 @@ pub use lifetrace_transport::segment::LostReason;
 pub use lifetrace_transport::sources::SourceName;
 pub use memtrace::{MemtraceControl, MemtraceRun};
 pub use notice::{Notice, RuntimeNotice, Unlooked, Unread, Untraced};
-pub use outcome::{Figures, Others, Outcome, Refusal, SessionEnd, SessionReport, UntracedProgram};
+pub use outcome::{
+    Execution, Figures, Others, Outcome, Refusal, SessionEnd, SessionReport, Unheard,
+    UntracedProgram,
+};
 pub use output::Output;
 pub use output_error::OutputError;
 pub use plan::Introduction;

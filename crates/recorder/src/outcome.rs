@@ -24,6 +24,9 @@ pub struct Outcome {
     /// Programs that traced processes have started and that were not traced themselves, as far as they were
     /// seen.
     pub untraced: Vec<UntracedProgram>,
+    /// Programs that traced processes have executed and that might have said hello, and have not; not more than a few
+    /// dozen.
+    pub executions: Vec<Execution>,
     /// The most resident memory, in bytes, of what the command has started, if that was none of the traced
     /// processes'.
     pub resident_untraced: Option<u64>,
@@ -63,6 +66,31 @@ pub struct UntracedProgram {
     pub why: Untraced,
     /// How many processes were seen to run it.
     pub processes: u64,
+}
+
+/// A traced program has executed another one, of which nothing was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// What the traced one was run as.
+    pub program: String,
+    /// What is known of the other.
+    pub what: Unheard,
+}
+
+/// Why nothing was heard of a program that should have said hello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unheard {
+    /// It had ended when somebody looked why.
+    Ended,
+    /// In its root directory there is no library to be loaded.
+    Elsewhere {
+        /// The program's path, as this process sees it.
+        program: Arc<str>,
+        /// The library's, in each root directory.
+        library: PathBuf,
+    },
+    /// It was told to load the library, and has not.
+    Silent,
 }
 
 /// One trace.

@@ -9,6 +9,7 @@
 //! can be written, or nothing that is written can be executed, the library stays in our memory, and
 //! targets load it through our `/proc` entry; that serves as long as this process lives.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::hash::Hasher;
 use std::io::{self, Write};
@@ -64,9 +65,15 @@ pub fn install(folder: &Path, library: &[u8]) -> io::Result<PathBuf> {
 
 /// Whether what `LD_PRELOAD` lists has an agent among it, wherever that has been put.
 pub(crate) fn names_agent(list: &[u8]) -> bool {
+    path_of_agent(list).is_some()
+}
+
+/// The agent among what `LD_PRELOAD` lists.
+pub(crate) fn path_of_agent(list: &[u8]) -> Option<&Path> {
     let is_in_memory = |path: &[u8]| path.starts_with(b"/proc/");
-    let is_agent = |path: &[u8]| path.ends_with(FILE_NAME.as_bytes()) || is_in_memory(path);
-    list.split(|byte| b": ".contains(byte)).any(is_agent)
+    let is_agent = |path: &&[u8]| path.ends_with(FILE_NAME.as_bytes()) || is_in_memory(path);
+    let path = list.split(|byte| b": ".contains(byte)).find(is_agent)?;
+    Some(Path::new(OsStr::from_bytes(path)))
 }
 
 /// The descriptor is never closed: whatever targets there are may start others.

@@ -11,19 +11,16 @@ use lifetrace_trace::ids::{Bytes, Timestamp};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::executions::Executions;
 use crate::folder;
 use crate::highest::Highest;
 use crate::notice::Untraced;
-use crate::outcome::{Figures, Outcome, Refusal, SessionReport};
+use crate::outcome::{Figures, Outcome, Refusal, SessionReport, Unheard};
 use crate::plan::Plan;
 use crate::process::Called;
 use crate::remains::{MOST_REPORTS, Remains};
 use crate::requests::{Listed, ListedSession, Recorded, now};
-use crate::stat::Stat;
 use crate::usage::Usage;
-
-/// A program that has been executed says hello within this time.
-const START: Duration = Duration::from_secs(5);
 
 /// Who reads traces while they are written says so again within this time.
 const WATCHED: Duration = Duration::from_secs(5);
@@ -52,8 +49,8 @@ struct State {
     command_end: Option<(Pid, Exit, Option<Usage>)>,
     /// When somebody last said that he reads the traces while they are written.
     watched: Option<Instant>,
-    /// Processes that have executed another program, which is to say hello, and until when.
-    expected: Vec<(Pid, Instant)>,
+    /// What processes have executed that has not said hello.
+    executions: Executions,
 }
 
 #[derive(Debug)]
@@ -105,7 +102,7 @@ impl Progress {
         let mut state = self.state();
         let number = state.begun;
         state.begun += 1;
-        state.expected.retain(|(expected, _)| *expected != pid);
+        state.executions.hear(pid);
         let (trace, figures) = (trace.to_owned(), Figures::default());
         let since = now();
         state.live.insert(number, Live { pid, parent, called, trace, since, figures });
@@ -170,11 +167,7 @@ impl Progress {
 
     /// Whether a process that was traced is about to say hello as another program.
     pub(crate) fn expects_any(&self) -> bool {
-        let mut state = self.state();
-        let now = Instant::now();
-        let lives = |pid| Stat::read(pid).is_some_and(|stat| stat.has_memory());
-        state.expected.retain(|&(pid, until)| until > now && lives(pid));
-        !state.expected.is_empty()
+        self.state().executions.expects_any()
     }
 
     pub(crate) fn live_count(&self) -> usize {
@@ -217,6 +210,7 @@ impl Progress {
             others,
             empty,
             untraced: untraced.programs(),
+            executions: state.executions.take(),
             resident_untraced,
             refusals: std::mem::take(&mut state.refusals),
             missed: std::mem::take(&mut state.missed),
@@ -302,13 +296,18 @@ impl SessionSlot {
         (command == pid).then_some((exit, usage))
     }
 
-    /// The process is to say hello again, unless it has.
-    pub(crate) fn expect(&self, pid: Pid) {
+    /// The process has executed another program, of which nothing was heard until now, and this is known of it; if nothing
+    /// is, it is to say hello.
+    pub(crate) fn note_execution(&self, pid: Pid, known: Option<Unheard>) {
         let mut state = self.progress.state();
         let has_come =
             state.live.iter().any(|(number, live)| *number > self.number && live.pid == pid);
-        if !has_come {
-            state.expected.push((pid, Instant::now() + START));
+        let own = state.live.get(&self.number);
+        let program = own.map(|live| live.called.name.clone()).unwrap_or_default();
+        match known {
+            _ if has_come => {}
+            Some(what) => state.executions.note(pid, program, what),
+            None => state.executions.expect(pid, program),
         }
     }
 
@@ -439,16 +438,17 @@ mod tests {
         let progress = Arc::new(Progress::default());
         let pid = rustix::process::getpid();
         let slot = progress.enter(pid, 1, Called::default(), Path::new("t"));
-        slot.expect(pid);
+        slot.note_execution(pid, None);
         slot.leave(None, None);
         assert!(progress.expects_any());
         let later = progress.enter(pid, 1, Called::default(), Path::new("u"));
         assert!(!progress.expects_any());
         // One that has come is not expected, nor one that is gone.
         let (earlier, last) = (later, progress.enter(pid, 1, Called::default(), Path::new("v")));
-        earlier.expect(pid);
-        last.expect(Pid::from_raw(i32::MAX).unwrap());
+        earlier.note_execution(pid, None);
+        last.note_execution(Pid::from_raw(i32::MAX).unwrap(), None);
         assert!(!progress.expects_any());
+        assert_eq!(progress.outcome().executions.len(), 1);
     }
 
     #[test]

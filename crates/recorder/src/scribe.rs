@@ -24,14 +24,14 @@ use crate::losses::Losses;
 use crate::notes::Note;
 use crate::notice::Notice;
 use crate::order::{Batch, Item};
-use crate::outcome::{Figures, SessionEnd, SessionReport};
+use crate::outcome::{Figures, SessionEnd, SessionReport, Unheard};
 use crate::plan::Plan;
 use crate::preface;
 use crate::process::ProcessImage;
 use crate::progress::SessionSlot;
 use crate::queue::{Ending, Numbers, Work, WorkReceiver};
 use crate::sink::{self, Destination};
-use crate::successor;
+use crate::successor::Successor;
 use crate::trace_file::{Length, is_limit};
 use crate::unexplained::{self, Observed};
 pub(crate) use assignment::Assignment;
@@ -73,8 +73,8 @@ pub(crate) struct Scribe {
     inherited: Option<Bytes>,
     /// Told in the end, unless it turns out to be wrong.
     presumed: Option<Notice>,
-    /// The program that has come after this one has not said hello, but is going to.
-    expects_successor: bool,
+    /// The program that has come after this one, if that has not said hello.
+    successor: Option<Successor>,
     rest: Rest,
     /// What the process calls itself, if the trace does not say so yet.
     title: Option<Arc<str>>,
@@ -98,9 +98,7 @@ impl Scribe {
         }
         let most_resident = ending.memory.and_then(|memory| memory.most_resident());
         scribe.finish(&ending, pid);
-        if scribe.expects_successor {
-            slot.expect(pid);
-        }
+        scribe.tell_successor(&slot, pid);
         slot.leave(scribe.into_report(), most_resident);
     }
 
@@ -141,7 +139,7 @@ impl Scribe {
             clock: WallClock::new(anchor),
             lost: Losses::default(),
             presumed: notice.clone().filter(Notice::is_of_absence),
-            expects_successor: false,
+            successor: None,
             rest: Rest::new(),
             title: None,
             titled: None,
@@ -376,9 +374,23 @@ impl Scribe {
     /// Says what the process has become, unless that speaks for itself.
     fn write_successor(&mut self, ending: &Ending, pid: Pid) {
         if ending.end == SessionEnd::Exec && !ending.is_followed {
-            match successor::untraced(pid) {
-                Some(notice) => self.attempt(|trace| trace.notice(notice)),
-                None => self.expects_successor = true,
+            let successor = Successor::of(pid);
+            if let Successor::Untraced(notice) = &successor {
+                self.attempt(|trace| trace.notice(notice.clone()));
+            }
+            self.successor = Some(successor);
+        }
+    }
+
+    /// What the trace does not say itself of what the process has become.
+    fn tell_successor(&self, slot: &SessionSlot, pid: Pid) {
+        match &self.successor {
+            None | Some(Successor::Untraced(_)) => {}
+            Some(Successor::Expected) => slot.note_execution(pid, None),
+            Some(Successor::Gone) => slot.note_execution(pid, Some(Unheard::Ended)),
+            Some(Successor::Elsewhere(program, library)) => {
+                let (program, library) = (Arc::clone(program), library.clone());
+                slot.note_execution(pid, Some(Unheard::Elsewhere { program, library }));
             }
         }
     }
@@ -441,11 +453,10 @@ impl Scribe {
 
     /// None for a process that executed another program before anything of it was sampled: its
     /// trace says nothing, and is removed so that the other's may have its name. If the other has no
-    /// trace, at least that is said.
+    /// trace, this one stays.
     fn into_report(self) -> Option<SessionReport> {
         let report = self.report;
-        let is_followed =
-            !report.notices.iter().any(|notice| matches!(notice, Notice::Became { .. }));
+        let is_followed = matches!(self.successor, None | Some(Successor::Expected));
         let says_nothing = report.end == SessionEnd::Exec && report.samples == 0 && is_followed;
         let is_removed = says_nothing && report.path.is_file() && remove_file(&report.path).is_ok();
         (!is_removed).then_some(report)

@@ -1,8 +1,9 @@
-//! What a process has become that executed another program, if that is not going to be traced.
+//! What a process has become that executed another program, and whether that is going to be traced.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lifetrace_transport::handshake::SOCKET_VARIABLE;
@@ -24,12 +25,51 @@ const LOOKS: u32 = 3;
 /// In the vector that the kernel hands to programs: whether the dynamic linker ignores `LD_PRELOAD`.
 const AT_SECURE: u64 = 23;
 
-/// `None` if the program that `pid` runs now is expected to be traced, or is gone as well.
-pub(crate) fn untraced(pid: Pid) -> Option<Notice> {
+/// What has come after a program that was traced, and has not said hello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Successor {
+    /// A program that is not going to be traced, and why.
+    Untraced(Notice),
+    /// A program of this path, in whose root directory there is no such library of the agent's.
+    Elsewhere(Arc<str>, PathBuf),
+    /// One that is to say hello.
+    Expected,
+    /// The process has ended.
+    Gone,
+}
+
+impl Successor {
+    /// What `pid` runs now.
+    pub(crate) fn of(pid: Pid) -> Successor {
+        let elsewhere = || program_without_library(pid);
+        let is_there = || Stat::read(pid).is_some_and(|stat| stat.has_memory());
+        match untraced(pid).map(Successor::Untraced).or_else(elsewhere) {
+            Some(successor) => successor,
+            None if is_there() => Successor::Expected,
+            None => Successor::Gone,
+        }
+    }
+}
+
+/// `None` if the program that `pid` runs now is told to load the agent, or is gone as well.
+fn untraced(pid: Pid) -> Option<Notice> {
     confirmed(|| {
         wait_for_start(pid);
         look(pid)
     })
+}
+
+/// If the process is told to load the agent from where it has no such file.
+fn program_without_library(pid: Pid) -> Option<Successor> {
+    let directory = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
+    let environment = fs::read(directory.join("environ")).ok()?;
+    let library = preload::path_of_agent(value(&environment, "LD_PRELOAD")?)?;
+    let found = directory.join("root").join(library.strip_prefix("/").ok()?).metadata();
+    let is_missing = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    // Of a process that has ended nothing is found.
+    let is_there = || Stat::read(pid).is_some_and(|stat| stat.has_memory());
+    let program = name(&directory)?;
+    (is_missing && is_there()).then(|| Successor::Elsewhere(program.into(), library.to_owned()))
 }
 
 /// Why the program that `pid` runs is not traced, if it is not within `exec`: then it may become anything.
@@ -81,7 +121,9 @@ fn wait_for_start(pid: Pid) {
 fn why(directory: &Path) -> Option<Untraced> {
     let file = File::open(directory.join("exe"));
     match file.ok().and_then(|file| obstacle(&file)) {
-        Some(Untraceable::Static | Untraceable::StaticRuntime(_)) => return Some(Untraced::Static),
+        Some(Untraceable::Static | Untraceable::StaticRuntime(_) | Untraceable::Go) => {
+            return Some(Untraced::Static);
+        }
         Some(_) => return Some(Untraced::Foreign),
         None => {}
     }
@@ -104,11 +146,13 @@ fn is_secure(auxiliary: &[u8]) -> bool {
 
 /// Whether the agent is to be loaded, and is told of a recorder.
 fn knows_us(environment: &[u8]) -> bool {
-    let value = |name: &str| {
-        let prefix = [name.as_bytes(), b"="].concat();
-        environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(&prefix[..]))
-    };
-    value("LD_PRELOAD").is_some_and(preload::names_agent) && value(SOCKET_VARIABLE).is_some()
+    value(environment, "LD_PRELOAD").is_some_and(preload::names_agent)
+        && value(environment, SOCKET_VARIABLE).is_some()
+}
+
+fn value<'e>(environment: &'e [u8], name: &str) -> Option<&'e [u8]> {
+    let prefix = [name.as_bytes(), b"="].concat();
+    environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(&prefix[..]))
 }
 
 /// The path of the program; of one that may not be looked into, what the kernel calls it.
@@ -162,6 +206,19 @@ mod tests {
         }
     }
 
+    /// A library that is nowhere is not in the process's root either.
+    #[test]
+    fn a_program_cannot_load_what_its_root_has_not() {
+        let mut command = Command::new("cat");
+        command.env("LD_PRELOAD", "/no/such/liblifetrace.so").env(SOCKET_VARIABLE, "/s");
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let found = Successor::of(Pid::from_child(&child));
+        child.stdin.take();
+        child.wait().unwrap();
+        let Successor::Elsewhere(program, library) = found else { panic!("{found:?}") };
+        assert!(program.ends_with("/cat") && library == Path::new("/no/such/liblifetrace.so"));
+    }
+
     #[test]
     fn the_kernel_says_whose_rights_a_program_has() {
         let vector =
@@ -180,13 +237,13 @@ mod tests {
         while Stat::read(pid).is_some_and(|stat| stat.exit().is_none()) {
             std::thread::yield_now();
         }
-        assert_eq!(untraced(pid), None);
+        assert_eq!(Successor::of(pid), Successor::Gone);
         child.wait().unwrap();
     }
 
     #[test]
     fn who_is_gone_has_become_nothing() {
         let pid = Pid::from_raw(i32::MAX).unwrap();
-        assert_eq!(untraced(pid), None);
+        assert_eq!(Successor::of(pid), Successor::Gone);
     }
 }

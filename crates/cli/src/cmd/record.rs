@@ -97,6 +97,9 @@ fn record(
     let mut end = wait(&recording, &signals, verbosity)?;
     let outcome = recording.finish();
     tell(&outcome, recording.pid(), verbosity);
+    if config.options.snapshots.at_exit {
+        telling::tell_missing_snapshot(&outcome);
+    }
     if end == CommandEnd::Abandoned {
         if !verbosity.quiet {
             terminal::complain("the recording is over; the command goes on");

@@ -39,6 +39,7 @@ mod helpers;
 mod imports;
 #[cfg(target_arch = "x86_64")]
 mod interposed;
+mod launchers;
 mod leftovers;
 mod library_for_ruby;
 mod live;

@@ -1,10 +1,11 @@
 //! What is missing when a recording is over.
 
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use lifetrace_human as human;
-use lifetrace_recorder::{Notice, Outcome, SessionEnd, SessionReport};
+use lifetrace_recorder::{Execution, Notice, Outcome, SessionEnd, SessionReport, Unheard};
 use lifetrace_study::notices;
 
 /// Traces of children that are described; the others are only counted.
@@ -17,9 +18,9 @@ than glibc 2.16)";
 const TOO_SHORT: &str = "nothing was recorded: what has loaded the agent had ended before it could be \
 traced";
 
-/// Whether nothing was traced at all.
+/// Whether no process has loaded the agent at all.
 pub(super) fn has_nothing(outcome: &Outcome) -> bool {
-    outcome.sessions.is_empty() && outcome.empty == 0
+    outcome.sessions.is_empty() && outcome.empty == 0 && outcome.executions.is_empty()
 }
 
 /// Everything that a user may expect in the traces and that is not there.
@@ -48,6 +49,7 @@ pub(super) fn shortcomings(outcome: &Outcome) -> Vec<String> {
     let became = executions(&outcome.sessions);
     of_sessions
         .chain(became)
+        .chain(unheard(outcome))
         .chain(refusals)
         .chain(others)
         .chain(is_empty.then(|| nothing.to_owned()))
@@ -75,6 +77,43 @@ fn executions(sessions: &[SessionReport]) -> Vec<String> {
     told
 }
 
+/// What traced programs have become, and was not heard of. Where something was sampled, that is likely to be what was
+/// wanted.
+fn unheard(outcome: &Outcome) -> Vec<String> {
+    if outcome.sessions.iter().any(|session| session.samples > 0) {
+        return Vec::new();
+    }
+    let mut told: Vec<String> = outcome.executions.iter().map(of_execution).collect();
+    told.dedup();
+    let more = told.len().saturating_sub(SHOWN);
+    if more > 0 {
+        told.truncate(SHOWN);
+        told.push(format!("{more} more have executed programs of which nothing was heard"));
+    }
+    told
+}
+
+fn of_execution(execution: &Execution) -> String {
+    let program = human::printable(&execution.program);
+    match &execution.what {
+        Unheard::Ended => format!(
+            "{program} executed a program that is not traced, and had ended before it could be seen why: mostly \
+             LD_PRELOAD or LIFETRACE_SOCKET was not in its environment, or its root directory was another one, or \
+             it was statically linked"
+        ),
+        Unheard::Elsewhere { program: other, library } => format!(
+            "{program} executed {other}, which is not traced: in its root directory is no {library}; copy that there, to \
+             the same path, or run lifetrace in that root",
+            other = human::printable(other),
+            library = shown(library)
+        ),
+        Unheard::Silent => format!(
+            "{program} executed a program that was told to load the agent and has not, or cannot reach this \
+             command's socket"
+        ),
+    }
+}
+
 fn sentence(session: &SessionReport, notice: &Notice) -> Option<String> {
     let words = notices::of_program(&notice.code())?;
     Some(format!("{}: {} {words}", shown(&session.path), program(session)))
@@ -84,7 +123,13 @@ fn shortcomings_of(session: &SessionReport, is_news: impl Fn(&Notice) -> bool) -
     let path = shown(&session.path);
     let saved = human::bytes(session.bytes as f64);
     let error = session.error.as_ref().map(|error| {
-        format!("{path}: {error}; writing ended there, {saved} of whole events are saved")
+        let advice = match error.kind() {
+            ErrorKind::StorageFull => {
+                "; -o names a place with more room, a greater --interval writes less"
+            }
+            _ => "",
+        };
+        format!("{path}: {error}; writing ended there, {saved} of whole events are saved{advice}")
     });
     let full = session.is_full.then(|| {
         let program = program(session);
@@ -183,6 +228,23 @@ pub(super) mod tests {
         assert_eq!(shortcomings(&outcome), [TOO_SHORT]);
         let sessions = vec![session(7, "x")];
         assert!(shortcomings(&Outcome { sessions, missed: 3, ..Outcome::default() }).is_empty());
+    }
+
+    #[test]
+    fn a_launcher_that_led_nowhere_is_explained() {
+        let execution = |what| Execution { program: "env".into(), what };
+        let elsewhere = Unheard::Elsewhere { program: "/bin/x".into(), library: "/c/y.so".into() };
+        let what = [Unheard::Ended, Unheard::Ended, elsewhere];
+        let executions: Vec<_> = what.map(execution).into();
+        let outcome = Outcome { executions: executions.clone(), ..Outcome::default() };
+        let told = shortcomings(&outcome);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("env executed a program that is not traced, and had ended"));
+        assert!(
+            told[1].contains("/bin/x, which is not traced: in its root directory is no /c/y.so")
+        );
+        let sessions = vec![session(7, "x")];
+        assert!(shortcomings(&Outcome { sessions, executions, ..Outcome::default() }).is_empty());
     }
 
     #[test]

@@ -56,6 +56,16 @@ fn tell_snapshots(outcome: &Outcome, quiet: bool) {
     failed.take(COMPLAINTS).for_each(terminal::complain);
 }
 
+/// What is to be said where a snapshot was to be taken at the end, and none was.
+pub fn tell_missing_snapshot(outcome: &Outcome) {
+    if outcome.snapshots.is_empty() && !has_nothing(outcome) {
+        terminal::complain(
+            "--snapshot-at-exit: no snapshot was taken: there was no heap of OCaml's or Ruby's, of which there are snapshots, \
+             or its program was killed",
+        );
+    }
+}
+
 /// Tells about a trace that was not recorded here.
 pub(super) fn tell_one(trace: &Path, quiet: bool, with_report: bool) {
     if !quiet {
@@ -101,17 +111,16 @@ fn tell_traces(outcome: &Outcome, command: u32) {
         terminal::complain(memory.map_or(text.clone(), |memory| format!("{text}\n  {memory}")));
     }
     let remarks = [more(outcome, &described), empty(outcome.empty), untraced::told(outcome)];
-    let is_explained = remarks[2].is_some();
+    let is_explained = remarks[2].is_some() || !outcome.executions.is_empty();
     remarks.into_iter().flatten().for_each(terminal::complain);
     let is_vain = |session: &&SessionReport| session.samples == 0 && session.error.is_none();
     let hears_all = described.iter().all(|session| session.notices.iter().all(hears_all));
     if !described.is_empty() && described.iter().all(is_vain) && hears_all && !is_explained {
-        terminal::complain(
-            "nothing was sampled; a smaller --interval or a greater --rate sees more",
-        );
+        terminal::complain("nothing was sampled; `--interval 1` records every block");
     }
     let next = worth_reporting(&described);
-    if !next.is_empty() && next.iter().all(|session| session.path.is_file()) {
+    let has_any = next.iter().any(|session| !is_vain(session));
+    if has_any && next.iter().all(|session| session.path.is_file()) {
         terminal::complain(format_args!("next: {}", next_step(&next)));
     }
 }
@@ -196,7 +205,7 @@ fn description(session: &SessionReport, described: &[&SessionReport]) -> (String
         shown(&session.path),
         session.pid,
         called(session, described),
-        human::bytes(session.bytes as f64)
+        trace_size(session)
     );
     if let Some(peak) = session.peak_resident {
         let _ = write!(text, ", up to {} resident", human::bytes(peak as f64));
@@ -219,6 +228,11 @@ fn description(session: &SessionReport, described: &[&SessionReport]) -> (String
         memory = resident.and_then(|resident| resident.unexplained());
     }
     (text, memory)
+}
+
+/// Beside figures of a program's memory the size of a file needs a name.
+fn trace_size(session: &SessionReport) -> String {
+    format!("{} of trace", human::bytes(session.bytes as f64))
 }
 
 /// The program, and what tells the process from others of the same program.
@@ -282,7 +296,7 @@ mod tests {
     #[test]
     fn a_trace_that_is_no_file_has_no_totals() {
         let mut device = session(7, "/dev/null");
-        let text = "/dev/null (process 7, perl): 2 KiB, 1,234 samples";
+        let text = "/dev/null (process 7, perl): 2 KiB of trace, 1,234 samples";
         assert_eq!(description(&device, &[]), (text.to_owned(), None));
         device.peak_resident = Some(3 << 20);
         assert_eq!(description(&device, &[]).0, format!("{text}, up to 3 MiB resident"));
