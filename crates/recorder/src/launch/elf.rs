@@ -63,6 +63,18 @@ pub(crate) fn image(program: &File) -> Result<Image, String> {
     })
 }
 
+/// Whether it was linked by Go. What cannot be read was not, as far as is known.
+pub(crate) fn is_of_go(program: &File) -> bool {
+    let file = &ReadCache::new(program);
+    let has_section = || {
+        let header = FileHeader64::<Endianness>::parse(file)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, file)?;
+        Ok::<_, object::Error>(sections.section_by_name(endian, b".go.buildinfo").is_some())
+    };
+    has_section().unwrap_or(false)
+}
+
 /// The sanitizer among the libraries that the program is linked with.
 fn sanitizer<'a, R: ReadRef<'a>>(file: R) -> object::Result<Option<&'static str>> {
     let header = FileHeader64::<Endianness>::parse(file)?;

@@ -2,6 +2,7 @@
 //! with nothing changed but two environment variables.
 
 mod elf;
+mod hints;
 #[allow(unsafe_code)]
 mod inherited;
 mod program;
@@ -12,7 +13,7 @@ use std::io;
 use std::path::PathBuf;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use elf::{Image, image};
+pub(crate) use elf::{Image, image, is_of_go};
 pub(crate) use program::{Program, obstacle};
 pub(crate) use spawn::spawn;
 
@@ -23,7 +24,7 @@ pub enum LaunchError {
     #[error("no command given")]
     Empty,
     /// There is no such file, or none of that name in `PATH`.
-    #[error("{}: command not found", .0.display())]
+    #[error("{}: command not found{}", .0.display(), hints::hint(.0))]
     NotFound(OsString),
     /// It is there, but the kernel would not execute it.
     #[error("{}: {reason}", path.display())]
@@ -64,6 +65,9 @@ pub enum Untraceable {
     /// Statically linked, with a managed runtime, for which there is other advice.
     #[error("{0}")]
     StaticRuntime(&'static str),
+    /// Statically linked, by Go.
+    #[error("is a statically linked Go program, {OF_GO}")]
+    Go,
     /// `record --memtrace` of a program that has none.
     #[error(
         "has no Memtrace linked in, or does not export it, so that --memtrace does nothing; without that \
@@ -102,6 +106,11 @@ pub enum Untraceable {
     )]
     Capabilities,
 }
+
+/// What is to be said of a Go program into which nothing can be loaded.
+pub(crate) const OF_GO: &str = "so that no agent can be loaded into it, and Go's heap could not be heard anyway: it has a \
+    profiler of its own (runtime/pprof, net/http/pprof), whose heap profiles `go tool pprof` shows, and `lifetrace import` \
+    reads";
 
 /// A program that can be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]

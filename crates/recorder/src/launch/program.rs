@@ -178,6 +178,9 @@ fn check_machine_and_linking(path: &Path) -> Result<(), LaunchError> {
 }
 
 fn why_static(file: &File) -> Untraceable {
+    if elf::is_of_go(file) {
+        return Untraceable::Go;
+    }
     let runtime = runtimes::in_static_program(file);
     runtime.map_or(Untraceable::Static, |it| Untraceable::StaticRuntime(it.of_static_program()))
 }
@@ -303,6 +306,21 @@ mod tests {
         assert!(compiler.status().unwrap().success());
         let error = Program::find(directory.path().join("a.out").as_os_str(), None).unwrap_err();
         assert!(error.to_string().contains("statically linked OCaml program"), "{error}");
+    }
+
+    /// What the linker of Go leaves in each program.
+    #[test]
+    fn a_static_program_of_go() {
+        let directory = tempfile::tempdir().unwrap();
+        let source =
+            "__attribute__((section(\".go.buildinfo\"))) int info = 1;\nint main() { return 0; }\n";
+        fs::write(directory.path().join("a.c"), source).unwrap();
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-static", "a.c"]).current_dir(directory.path());
+        assert!(compiler.status().unwrap().success());
+        let error = Program::find(directory.path().join("a.out").as_os_str(), None).unwrap_err();
+        assert!(error.to_string().contains("is a statically linked Go program"), "{error}");
+        assert!(error.to_string().contains("`go tool pprof`"), "{error}");
     }
 
     #[test]
