@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lifetrace_recorder::Detached;
+use lifetrace_recorder::{AttachError, Detached, recorder_of};
 
 use super::record::quantity;
 use crate::terminal;
@@ -25,8 +25,9 @@ Examples:
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let pid = args.pid;
-    let detached = lifetrace_recorder::detach(pid)
-        .map_err(|error| anyhow::anyhow!("cannot detach from process {pid}: {error}"))?;
+    let detached = lifetrace_recorder::detach(pid).map_err(|error| {
+        anyhow::anyhow!("cannot detach from process {pid}: {}", why(pid, &error))
+    })?;
     if !args.quiet {
         terminal::complain(match detached {
             Detached::ByRecorder(recorder) => {
@@ -38,4 +39,25 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         });
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is recorded from its start on is not attached to, and its recording ends otherwise.
+fn why(pid: u32, error: &AttachError) -> String {
+    let recorder = matches!(error, AttachError::NotAttached).then(|| recorder_of(pid, false).ok());
+    match recorder.flatten() {
+        None => error.to_string(),
+        Some(recorder) if recorder.pid == pid => {
+            "it records itself, by the library that it has linked in: whatever began that in it ends it".to_owned()
+        }
+        Some(recorder) if recorder.command.split_whitespace().nth(1) == Some("collect") => format!(
+            "it is recorded by `lifetrace collect` (process {0}), which records others too: its trace ends with it, or with \
+             that process (`kill -INT {0}`)",
+            recorder.pid
+        ),
+        Some(recorder) => format!(
+            "it is recorded by `lifetrace record` (process {0}), and not attached to: its trace ends with it; to end it \
+             sooner, and let it go on: kill -INT {0}; sleep 0.2; kill -INT {0}",
+            recorder.pid
+        ),
+    }
 }

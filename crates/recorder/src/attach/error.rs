@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::look::is_in_container;
 use crate::collector::CollectorError;
+use crate::launch::OF_GO;
 use crate::output_error::OutputError;
 
 /// Why nothing is recorded. Nothing in the process has been changed, or it has been changed back.
@@ -39,6 +41,9 @@ pub enum AttachError {
     /// By a debugger or its like.
     #[error("it is traced by process {0} already (a debugger, strace or the like): end that first")]
     Traced(u32),
+    /// By a recorder, which ends that by itself.
+    #[error("process {0}, a lifetrace, is looking through its memory: try again in a moment")]
+    LookedThrough(u32),
     /// `kernel.yama.ptrace_scope`
     #[error(
         "the kernel lets nobody trace but their own children (kernel.yama.ptrace_scope is {0}): {advice}",
@@ -51,10 +56,12 @@ pub enum AttachError {
     /// Another reason of the kernel's.
     #[error(
         "the kernel does not permit to trace it: it is set-user-id, or has made itself undumpable, or has more \
-         capabilities than you: try sudo{}",
-        container_advice(*.in_container)
+         capabilities than you: {}",
+        rights_advice(*.is_root, *.in_container)
     )]
     NotPermitted {
+        /// This command runs as root.
+        is_root: bool,
         /// This command runs in a container.
         in_container: bool,
     },
@@ -73,6 +80,9 @@ pub enum AttachError {
          lifetrace"
     )]
     Static,
+    /// No dynamic linker, and Go's allocator.
+    #[error("it is a statically linked Go program, {OF_GO}")]
+    Go,
     /// Another C library.
     #[error("it uses the musl C library, and the agent needs the GNU one")]
     Musl,
@@ -128,7 +138,11 @@ pub enum AttachError {
     )]
     OtherVersion,
     /// It is recorded already.
-    #[error("it is being recorded already{}", by_whom(*.0))]
+    #[error(
+        "it is being recorded already{}: `lifetrace ps` shows where its trace is, `lifetrace detach PID` ends a recording by \
+         `lifetrace attach`",
+        by_whom(*.0)
+    )]
     Recorded(Option<u32>),
     /// Its malloc cannot be heard.
     #[error("{0}")]
@@ -165,7 +179,10 @@ impl From<crate::stop::StopError> for AttachError {
     fn from(error: crate::stop::StopError) -> Self {
         use crate::stop::StopError;
         match error {
-            StopError::NotPermitted => AttachError::NotPermitted { in_container: false },
+            StopError::NotPermitted => AttachError::NotPermitted {
+                is_root: rustix::process::geteuid().is_root(),
+                in_container: is_in_container(),
+            },
             StopError::Traced(pid) => AttachError::Traced(pid),
             StopError::Gone => AttachError::Ended,
             StopError::Busy => AttachError::Busy,
@@ -192,8 +209,17 @@ fn yama_advice(scope: u8) -> &'static str {
     }
 }
 
-fn container_advice(in_container: bool) -> &'static str {
-    if in_container { ", or give this container --cap-add SYS_PTRACE" } else { "" }
+fn rights_advice(is_root: bool, in_container: bool) -> &'static str {
+    match (is_root, in_container) {
+        (false, false) => "try sudo",
+        (false, true) => "try sudo, or give this container --cap-add SYS_PTRACE",
+        (true, false) => {
+            "this root has no CAP_SYS_PTRACE, or a security module forbids it; try as root outside of this sandbox"
+        }
+        (true, true) => {
+            "give this container --cap-add SYS_PTRACE, or run lifetrace as root outside of the container"
+        }
+    }
 }
 
 fn by_whom(recorder: Option<u32>) -> String {

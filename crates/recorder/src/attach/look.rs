@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid, getpid};
 
@@ -18,11 +20,26 @@ pub(super) struct Seen {
     pub(super) is_filtered: bool,
 }
 
-/// Looks.
+/// A recorder that looks through a process is done with it within this time, but for very large ones.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Looks. Waits a while for a recorder that looks through the process.
 ///
 /// # Errors
 /// [`AttachError`], if it is known already that it cannot be.
 pub(super) fn look(pid: Pid) -> Result<Seen, AttachError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match look_once(pid) {
+            Err(AttachError::LookedThrough(_)) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
+}
+
+fn look_once(pid: Pid) -> Result<Seen, AttachError> {
     let folder = format!("/proc/{}", pid.as_raw_nonzero());
     let number = pid.as_raw_nonzero().get() as u32;
     if pid == getpid() {
@@ -40,7 +57,10 @@ pub(super) fn look(pid: Pid) -> Result<Seen, AttachError> {
         _ => {}
     }
     if let Some(tracer) = count("TracerPid:").filter(|&tracer| tracer != 0) {
-        return Err(AttachError::Traced(tracer));
+        return Err(match recorder_of_thread(tracer) {
+            Some(recorder) => AttachError::LookedThrough(recorder),
+            None => AttachError::Traced(tracer),
+        });
     }
     if line("VmSize:").is_none() {
         return Err(AttachError::Kernel);
@@ -52,6 +72,16 @@ pub(super) fn look(pid: Pid) -> Result<Seen, AttachError> {
     }
     let entry = auxiliary(&folder, AT_ENTRY).ok_or(AttachError::OtherMachine)?;
     Ok(Seen { entry, is_filtered: count("Seccomp:") == Some(2) })
+}
+
+/// The process of a thread that traces another one, if that is a lifetrace.
+fn recorder_of_thread(tracer: u32) -> Option<u32> {
+    let program = fs::read_link(format!("/proc/{tracer}/exe")).ok()?;
+    let status = fs::read_to_string(format!("/proc/{tracer}/status")).ok()?;
+    let process =
+        status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
+    // One that was replaced while it runs is "lifetrace (deleted)".
+    program.file_name()?.as_bytes().starts_with(b"lifetrace").then_some(process)
 }
 
 fn missing(error: io::Error) -> AttachError {
@@ -92,7 +122,10 @@ fn refusal(folder: &str) -> AttachError {
             AttachError::OtherUser(user_name(owner))
         }
         _ if scope > 0 && !geteuid().is_root() => AttachError::Yama(scope),
-        _ => AttachError::NotPermitted { in_container: is_in_container() },
+        _ => AttachError::NotPermitted {
+            is_root: geteuid().is_root(),
+            in_container: is_in_container(),
+        },
     }
 }
 
@@ -105,7 +138,7 @@ fn descends_from_us(pid: Pid) -> bool {
     std::iter::successors(Some(pid), |&pid| crate::process::parent_of(pid)).any(|it| it == getpid())
 }
 
-fn is_in_container() -> bool {
+pub(super) fn is_in_container() -> bool {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     Path::new("/.dockerenv").exists()
         || Path::new("/run/.containerenv").exists()
@@ -125,9 +158,10 @@ fn user_name(number: u32) -> String {
 
 /// Whether something can be loaded into what it runs.
 fn check_program(folder: &str) -> Result<(), AttachError> {
-    use crate::launch::{Image, Untraceable, image};
+    use crate::launch::{Image, Untraceable, image, is_of_go};
     let Ok(program) = fs::File::open(format!("{folder}/exe")) else { return Ok(()) };
     match image(&program) {
+        Ok(Image::Untraceable(Untraceable::Static)) if is_of_go(&program) => Err(AttachError::Go),
         Ok(Image::Untraceable(Untraceable::Static | Untraceable::StaticRuntime(_))) => {
             Err(AttachError::Static)
         }

@@ -7,10 +7,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use lifetrace_transport::handshake::{Hello, SOCKET_VARIABLE, abstract_twin, standing};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with,
 };
+use rustix::process::geteuid;
 
 /// Longer packets are no requests, nor answers.
 pub(super) const ROOM: usize = 16 << 10;
@@ -20,7 +22,7 @@ pub(super) const ROOM: usize = 16 << 10;
 #[non_exhaustive]
 pub enum AskError {
     /// There is no such process, or it is somebody else's.
-    #[error("process {pid}: {error}")]
+    #[error("{}", no_process(*.pid, .error))]
     NoProcess {
         /// Its number.
         pid: u32,
@@ -43,6 +45,23 @@ pub enum AskError {
     /// It says why not.
     #[error("{0}")]
     Refused(String),
+}
+
+fn no_process(pid: u32, error: &io::Error) -> String {
+    match error.kind() {
+        _ if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {
+            format!("process {pid} has ended")
+        }
+        io::ErrorKind::NotFound => format!("there is no process {pid}"),
+        io::ErrorKind::PermissionDenied if geteuid().is_root() => format!(
+            "the system does not let even root look at process {pid}, as in a container without CAP_SYS_PTRACE: give it \
+             --cap-add SYS_PTRACE, or run this outside of it"
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "process {pid} is another user's, or the system lets nobody look at it: try sudo, or as that user"
+        ),
+        _ => format!("process {pid} cannot be asked about: {error}"),
+    }
 }
 
 /// What a process was told at its start.
@@ -90,6 +109,14 @@ pub(crate) fn reach(socket: &Path) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_not_there_is_told_in_words() {
+        let said = |error: io::Error| AskError::NoProcess { pid: 7, error }.to_string();
+        assert_eq!(said(Errno::NOENT.into()), "there is no process 7");
+        assert_eq!(said(Errno::SRCH.into()), "process 7 has ended");
+        assert!(said(Errno::ACCESS.into()).contains("SYS_PTRACE") == geteuid().is_root());
+    }
 
     #[test]
     fn the_socket_is_in_the_environment() {
