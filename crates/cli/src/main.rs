@@ -11,6 +11,7 @@
 //! transfer   from one trace to another                    selection         some blocks of it only
 //! output     where to                                     bar, terminal     what is shown meanwhile
 //! viewing    pages for browsers                            embedded          the library that goes into programs
+//! tips       what may have been meant
 //! verb       the list of verbs                             front, topics     what newcomers see, what `help` explains
 //! ```
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ mod naming;
 mod output;
 mod selection;
 mod terminal;
+mod tips;
 mod topics;
 mod transfer;
 mod typed;
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(error),
     };
     verb::run(cli.verb, Cli::command).unwrap_or_else(|error| {
         if terminal::is_closed_pipe(&error) {
@@ -77,7 +79,9 @@ fn main() -> ExitCode {
 }
 
 /// Says what is wrong with the command line, or what was asked for: help, or the version.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn refuse(mut error: clap::Error) -> ExitCode {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    tips::add(&mut error, &words.collect::<Vec<_>>());
     // Nobody is left to hear that this can't be printed.
     let _ = error.print();
     match error.exit_code() {

@@ -61,6 +61,12 @@ named! {
     }
 }
 
+/// What may be written, by name.
+pub fn formats() -> Vec<&'static str> {
+    let others = OtherFormat::ALL.iter().map(|format| format.name());
+    Format::ALL.iter().map(|format| format.name()).chain(others).collect()
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args { traces, format, output, force, metric, pprof_types, choice } = args;
     if format == Either::Other(OtherFormat::Html) {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::error::ErrorKind;
 use lifetrace_analysis::filter::{ByteSize, Micros};
 use lifetrace_analysis::gate::{Gate, Measure, WholeProgram};
@@ -27,6 +28,7 @@ use crate::bar;
 use crate::choosing;
 use crate::gates;
 use crate::terminal;
+use crate::tips;
 use crate::typed::one_of;
 
 /// What may be typed.
@@ -108,6 +110,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let gates = Gates { gates: gates::parse(&args.fail_if)?, is_strict: args.strict };
     let choice = args.choice.choice()?;
+    if let Some(tip) = args.traces.iter().find_map(|trace| tips::view_as_file(trace)) {
+        bail!(tip);
+    }
     let is_one = args.traces.len() == 1 && !args.per_process;
     let mut sought = Sought::of(&choice);
     let (damages, judged) = if is_one {

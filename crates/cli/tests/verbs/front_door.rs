@@ -41,11 +41,27 @@ fn wrong_words_are_answered_by_the_right_ones() {
     };
     check(&["reprot", "x.lt"], "'report'");
     check(&["report", "x.lt", "--filtre", "leaks"], "'--filter'");
+    check(&["report", "x.lt", "--leaks"], "'--view leaks'");
+    check(&["report", "--peak", "x.lt"], "'--view peak'");
+    check(&["stop", "7"], "'lifetrace detach PID'");
+    check(&["show", "x.lt"], "'lifetrace report'");
+    check(&["leaks", "x.lt"], "report --view leaks TRACE");
+    check(&["export", "x.lt"], "-F is one of collapsed, ");
     check(&["help", "filtres"], "lifetrace help filters");
     check(&["help", "sanpling"], "lifetrace help sampling");
     check(&["help", "quite something else"], "`lifetrace help` has a list");
     check(&["help", "heap", "difff"], "neither a verb nor a topic");
     check(&["man", "recrod"], "lifetrace help record");
+}
+
+/// The name of a view where a trace is wanted.
+#[test]
+fn a_view_that_is_no_file() {
+    let output = run(&["report", "leaks", "x.lt"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("lifetrace: leaks: there is no such file"), "{said}");
+    assert!(said.contains("`lifetrace report --view leaks TRACE`"), "{said}");
 }
 
 #[test]
