@@ -11,9 +11,6 @@
 //! a look too; where something else runs the program (valgrind) it does not, so within the limit that the
 //! stack had at the start, and has now, no answer counts as a no.
 //!
-//! Valgrind itself would report such looks as errors of the program's, below the stack pointer as they are; in it there is
-//! no reason to doubt.
-//!
 //! Below a signal stack there is often no guard page, but the program's data, or another stack. So when a
 //! thread shows up where it is not known to be, the kernel is asked whether that is a signal stack, and
 //! where it ends; not in a sandbox, where such a question might be the last one.
@@ -52,11 +49,11 @@ static MAIN_END: AtomicU64 = AtomicU64::new(0);
 
 static IN_SANDBOX: AtomicBool = AtomicBool::new(false);
 
-static IN_VALGRIND: AtomicBool = AtomicBool::new(false);
-
-/// To be called when the process starts: finds out where the main thread's stack may be, and whether others may be looked at.
+/// To be called when the process starts: finds out where the main thread's stack may be, and how one may look at a stack.
 pub fn take_note_of_main_stack() {
-    IN_VALGRIND.store(is_run_by_valgrind(), Ordering::Relaxed);
+    if is_run_by_valgrind() {
+        sys::probe_by_copying();
+    }
     if let Some(stack) = sys::main_stack() {
         MAIN_START.store(stack.start, Ordering::Relaxed);
         MAIN_END.store(stack.end, Ordering::Relaxed);
@@ -145,9 +142,7 @@ fn page_of(address: u64) -> u64 {
 
 /// Where the kernel cannot be asked, there is no reason to doubt.
 fn may_be_used(page: u64) -> bool {
-    IN_VALGRIND.load(Ordering::Relaxed)
-        || sys::probe(page) != Some(false)
-        || may_be_main_stack(page)
+    sys::probe(page) != Some(false) || may_be_main_stack(page)
 }
 
 /// The program may have shortened its stack since the start.

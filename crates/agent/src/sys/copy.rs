@@ -34,11 +34,13 @@ pub fn copy(address: u64, to: &mut [MaybeUninit<u8>]) -> bool {
     })
 }
 
-/// `process_vm_readv` of this process by itself, for which it needs no permission; `None` if it cannot be asked.
 fn by_kernel(address: u64, to: &mut [MaybeUninit<u8>]) -> Option<bool> {
-    if !BY_KERNEL.load(Ordering::Relaxed) || room::is_sandbox_expected() {
-        return None;
-    }
+    let may_be_asked = BY_KERNEL.load(Ordering::Relaxed) && !room::is_sandbox_expected();
+    may_be_asked.then(|| ask_kernel(address, to))?
+}
+
+/// `process_vm_readv` of this process by itself, for which it needs no permission; `None` if it cannot be asked.
+pub(super) fn ask_kernel(address: u64, to: &mut [MaybeUninit<u8>]) -> Option<bool> {
     let part = |start: u64| libc::iovec { iov_base: start as *mut _, iov_len: to.len() };
     let (here, there) = (part(to.as_ptr() as u64), part(address));
     let [here, there] = [&raw const here as usize, &raw const there as usize];

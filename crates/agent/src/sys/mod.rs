@@ -38,7 +38,9 @@ pub use memory::{
 pub use prefetch::prefetch;
 pub use signals::{Signals, block_these_signals, will_be_handled};
 pub use socket::{Address, connect, receive, send};
-pub use stack::{is_readable, main_stack, probe, signal_stack, stack_limit, stack_pointer};
+pub use stack::{
+    is_readable, main_stack, probe, probe_by_copying, signal_stack, stack_limit, stack_pointer,
+};
 pub use status::{Resident, most_resident_ever, process_id, reset_after_fork, resident};
 pub use thread::{call_at_thread_end, prepare_thread_ends, sleep_micros, thread_os_id, yield_now};
 
