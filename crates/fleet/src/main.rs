@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
-use lifetrace_fleet::answers::page::{Page, counted};
+use lifetrace_fleet::answers::page::Page;
 use lifetrace_fleet::answers::{
     self, Selection, flamegraph, leaks, outliers, regressions, runs, top,
 };
@@ -20,6 +20,7 @@ use lifetrace_fleet::ingest::{self, Added};
 use lifetrace_fleet::log::Entry;
 use lifetrace_fleet::store::Store;
 use lifetrace_fleet::{cluster, query, synthetic, upkeep};
+use lifetrace_human::counted;
 use serde::Serialize;
 
 use args::{

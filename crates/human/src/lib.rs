@@ -43,6 +43,11 @@ pub fn exact_bytes(value: f64) -> String {
     format!("{} B", rounded(value, 0))
 }
 
+/// So many things: `1 sample`, `12,300 samples`.
+pub fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", count(number as f64), if number == 1 { one } else { several })
+}
+
 /// A number of things: `1,234,567`, `23.5 million`.
 pub fn count(value: f64) -> String {
     let (scale, unit) = unit(value, &COUNT_UNITS, COUNT_STEP);

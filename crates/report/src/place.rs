@@ -56,6 +56,14 @@ fn source_with(
     }
 }
 
+/// The object file that has no name for the function; nothing if it has one.
+pub fn nameless_object(place: &Place<'_>) -> Option<String> {
+    let Place::Known(location) = place else { return None };
+    let path = human::printable(&location.filename);
+    let object = base_name(&path);
+    is_offset_in(&location.defname, object).then(|| object.to_owned())
+}
+
 /// Whether a function without a name is called `object+0x12ab`.
 fn is_offset_in(function: &str, object: &str) -> bool {
     function.strip_prefix(object).is_some_and(|rest| rest.starts_with("+0x"))

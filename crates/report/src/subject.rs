@@ -399,8 +399,8 @@ impl<'a> Subject<'a> {
             promotions => format!(", {} promoted", count(promotions)),
         };
         format!(
-            "{} allocations sampled{promoted}, {} freed",
-            count(self.samples),
+            "{} sampled{promoted}, {} freed",
+            human::counted(self.samples, "allocation", "allocations"),
             count(self.collections)
         )
     }

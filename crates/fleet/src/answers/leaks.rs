@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use lifetrace_analysis::statistics::correction::holm;
 use lifetrace_analysis::statistics::distribution::critical;
+use lifetrace_human::counted;
 use serde::Serialize;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::page::{Page, counted, place};
+use super::page::{Page, place};
 use super::rows::{each, widened};
 use super::selection::Selection;
 use crate::engine::Engine;

@@ -12,10 +12,11 @@ use std::path::Path;
 use anyhow::Result;
 use lifetrace_analysis::statistics::correction::holm;
 use lifetrace_analysis::statistics::distribution::two_sided_p;
+use lifetrace_human::counted;
 use serde::Serialize;
 
 use super::metric::{Metric, totals};
-use super::page::{Page, counted, place};
+use super::page::{Page, place};
 use super::rows::{each, widened};
 use super::selection::{Selection, quoted};
 use crate::engine::Engine;

@@ -60,8 +60,3 @@ pub fn place(function: &str, file: Option<&str>) -> String {
         _ => function.to_owned(),
     }
 }
-
-/// So many of them.
-pub fn counted(count: u64, one: &str, several: &str) -> String {
-    format!("{} {}", lifetrace_human::count(count as f64), if count == 1 { one } else { several })
-}

@@ -11,10 +11,11 @@ use anyhow::{Result, ensure};
 use lifetrace_analysis::statistics::correction::holm;
 use lifetrace_analysis::statistics::{Change, Difference, Run};
 use lifetrace_analysis::{Estimate, Interval};
+use lifetrace_human::counted;
 use serde::Serialize;
 
 use super::metric::{Metric, totals};
-use super::page::{Page, counted, place};
+use super::page::{Page, place};
 use super::rows::{each, widened};
 use super::selection::Selection;
 use crate::engine::Engine;

@@ -1,9 +1,10 @@
 //! Which runs there are.
 
 use anyhow::Result;
+use lifetrace_human::counted;
 use serde::Serialize;
 
-use super::page::{Page, counted};
+use super::page::Page;
 use super::rows::{each, widened};
 use super::selection::Selection;
 use crate::engine::Engine;

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use lifetrace_analysis::Estimate;
+use lifetrace_human::counted;
 use serde::Serialize;
 
 use super::metric::{Metric, totals};
-use super::page::{Page, counted, place};
+use super::page::{Page, place};
 use super::rows::{each, widened};
 use super::selection::{Selection, quoted};
 use crate::engine::Engine;

@@ -11,6 +11,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use lifetrace_human::counted;
 use lifetrace_trace::event::{Source as Heap, TraceInfo};
 use lifetrace_trace::fact::{Fact, Label, Process};
 use lifetrace_trace::ids::{
@@ -19,7 +20,6 @@ use lifetrace_trace::ids::{
 use lifetrace_trace::lt::{NewBirth, Writer};
 
 use crate::answers::Selection;
-use crate::answers::page::counted;
 use crate::answers::rows::{Row, each, widened};
 use crate::engine::Engine;
 use crate::stacks::Stacks;

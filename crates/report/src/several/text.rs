@@ -162,7 +162,8 @@ impl Several {
         let samples = match made {
             true => format!("{} blocks, of which some were made of sums", count(*samples)),
             false => {
-                format!("{} allocations sampled, {} freed", count(*samples), count(*collections))
+                let allocations = human::counted(*samples, "allocation", "allocations");
+                format!("{allocations} sampled, {} freed", count(*collections))
             }
         };
         self.times().into_iter().chain([sampling, samples]).collect()

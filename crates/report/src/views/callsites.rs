@@ -14,6 +14,7 @@ use super::super::backtrace;
 use super::super::page::Page;
 use super::super::place::{brief_source, function, source};
 use super::super::shorten;
+use super::advice::{self, Weighed};
 use super::{Render, measure};
 use crate::Options;
 use crate::fields::{Line, PlaceFields, number};
@@ -84,11 +85,11 @@ impl<'a> Ranking<'a> {
     }
 }
 
-impl Render for Ranking<'_> {
+impl<'a> Render for Ranking<'a> {
     fn render(&self, page: &mut Page) {
         let (all, what) = (self.callsites_total, measure(self.metric));
         if self.callsites.is_empty() {
-            page.line(format_args!("{all} callsites have {what}"));
+            page.line(format_args!("No callsite has {what}"));
             return;
         }
         let share = human::percent(self.callsites.iter().map(|site| site.share).sum());
@@ -97,6 +98,12 @@ impl Render for Ranking<'_> {
             page.line("");
             self.site(page, rank, site);
         }
+        let weighed = |site: &Site<'a>| Weighed {
+            place: site.place.0,
+            share: site.share,
+            backtraces: site.hottest.backtraces,
+        };
+        advice::render(page, &self.callsites.iter().map(weighed).collect::<Vec<_>>());
     }
 }
 

@@ -1,6 +1,7 @@
 //! The questions that a report answers: for each a document, which serialises as the fields of `--json`
 //! and renders itself as a page.
 
+mod advice;
 mod calls;
 pub(crate) mod callsites;
 mod classes;

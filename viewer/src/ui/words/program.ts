@@ -1,7 +1,7 @@
 // What ran, and what its runtime counted itself: the words of the text report's head.
 
 import type { Trace } from "../../engine/api";
-import { bytes, count, percent } from "../parts/format";
+import { bytes, count, counted, percent } from "../parts/format";
 import { printable } from "../parts/names";
 import { amountText } from "../parts/Number";
 import { duration } from "../parts/spans";
@@ -79,9 +79,9 @@ export function sampling({ facts, documents, sampleCount }: Trace): string {
   const promoted = about?.promotions ? `, ${count(about.promotions)} promoted` : "";
   const freed = about ? `, ${count(about.collections)} freed` : "";
   const every = interval > 0 ? `one sample every ${bytes(interval)} on average: ` : "";
-  const many = count(facts.thinned?.of ?? sampleCount);
-  if (!tells(facts, "times") || !tells(facts, "sizes")) return `${every}${many} blocks were made from what the file tells`;
-  return `${every}${many} allocations sampled${promoted}${freed}`;
+  const many = facts.thinned?.of ?? sampleCount;
+  if (!tells(facts, "times") || !tells(facts, "sizes")) return `${every}${count(many)} blocks were made from what the file tells`;
+  return `${every}${counted(many, "allocation")} sampled${promoted}${freed}`;
 }
 
 /** What a managed runtime counted itself, exactly. */
