@@ -149,7 +149,7 @@ fn what_cannot_be_shown_is_said() {
     };
     check(&["live", "--once", &own], 1, "nobody records process");
     check(&["live", "--once", &own], 1, "lifetrace live -- CMD");
-    check(&["live", "--once", "999999999"], 1, "No such file");
+    check(&["live", "--once", "999999999"], 1, "there is no process 999999999");
     check(&["live", &own], 1, "standard output is no terminal");
     check(&["live", "--once", "--filter", "lifetime < 1s", &own], 1, "cannot be judged here");
     check(&["live", "--once", "--filter", "size >> 1", &own], 2, "size");

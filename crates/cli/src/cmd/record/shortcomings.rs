@@ -16,7 +16,7 @@ setuid programs do not, nor do programs that are started with an emptied environ
 than glibc 2.16)";
 
 const TOO_SHORT: &str = "nothing was recorded: what has loaded the agent had ended before it could be \
-traced";
+traced (killed at its start?); run it again";
 
 /// Whether no process has loaded the agent at all.
 pub(super) fn has_nothing(outcome: &Outcome) -> bool {

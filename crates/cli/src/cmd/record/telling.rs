@@ -21,10 +21,12 @@ use crate::{bar, terminal};
 /// Messages about what is missing that are shown; the others are only counted.
 const COMPLAINTS: usize = 20;
 
-/// Whether something went wrong on our side: a trace could not be written to its end, or at all.
+/// Whether something went wrong on our side: a trace could not be written to its end, or at all. That a program had ended
+/// before it could be traced is its own affair.
 pub(in super::super) fn has_failed(outcome: &Outcome) -> bool {
     let incomplete = |session: &SessionReport| session.error.is_some();
-    has_nothing(outcome) || outcome.sessions.iter().any(incomplete)
+    let is_unrecorded = has_nothing(outcome) && outcome.missed == 0;
+    is_unrecorded || outcome.sessions.iter().any(incomplete)
 }
 
 /// Tells about the traces, `command`'s own first; what is missing is told even if `quiet`.
@@ -291,6 +293,7 @@ mod tests {
         outcome.sessions[0].error = Some(std::io::ErrorKind::StorageFull.into());
         assert!(has_failed(&outcome));
         assert!(has_failed(&Outcome::default()));
+        assert!(!has_failed(&Outcome { missed: 1, ..Outcome::default() }));
     }
 
     #[test]
