@@ -109,7 +109,7 @@ fn of_execution(execution: &Execution) -> String {
         ),
         Unheard::Silent => format!(
             "{program} executed a program that was told to load the agent and has not, or cannot reach this \
-             command's socket"
+             command's socket; `lifetrace doctor PROGRAM` may say why"
         ),
     }
 }
