@@ -30,10 +30,11 @@ const ALWAYS: &str = "what the program maps itself, stacks, code and data of fil
 /// Causes that hold for every process of which it was heard what it maps.
 const ALWAYS_BESIDE_MAPPINGS: &str = "stacks, code and data of files";
 
-/// Where more than this part of a trace comes after the last look at the process's memory, in at least so much
-/// time, that look was not at the end.
-const LATE: f64 = 0.01;
-const LEAST_LATE: Duration = Duration::from_millis(10);
+/// The last look at the process's memory was at the end if at most this part of the trace comes after it, and no more
+/// than a second; or as little as ten milliseconds.
+const END: f64 = 0.1;
+const MOST_OF_END: Duration = Duration::from_secs(1);
+const LEAST_OF_END: Duration = Duration::from_millis(10);
 
 /// A process's memory at a moment.
 pub struct Resident<'a> {
@@ -164,10 +165,8 @@ impl<'a> Resident<'a> {
         let duration = self.reading.profile.summary().duration;
         match self.when {
             When::Peak => "at the peak".to_owned(),
-            When::Last(before) if before > LEAST_LATE.max(duration.mul_f64(LATE)) => {
-                format!("{} before the end", human::duration(before))
-            }
-            When::Last(_) => "at the end".to_owned(),
+            When::Last(before) if before <= end_of(duration) => "at the end".to_owned(),
+            When::Last(before) => format!("{} before the end", human::duration(before)),
         }
     }
 
@@ -257,6 +256,10 @@ impl<'a> Resident<'a> {
         ];
         causes.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
+}
+
+fn end_of(duration: Duration) -> Duration {
+    duration.mul_f64(END).min(MOST_OF_END).max(LEAST_OF_END)
 }
 
 /// The part of the memory that lives.

@@ -18,7 +18,7 @@ pub struct Damages {
     pub listed: Vec<Damage>,
     /// How many there are.
     pub count: u64,
-    /// The trace, if nobody has finished it: who wrote it was killed, or is still writing.
+    /// The trace, if nobody has finished it: who wrote it was killed, had no room, or is still writing.
     pub unfinished: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ impl Damages {
     fn early_end(&self) -> Option<String> {
         let path = self.unfinished.as_ref()?;
         Some(format!(
-            "{}: was not finished: its recorder was killed, or is still writing; \
+            "{}: was not finished: its recorder was killed, had no room to write more, or is still writing; \
              all until it last wrote is there",
             path.display()
         ))

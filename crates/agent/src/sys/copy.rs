@@ -3,7 +3,8 @@
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::{process_id, raw, stack};
+use super::process::ask_for_copy;
+use super::stack;
 use crate::room;
 
 const WORD: u64 = 8;
@@ -36,21 +37,7 @@ pub fn copy(address: u64, to: &mut [MaybeUninit<u8>]) -> bool {
 
 fn by_kernel(address: u64, to: &mut [MaybeUninit<u8>]) -> Option<bool> {
     let may_be_asked = BY_KERNEL.load(Ordering::Relaxed) && !room::is_sandbox_expected();
-    may_be_asked.then(|| ask_kernel(address, to))?
-}
-
-/// `process_vm_readv` of this process by itself, for which it needs no permission; `None` if it cannot be asked.
-pub(super) fn ask_kernel(address: u64, to: &mut [MaybeUninit<u8>]) -> Option<bool> {
-    let part = |start: u64| libc::iovec { iov_base: start as *mut _, iov_len: to.len() };
-    let (here, there) = (part(to.as_ptr() as u64), part(address));
-    let [here, there] = [&raw const here as usize, &raw const there as usize];
-    let arguments = [process_id() as usize, here, 1, there, 1, 0];
-    // SAFETY: the kernel writes no more than the length of `to` there, and checks what it reads.
-    match unsafe { raw::call(libc::SYS_process_vm_readv, arguments) } {
-        Ok(bytes) => Some(bytes == to.len()),
-        Err(libc::EFAULT) => Some(false),
-        Err(_) => None,
-    }
+    may_be_asked.then(|| ask_for_copy(address, to))?
 }
 
 fn is_there(address: u64, bytes: u64) -> bool {

@@ -15,6 +15,7 @@ mod fork;
 mod memory;
 pub mod pages;
 mod prefetch;
+mod process;
 mod raw;
 mod signals;
 mod socket;
@@ -36,12 +37,13 @@ pub use memory::{
     map_shared, protect, unmap, wipe_on_fork,
 };
 pub use prefetch::prefetch;
+pub use process::process_id;
 pub use signals::{Signals, block_these_signals, will_be_handled};
 pub use socket::{Address, connect, receive, send};
 pub use stack::{
     is_readable, main_stack, probe, probe_by_copying, signal_stack, stack_limit, stack_pointer,
 };
-pub use status::{Resident, most_resident_ever, process_id, reset_after_fork, resident};
+pub use status::{Resident, most_resident_ever, reset_after_fork, resident};
 pub use thread::{call_at_thread_end, prepare_thread_ends, sleep_micros, thread_os_id, yield_now};
 
 /// Finds out what is found out once, by an agent that was loaded into the program. To be called at the start.

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::copy::ask_kernel;
+use super::process::ask_for_copy;
 use super::{auxiliary, raw};
 
 /// Whether the kernel is asked to copy, and not to take a signal mask.
@@ -22,7 +22,7 @@ pub fn probe_by_copying() {
 /// forbids to ask.
 pub fn probe(address: u64) -> Option<bool> {
     if BY_COPYING.load(Ordering::Relaxed) {
-        return ask_kernel(address, &mut [MaybeUninit::uninit(); 8]);
+        return ask_for_copy(address, &mut [MaybeUninit::uninit(); 8]);
     }
     const NO_OPERATION: usize = usize::MAX;
     const MASK_BYTES: usize = 8;

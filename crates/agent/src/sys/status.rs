@@ -59,12 +59,6 @@ pub fn most_resident_ever() -> Option<u64> {
     }
 }
 
-/// The number of this process.
-pub fn process_id() -> u32 {
-    // SAFETY: takes nothing, and never fails.
-    unsafe { raw::call(libc::SYS_getpid, []) }.unwrap_or(0) as u32
-}
-
 /// The number in the line that begins with `name`.
 fn kilobytes(text: &[u8], name: &[u8]) -> Option<u64> {
     let line = text.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))?;
@@ -78,6 +72,7 @@ fn kilobytes(text: &[u8], name: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::process_id;
 
     #[test]
     fn lines_of_kilobytes() {
