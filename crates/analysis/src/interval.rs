@@ -90,7 +90,8 @@ impl Amount {
     /// The interval of the bytes of all blocks that were heard, of whatever sizes: blocks that are surely hit say
     /// nothing of small ones, of which as much may not have been hit as if nothing had been sampled. Of a sampler that
     /// hits objects that cannot be said: it is not taken into account beside others, and where there are no
-    /// others and no samples there is no upper end.
+    /// others and no samples there is no upper end. Nor is there room for what was not hit where only some of the blocks
+    /// are looked at.
     pub fn heard_bytes(&self, sampling: &Sampling) -> Interval {
         let seen = self.bytes.interval();
         let surely = self.bytes.value - self.bytes.uncertain;
@@ -112,6 +113,7 @@ impl Amount {
         match sampling.interval_bytes() {
             _ if sampling.is_exact() => Some(0.0),
             0.0 => (self.samples > 0).then_some(0.0),
+            _ if sampling.is_of_some() && self.samples > 0 => Some(0.0),
             interval => Some(NONE_IN_INTERVALS * interval),
         }
     }

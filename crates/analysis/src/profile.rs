@@ -77,6 +77,11 @@ impl Profile {
         Self { replay: self.replay.in_old_heap(is), ..self }
     }
 
+    /// Says that only some of the blocks are looked at, by choice.
+    pub fn choose_some(&mut self) {
+        self.replay.choose_some();
+    }
+
     /// Takes what comes next in the trace; a birth's `backtrace` has its outermost frame first.
     pub fn take(&mut self, record: &Record, backtrace: &[LocationCode]) {
         self.replay.take(record, backtrace, &mut self.ledger);

@@ -128,6 +128,11 @@ impl Replay {
         })
     }
 
+    /// Of some of the trace's blocks, chosen by whatever; see [`Sampling::is_of_some`].
+    pub fn choose_some(&mut self) {
+        self.sampling.choose_some();
+    }
+
     /// Looks at old heaps alone if it `is` so: blocks are born when they are promoted, or where they are born in an
     /// old heap, and what never comes to be in one is not told.
     #[must_use]

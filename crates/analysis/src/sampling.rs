@@ -33,6 +33,8 @@ pub struct Sampling {
     is_first_assumed: bool,
     /// Whether all memory that the program allocates could have been sampled, as far as is known.
     hears_all: bool,
+    /// Whether only some of the blocks are looked at, by choice.
+    is_of_some: bool,
 }
 
 /// Notices of recorders which say that a part of the program's memory was not heard.
@@ -86,6 +88,7 @@ impl Sampling {
             interval_objects: 0.0,
             is_first_assumed: true,
             hears_all: true,
+            is_of_some: false,
         })
     }
 
@@ -119,12 +122,23 @@ impl Sampling {
         self.hears_all &= !UNHEARD.contains(&notice);
     }
 
+    /// Only some of the blocks are looked at: of others that were not hit nobody knows whether they would have been chosen.
+    pub(crate) fn choose_some(&mut self) {
+        self.is_of_some = true;
+    }
+
+    /// Whether only some of the blocks are looked at, by choice.
+    pub fn is_of_some(&self) -> bool {
+        self.is_of_some
+    }
+
     /// That of the more thinly sampled one; exact only if both are.
     pub fn coarser(one: &Self, other: &Self) -> Self {
         let is_one = one.interval_bytes >= other.interval_bytes;
         let is_exact = one.is_exact && other.is_exact;
         let hears_all = one.hears_all && other.hears_all;
-        Self { is_exact, hears_all, ..if is_one { one } else { other }.clone() }
+        let is_of_some = one.is_of_some || other.is_of_some;
+        Self { is_exact, hears_all, is_of_some, ..if is_one { one } else { other }.clone() }
     }
 
     /// Whether every block is in the trace.
@@ -453,6 +467,14 @@ mod tests {
         assert!(
             close(objects.low, 1.0) && (objects.high - 1.0 - unseen / 16.0).abs() < 1.0,
             "{objects:?}"
+        );
+        // Of blocks that are chosen nobody knows whether those that were missed would have been.
+        let mut some = sampling.clone();
+        some.choose_some();
+        assert_eq!(amount.heard_objects(&some), amount.objects.interval());
+        assert_eq!(
+            amount.heard_bytes(&Sampling::coarser(&sampling, &some)),
+            amount.bytes.interval()
         );
         // Of small blocks that were hit nothing more is known: the interval has as much room.
         let small = words(Source::External, 2);

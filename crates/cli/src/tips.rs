@@ -29,11 +29,16 @@ const VERBS: [(&str, &str); 17] = [
     ("compare", "diff"),
 ];
 
+/// For a third trace, which is of no side.
+const SIDES: &str =
+    "several runs of a side are compared by 'lifetrace diff --before A B C --after D E F'";
+
 /// Adds to an error what may have been meant.
 pub fn add(error: &mut Error, words: &[String]) {
     let verb = words.first().map_or("", String::as_str);
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => verb_instead(error),
+        ErrorKind::TooManyValues if verb == "diff" => Some(SIDES.to_owned()),
         ErrorKind::UnknownArgument => view_instead(error, verb),
         ErrorKind::MissingRequiredArgument if verb == "export" => format_missing(words),
         _ => None,

@@ -60,6 +60,7 @@ topics! {
     "ruby" "agents-ruby.md" "how Ruby programs are recorded, and the limits"
     "python" "agents-python.md" "how Python programs are recorded, and the limits"
     "format" "format.md" "every bit of a trace"
+    "promises" "formats.md" "which formats will be read how long, and what versions mean"
     "words" "glossary.md" "what the words mean, once each"
 }
 

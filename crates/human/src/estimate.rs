@@ -67,7 +67,7 @@ pub fn proportion(share: &Proportion) -> String {
 /// heard.
 pub fn amount(amount: &Amount, sampling: &Sampling) -> String {
     if amount.samples == 0 && !sampling.hears_all() {
-        "nothing heard".to_owned()
+        "none heard".to_owned()
     } else if amount.samples == 0 && !sampling.is_exact() {
         match amount.bytes_interval(sampling).high {
             f64::INFINITY => "none sampled".to_owned(),

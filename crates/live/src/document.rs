@@ -1,8 +1,8 @@
 //! What is known now, for programs: `docs/json.md` describes its fields, which stay as they are.
 
-use lifetrace_analysis::Interval;
+use lifetrace_analysis::{Amount, Interval};
 use lifetrace_human::json_text;
-use lifetrace_report::{Quantity, number};
+use lifetrace_report::{Quantity, Total, number};
 use lifetrace_trace::fact::Exit;
 use serde::{Serialize, Serializer};
 
@@ -46,16 +46,17 @@ struct Amounts {
     hears_all: bool,
     /// Different ones so far.
     backtraces: usize,
-    totals: Holds,
+    totals: Holds<Total>,
     callsites_total: usize,
     callsites: Vec<Callsite>,
 }
 
+/// Of all blocks, or of a callsite's.
 #[derive(Serialize)]
-struct Holds {
-    allocated: Quantity,
-    peak: Quantity,
-    live: Quantity,
+struct Holds<Q> {
+    allocated: Q,
+    peak: Q,
+    live: Q,
     recent: Moved,
 }
 
@@ -66,7 +67,7 @@ struct Callsite {
     line: Option<u32>,
     share: f64,
     #[serde(flatten)]
-    holds: Holds,
+    holds: Holds<Quantity>,
 }
 
 /// What came and went in the last minute.
@@ -175,16 +176,16 @@ impl Amounts {
             exact: sampling.is_exact(),
             hears_all: sampling.hears_all(),
             backtraces,
-            totals: Holds::new(total),
+            totals: Holds::new(total, |amount| Total::new(amount, &sampling)),
             callsites_total: rows.len(),
             callsites: rows.into_iter().take(top).map(Callsite::new).collect(),
         }
     }
 }
 
-impl Holds {
-    fn new(has: Holding) -> Self {
-        let [allocated, peak, live] = [has.allocated, has.peak, has.live].map(Quantity);
+impl<Q> Holds<Q> {
+    fn new(has: Holding, told: impl FnMut(Amount) -> Q) -> Self {
+        let [allocated, peak, live] = [has.allocated, has.peak, has.live].map(told);
         Self { allocated, peak, live, recent: Moved(has.recent) }
     }
 }
@@ -193,6 +194,6 @@ impl Callsite {
     fn new(row: Row) -> Self {
         let told = row.name.told.clone();
         let (function, file, line) = (told.function, told.file, told.line);
-        Self { function, file, line, share: row.share, holds: Holds::new(row.has) }
+        Self { function, file, line, share: row.share, holds: Holds::new(row.has, Quantity) }
     }
 }

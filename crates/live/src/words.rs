@@ -13,7 +13,8 @@ const Z95: f64 = 1.959_963_984_540_054;
 /// Bytes of some blocks, if any of them was sampled.
 pub fn bytes(amount: &Amount, sampling: &Sampling) -> String {
     match amount.samples {
-        0 if !sampling.hears_all() || !sampling.is_exact() => "none sampled".to_owned(),
+        0 if !sampling.hears_all() => "none heard".to_owned(),
+        0 if !sampling.is_exact() => "none sampled".to_owned(),
         _ => human::estimate(&amount.bytes),
     }
 }

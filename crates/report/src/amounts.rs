@@ -128,7 +128,8 @@ impl Serialize for Number {
 /// Bytes of a set of blocks, if any of them was sampled.
 pub fn bytes_or_none(amount: &Amount, sampling: &Sampling) -> String {
     match amount.samples {
-        0 if !sampling.hears_all() || !sampling.is_exact() => "none sampled".to_owned(),
+        0 if !sampling.hears_all() => "none heard".to_owned(),
+        0 if !sampling.is_exact() => "none sampled".to_owned(),
         _ => human::estimate(&amount.bytes),
     }
 }

@@ -40,7 +40,7 @@ mod young;
 
 use crate::style::Width;
 
-pub use amounts::{Number, Quantity, measured};
+pub use amounts::{Number, Quantity, Total, measured};
 pub use branching::Branching;
 pub use fields::number;
 pub use gates::{Beside, Judged};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lifetrace_human::json_text;
 use lifetrace_recorder::{FolderTrace, ListedSession};
-use lifetrace_report::{Quantity, number};
+use lifetrace_report::{Total, number};
 use serde::Serialize;
 
 use crate::follower::Holding;
@@ -32,8 +32,8 @@ struct Recorded<'a> {
 
 #[derive(Serialize)]
 struct Held {
-    live: Quantity,
-    allocated: Quantity,
+    live: Total,
+    allocated: Total,
     /// Since when what is allocated is counted.
     allocated_since_us: u64,
     /// How many files were gone before they were read.
@@ -107,8 +107,8 @@ impl Held {
     fn of(held: &Holding) -> Self {
         let lost = held.lost.iter().map(|(reason, &count)| (reason.to_string(), count));
         Self {
-            live: Quantity(held.live),
-            allocated: Quantity(held.allocated),
+            live: Total::new(held.live, &held.sampling),
+            allocated: Total::new(held.allocated, &held.sampling),
             allocated_since_us: held.since.0,
             missing_files: held.gaps,
             lost_by_reason: lost.collect(),

@@ -14,6 +14,7 @@ use crate::damages::Damages;
 use crate::facts::Facts;
 use crate::open::{Backtraces, Trace};
 use crate::origin::Origin;
+use crate::sieve::LABEL;
 use crate::watch::Watch;
 
 /// A trace that has been read to its end, or as far as possible.
@@ -39,7 +40,10 @@ impl Reading {
         let profile = Profile::new(trace.info());
         let profile =
             profile.with_context(|| format!("{}: cannot be analysed", trace.path.display()))?;
-        let profile = profile.in_old_heap(admission.is_in_old_heap());
+        let mut profile = profile.in_old_heap(admission.is_in_old_heap());
+        if !admission.is_all() {
+            profile.choose_some();
+        }
         let (facts, resident) = (Facts::default(), Resident::default());
         Ok(Self { trace, profile, facts, resident, damages: Damages::default() })
     }
@@ -71,6 +75,9 @@ impl Reading {
 
     /// To be called when the trace has no more to tell.
     pub fn finish(&mut self) {
+        if self.facts.labels.contains_key(LABEL) {
+            self.profile.choose_some();
+        }
         self.profile.finish(self.trace.end_time());
         self.damages = self.trace.damages();
     }

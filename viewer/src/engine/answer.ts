@@ -4,7 +4,7 @@
 import type * as api from "./api";
 import { type Accounts, backtracesOf, callsites, framesOf, liveOf } from "./callsites";
 import { classes } from "./classes";
-import { ofAll } from "./estimate";
+import { isOfSome, ofAll } from "./estimate";
 import { functions, functionTotals, type FunctionTotals } from "./functions";
 import { type Groups, hold, type Holdings, promotedOf, totalOf } from "./holdings";
 import { density, lifetimes, survivalOf, temporary } from "./lifetimes";
@@ -39,10 +39,11 @@ export class Answer implements api.Answer {
     this.holdings = hold(lives, groups, facts.duration);
     const part = { holdings: this.holdings, target: sites.shaped.of };
     this.accounts = { facts, sites, parts: [part], metric: question.metric };
-    const total = (metric: "allocated" | "live" | "peak") => ofAll(totalOf(this.holdings, metric), facts);
+    const ofSome = isOfSome(facts, this.canonical);
+    const total = (metric: "allocated" | "live" | "peak") => ofAll(totalOf(this.holdings, metric), facts, ofSome);
     this.totals = {
       allocated: total("allocated"),
-      promoted: ofAll(promotedOf(lives, facts), facts),
+      promoted: ofAll(promotedOf(lives, facts), facts, ofSome),
       peak: total("peak"),
       peakTime: lives.peakTime,
       live: total("live"),

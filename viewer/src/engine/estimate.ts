@@ -64,10 +64,17 @@ export interface Amount {
 /** No allocator hands out smaller blocks than this, in bytes. */
 const SMALLEST = 16;
 
-/** What has all blocks in it: its intervals have room for those of whatever sizes that may not have been hit. */
-export function ofAll(amount: Amount, facts: Facts): Quantity {
+/** Whether only some of a trace's blocks are looked at: a filter chooses them, or has, when the trace was made. */
+export function isOfSome(facts: Facts, filter: string | null): boolean {
+  return filter !== null || Object.hasOwn(facts.labels, "slice.filter");
+}
+
+/** What has all blocks in it: its intervals have room for those of whatever sizes that may not have been hit, unless only
+ * some blocks are looked at. */
+export function ofAll(amount: Amount, facts: Facts, ofSome: boolean): Quantity {
   const { samples, bytes, objects } = quantity(amount, facts);
-  if (samples === 0 || (facts.exact && facts.hears_all)) return { samples, bytes, objects };
+  const isExact = facts.exact && facts.hears_all;
+  if (samples === 0 || isExact || ofSome) return { samples, bytes, objects };
   const unseen = NONE_IN_INTERVALS * facts.interval_bytes;
   const surely = amount.bytes.value - amount.bytes.uncertain;
   return {

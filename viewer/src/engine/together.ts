@@ -3,7 +3,7 @@
 import type * as api from "./api";
 import type { Answer } from "./answer";
 import { type Accounts, callsites } from "./callsites";
-import { type Amount, type Estimate, ofAll } from "./estimate";
+import { type Amount, type Estimate, isOfSome, ofAll } from "./estimate";
 import type { Facts } from "./facts";
 import { isMistake } from "./filter/parse";
 import { parseView } from "./filter/frames";
@@ -28,13 +28,14 @@ export function together(answers: api.Answer[]): ReturnType<api.Engine["together
     target: nodes[at]!.map((node) => sites.shaped.of[node]!),
   }));
   const accounts: Accounts = { facts, sites, parts, metric: question.metric };
+  const ofSome = all.some(({ trace, canonical }) => isOfSome(trace.facts, canonical));
   const total = (metric: "allocated" | "live" | "peak") =>
-    ofAll(all.map(({ holdings }) => totalOf(holdings, metric)).reduce(added), facts);
+    ofAll(all.map(({ holdings }) => totalOf(holdings, metric)).reduce(added), facts, ofSome);
   const promoted = all.map(({ lives, trace }) => promotedOf(lives, trace.facts)).reduce(added);
   return {
     totals: {
       allocated: total("allocated"),
-      promoted: ofAll(promoted, facts),
+      promoted: ofAll(promoted, facts, ofSome),
       peak: total("peak"),
       peakTime: null,
       live: total("live"),

@@ -143,7 +143,7 @@ fn a_process_is_shown_at_both_widths_and_its_end_is_told() {
         assert!(page.is_raw());
         assert!(lines[0].starts_with(&format!("lifetrace live  {} stands_still", running.pid)));
         assert!(lines[1].contains("  live ") && lines[1].contains("MiB"), "{lines:#?}");
-        assert_eq!(lines[3].contains("AT PEAK"), columns == 200, "{lines:#?}");
+        assert_eq!(lines[4].contains("AT PEAK"), columns == 200, "{lines:#?}");
         page.press("\r");
         page.wait_for("calls that lead to keep_often");
         page.wait_for("main");
@@ -176,7 +176,7 @@ fn a_window_that_changes_its_size() {
     page.wait_for("AT PEAK");
     page.resize(20, 80);
     page.wait("narrower page", |lines| {
-        lines[3].contains("LIVE") && !lines[3].contains("AT PEAK") && lines[19].contains("help")
+        lines[4].contains("LIVE") && !lines[4].contains("AT PEAK") && lines[19].contains("help")
     });
     page.press("\x03");
     assert!(page.end().0.success());

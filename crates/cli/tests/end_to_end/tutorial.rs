@@ -94,9 +94,9 @@ fn essence(block: &str) -> Vec<String> {
     static SEVERAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"#(\s*#)+").unwrap());
     static HOST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"on \S+, from").unwrap());
     static RESIDENT: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new("Resident at the end: .*? (Nothing is lost)").unwrap());
+        LazyLock::new(|| Regex::new("Resident at the end:.*? (Nothing is lost)").unwrap());
     static VERDICT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new("(allocated|objects) # (?:may be noise|significant)( live|$)").unwrap()
+        Regex::new("(allocated|objects)# % (?:may be noise|significant)( live|$)").unwrap()
     });
     static NUMBERS: LazyLock<Regex> = LazyLock::new(|| {
         // A number with its unit, with an interval around or behind it, or as the upper end of one.
@@ -113,7 +113,23 @@ fn essence(block: &str) -> Vec<String> {
     let whole = HOST.replace_all(&whole, "on a machine, from");
     let words = whole.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     // Mending a leak changes little of what is allocated: whether that can be told from noise is chance.
-    let words = VERDICT.replace_all(&words, "$1 # $2");
+    let words = VERDICT.replace_all(&words, "$1# %$2");
     // How much of its memory lives is as it is.
     RESIDENT.replace(&words, "$1").split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_chance_makes_no_difference() {
+    let check = |said: &str, printed: &str| assert_eq!(essence(said), essence(printed));
+    check(
+        "Resident at the end: 50.7 MiB, of which 46 ± 5 MiB (90.3 %) lives.\nNothing is lost: something",
+        "Resident at the end: 50.7 MiB, 51 ± 5 MiB lives, which is about all of it. Nothing\nis lost: something",
+    );
+    check(
+        "allocated        189 MiB     196 MiB   < 25 MiB       +4.4 %   may be noise\nlive at end     45.8 MiB\n…\n…",
+        "allocated        178 MiB     193 MiB   +25 ± 20 MiB   -8.0 %   significant\nlive at end     47.8 MiB\n…\n…",
+    );
+    let [sure, unsure] = ["significant", "may be noise"]
+        .map(|it| format!("live at end  -39 ± 7 MiB  -84.9 %  {it}\nx\n"));
+    assert_ne!(essence(&sure), essence(&unsure));
 }

@@ -42,6 +42,7 @@ fn wrong_words_are_answered_by_the_right_ones() {
     check(&["reprot", "x.lt"], "'report'");
     check(&["report", "x.lt", "--filtre", "leaks"], "'--filter'");
     check(&["report", "x.lt", "--leaks"], "'--view leaks'");
+    check(&["diff", "a.lt", "b.lt", "c.lt"], "--before A B C --after D E F");
     check(&["report", "--peak", "x.lt"], "'--view peak'");
     check(&["stop", "7"], "'lifetrace detach PID'");
     check(&["show", "x.lt"], "'lifetrace report'");

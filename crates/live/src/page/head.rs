@@ -88,7 +88,7 @@ fn of_all(view: &View) -> String {
 fn state(shown: &Shown) -> String {
     let mut parts = vec![stage(shown)];
     if let (Some(has), Some(sampling)) = (&shown.has, &shown.sampling) {
-        parts.push(format!("live {}", words::bytes(&has.live, sampling)));
+        parts.push(format!("live {}", human::amount(&has.live, sampling)));
         parts.push(format!("{}/min", words::change_per_minute(&has.recent)));
     }
     parts.extend(shown.resident.map(|bytes| format!("RSS {}", human::bytes(bytes as f64))));

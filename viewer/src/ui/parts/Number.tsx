@@ -52,7 +52,7 @@ export function Exact(props: { of: number; unit: "bytes" | "objects" }) {
 
 function nothing(facts?: Facts): string {
   if (facts?.exact) return "0";
-  return facts && !facts.hears_all ? "nothing heard" : "none sampled";
+  return facts && !facts.hears_all ? "none heard" : "none sampled";
 }
 
 function whyNoise(of: Measured, noise: boolean, samples?: number): string | undefined {

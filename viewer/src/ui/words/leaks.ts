@@ -62,7 +62,7 @@ const MISSED = 3;
 
 /** What it means that no sample lives. */
 function nothing({ facts, documents }: Trace): string {
-  if (!facts.hears_all) return "nothing heard";
+  if (!facts.hears_all) return "none heard";
   if (facts.exact) return "0 B";
   const interval = documents.leaks.trace?.sample_interval_bytes || facts.interval_bytes;
   return interval > 0 ? `none sampled, < ${bytes(MISSED * interval)}` : "none sampled";
