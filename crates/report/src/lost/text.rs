@@ -5,6 +5,7 @@ use lifetrace_analysis::lost::{Fate, Holder};
 use lifetrace_human as human;
 
 use super::Lost;
+use crate::amounts::bytes_or_none;
 use crate::page::Page;
 use crate::place::{brief_source, function};
 use crate::style::{PLAIN, SHARE, STRONG};
@@ -22,7 +23,7 @@ pub fn verdict(lost: &Lost<'_>, sampling: &Sampling) -> (bool, String) {
     if lost.found.lost.samples == 0 {
         return (false, format!("Nothing is lost: something points to each block ({look})."));
     }
-    let amount = human::amount(&lost.found.lost, sampling);
+    let amount = bytes_or_none(&lost.found.lost, sampling);
     let share = human::proportion(&lost.found.share);
     (
         true,
@@ -35,7 +36,7 @@ pub fn verdict(lost: &Lost<'_>, sampling: &Sampling) -> (bool, String) {
 /// That something is lost, for those who did not ask; nothing if nothing is.
 pub fn of_summary(lost: &Lost<'_>, sampling: &Sampling) -> Option<String> {
     let first = lost.losers().next()?;
-    let amount = human::amount(&lost.found.lost, sampling);
+    let amount = bytes_or_none(&lost.found.lost, sampling);
     let part = first.lost.bytes.value / lost.found.lost.bytes.value;
     let place = lost.place(first);
     let source = brief_source(&place).map(|source| format!(" ({source})")).unwrap_or_default();
@@ -58,7 +59,7 @@ pub fn losers(lost: &Lost<'_>, page: &mut Page, sampling: &Sampling) {
     page.prose("", STRONG, &format!("Lost: nothing points to these blocks any more{count}"));
     for (rank, (fate, hottest)) in (1..).zip(lost.losers().zip(&lost.hottest)) {
         page.line("");
-        let amount = human::amount(&fate.lost, sampling);
+        let amount = bytes_or_none(&fate.lost, sampling);
         page.entry(SHARE, &format!("{rank:>3}.  {amount}"), INDENT, &share(fate));
         place(page, &lost.place(fate));
         with_others(fate, page, sampling);
@@ -72,7 +73,7 @@ fn share(fate: &Fate) -> String {
 
 fn with_others(fate: &Fate, page: &mut Page, sampling: &Sampling) {
     if fate.with_others.samples > 0 {
-        let amount = human::amount(&fate.with_others, sampling);
+        let amount = bytes_or_none(&fate.with_others, sampling);
         page.prose(
             INDENT,
             PLAIN,
@@ -97,7 +98,7 @@ pub fn held(lost: &Lost<'_>, page: &mut Page, sampling: &Sampling) {
         let place = lost.place(fate);
         let source = brief_source(&place).unwrap_or_default();
         let tail = Tail::Place { name: function(&place), source };
-        let cells = [human::amount(amount, sampling), by(lost, fate, holder)];
+        let cells = [bytes_or_none(amount, sampling), by(lost, fate, holder)];
         table.row(cells.map(Cell::from), tail);
     }
     page.table(&table);
