@@ -3,6 +3,9 @@
 //! Container engines name a group after the container's id of 64 hexadecimal digits:
 //! `…/docker-<id>.scope`, `/docker/<id>`, `/kubepods/…/<id>`, `…/libpod-<id>.scope`.
 
+use std::fs;
+use std::path::Path;
+
 const DIGITS: usize = 64;
 
 /// The id in the text of `/proc/<pid>/cgroup`; empty if there is none.
@@ -10,6 +13,14 @@ pub(crate) fn id(cgroups: &str) -> &str {
     let is_id = |word: &&str| word.len() == DIGITS && word.bytes().all(|it| it.is_ascii_hexdigit());
     let words = |line| str::rsplit(line, |c: char| !c.is_ascii_alphanumeric());
     cgroups.lines().flat_map(words).find(is_id).unwrap_or_default()
+}
+
+/// Whether this process is in one, as far as can be seen.
+pub(crate) fn is_in_container() -> bool {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    Path::new("/.dockerenv").exists()
+        || Path::new("/run/.containerenv").exists()
+        || !id(&groups).is_empty()
 }
 
 #[cfg(test)]

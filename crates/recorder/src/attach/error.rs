@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::look::is_in_container;
 use crate::collector::CollectorError;
+use crate::container::is_in_container;
 use crate::launch::OF_GO;
 use crate::output_error::OutputError;
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, geteuid, getpid};
 
 use super::error::AttachError;
+use crate::container::is_in_container;
 
 /// A process that nothing speaks against yet.
 #[derive(Debug)]
@@ -136,13 +137,6 @@ fn yama() -> u8 {
 
 fn descends_from_us(pid: Pid) -> bool {
     std::iter::successors(Some(pid), |&pid| crate::process::parent_of(pid)).any(|it| it == getpid())
-}
-
-pub(super) fn is_in_container() -> bool {
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    Path::new("/.dockerenv").exists()
-        || Path::new("/run/.containerenv").exists()
-        || !crate::container::id(&groups).is_empty()
 }
 
 /// By name where that is known.
