@@ -26,8 +26,7 @@ const Z95: f64 = 1.959_963_984_540_054;
 
 /// An estimated size: `412 ± 9 MiB`.
 pub fn estimate(estimate: &Estimate) -> String {
-    let interval = with_interval(estimate.value, estimate.interval(), &BYTE_UNITS);
-    interval.unwrap_or_else(|| bytes(estimate.value))
+    written(estimate, estimate.interval(), &BYTE_UNITS, bytes)
 }
 
 /// An estimated amount of memory times time: `4.2 ± 0.3 GiB·s`.
@@ -37,8 +36,7 @@ pub fn byte_seconds(estimate: &Estimate) -> String {
 
 /// An estimated number of objects: `12,300 ± 400`.
 pub fn objects(estimate: &Estimate) -> String {
-    let interval = with_interval(estimate.value, estimate.interval(), &COUNT_UNITS);
-    interval.unwrap_or_else(|| count(estimate.value))
+    written(estimate, estimate.interval(), &COUNT_UNITS, count)
 }
 
 /// Bytes per hour, with a 95 % interval that is as wide on both sides: `8.2 ± 0.9 MiB/h`; what may be 0
@@ -74,16 +72,17 @@ pub fn amount(amount: &Amount, sampling: &Sampling) -> String {
             high => format!("none sampled, < {}", bytes(high)),
         }
     } else {
-        all(&amount.bytes, amount.heard_bytes(sampling), &BYTE_UNITS, bytes)
+        written(&amount.bytes, amount.heard_bytes(sampling), &BYTE_UNITS, bytes)
     }
 }
 
 /// The number of blocks of an amount that has all in it.
 pub fn number_of_all(amount: &Amount, sampling: &Sampling) -> String {
-    all(&amount.objects, amount.heard_objects(sampling), &COUNT_UNITS, count)
+    written(&amount.objects, amount.heard_objects(sampling), &COUNT_UNITS, count)
 }
 
-fn all(
+/// With this interval, or by itself where that is too narrow to be seen.
+fn written(
     estimate: &Estimate,
     interval: Interval,
     units: &[(f64, &'static str)],
