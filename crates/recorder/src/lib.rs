@@ -132,6 +132,7 @@ mod unexplained;
 mod untraced;
 #[allow(unsafe_code)]
 mod usage;
+mod view;
 mod wakeup;
 mod whereabouts;
 

@@ -18,7 +18,7 @@ pub enum Notice {
     UnexplainedMemory,
     /// About a managed runtime.
     OfRuntime(&'static RuntimeNotice),
-    /// A file's debug information cannot be read, or not all of it.
+    /// A file's symbols or its debug information cannot be read, or not all of it.
     Unread {
         /// What of it.
         what: Unread,
@@ -121,7 +121,7 @@ impl RuntimeNotice {
     }
 }
 
-/// Why debug information cannot be read.
+/// Why names cannot be read, or not all that is known of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
     /// It is compressed in a way that is not known.
@@ -134,12 +134,20 @@ pub enum Unread {
     Damaged,
     /// It could not be fetched from the servers that the environment names.
     Unfetched,
+    /// No file of that build was found.
+    Unfound,
 }
 
 impl Unread {
     /// All of them.
-    pub const ALL: [Unread; 5] =
-        [Unread::Compressed, Unread::Split, Unread::Shared, Unread::Damaged, Unread::Unfetched];
+    pub const ALL: [Unread; 6] = [
+        Unread::Compressed,
+        Unread::Split,
+        Unread::Shared,
+        Unread::Damaged,
+        Unread::Unfetched,
+        Unread::Unfound,
+    ];
 
     fn code(self) -> &'static str {
         match self {
@@ -148,6 +156,7 @@ impl Unread {
             Unread::Shared => "debug-info-shared",
             Unread::Damaged => "debug-info-damaged",
             Unread::Unfetched => "debug-info-unfetched",
+            Unread::Unfound => "file-unfound",
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::linker;
 use crate::mapped_files::{MappedCode, mapped_files};
 use crate::observe::kilobytes;
 use crate::stat::Stat;
+use crate::view::View;
 
 /// A process image at the moment of its hello. Whatever `/proc` would not tell is empty.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct ProcessImage {
     pub(crate) executable: PathBuf,
     /// Open for reading even if the path is removed or replaced later.
     pub(crate) executable_file: Option<File>,
+    /// The files that it sees.
+    pub(crate) view: View,
     /// Id of its container.
     pub(crate) container: String,
     /// Memory that is of no file.
@@ -62,6 +65,7 @@ impl ProcessImage {
             words: told.clone(),
             executable,
             executable_file: File::open(directory.join("exe")).ok(),
+            view: View::of(&directory),
             container: container(&directory),
             anonymous: anonymous(&directory).unwrap_or(Bytes(0)),
             age: Stat::read(pid).and_then(|stat| stat.age()),

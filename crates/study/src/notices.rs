@@ -86,7 +86,14 @@ fn of_heard_runtime(subject: &str) -> Option<String> {
 
 /// Of a notice that is about a file that the program has loaded.
 fn of_file(code: &str, file: &str) -> Option<String> {
+    let file = human::printable(file);
     let why = match code {
+        "file-unfound" => {
+            return Some(format!(
+                "has loaded {file}, and where that was there was no file of the same build when its functions were to be \
+                 named: they are called by their offsets"
+            ));
+        }
         "debug-info-compressed" => "is compressed in a way that this build cannot read: no lines",
         "debug-info-split" => {
             "is split, and its .dwo or .dwp files are not there: no inlined functions"
@@ -101,7 +108,7 @@ fn of_file(code: &str, file: &str) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("has loaded {}, whose debug information {why}", human::printable(file)))
+    Some(format!("has loaded {file}, whose debug information {why}"))
 }
 
 /// Of a notice that says what came before the trace.

@@ -94,6 +94,13 @@ impl ObjectFile {
         self.unread.get_or_init(|| unread);
     }
 
+    /// Notes that a place has no name because there is no file. What the kernel maps of its own (vdso(7)) is none.
+    pub(super) fn note_unfound(&self) {
+        if self.file.is_none() && !self.name.starts_with("linux-vdso") {
+            self.note_unread(Unread::Unfound);
+        }
+    }
+
     /// What cannot be read, as far as anybody has tried.
     pub(crate) fn unread(&self) -> Option<Unread> {
         self.unread.get().copied()
@@ -119,7 +126,7 @@ pub(super) fn find(path: &[u8], build_id: &[u8], process: &ProcessImage) -> Obje
         name if name.as_os_str().is_empty() => &process.executable,
         name => name,
     };
-    let file = candidates(name, process).into_iter().find(|file| has_build_id(file, build_id));
+    let file = candidates(name, process).find(|file| has_build_id(file, build_id));
     let has_own = file.as_ref().is_some_and(|file| Forms::of(file).has_any);
     let beside = || {
         let path = file.as_ref().and_then(real_path);
@@ -149,18 +156,27 @@ pub(super) fn found(
     }
 }
 
-fn candidates(name: &Path, process: &ProcessImage) -> Vec<File> {
+/// Files that may be it, each opened when it is its turn.
+fn candidates<'a>(name: &'a Path, process: &'a ProcessImage) -> impl Iterator<Item = File> + 'a {
     let directory = PathBuf::from(format!("/proc/{}", process.pid.as_raw_nonzero()));
-    let seen_from = if name.is_absolute() { "root" } else { "cwd" };
-    let inside = name.strip_prefix("/").unwrap_or(name);
-    let mut found: Vec<File> = Vec::new();
-    if name == process.executable {
-        found.extend(process.executable_file.as_ref().and_then(|file| file.try_clone().ok()));
-    }
-    let paths = [directory.join(seen_from).join(inside), name.to_owned()];
-    found.extend(paths.iter().filter_map(|path| open_regular(path)));
-    found.extend(mapped_file(&directory, name));
-    found
+    // It may have changed these since its hello.
+    let seen_from = directory.join(if name.is_absolute() { "root" } else { "cwd" });
+    let now = seen_from.join(name.strip_prefix("/").unwrap_or(name));
+    let now = iter::once_with(move || open_regular(&now));
+    let mapped = iter::once_with(move || mapped_file(&directory, name));
+    iter::once_with(|| executable(name, process))
+        .chain(iter::once_with(|| process.view.open(name)))
+        .chain(now)
+        .chain(iter::once_with(|| open_regular(name)))
+        .chain(mapped)
+        .flatten()
+}
+
+/// The program's file, if it may be meant: from outside of its root, its path looks longer than it is to itself.
+fn executable(name: &Path, process: &ProcessImage) -> Option<File> {
+    let file = process.executable_file.as_ref();
+    let file = file.filter(|_| name.file_name() == process.executable.file_name());
+    file.and_then(|file| file.try_clone().ok())
 }
 
 /// A deleted file that is still mapped; the kernel lets only the privileged have it.

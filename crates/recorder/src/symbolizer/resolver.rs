@@ -75,7 +75,10 @@ impl Tables {
             // Damaged debug information does not spoil the symbol table.
             found.unwrap_or_else(|Unreadable| by_fast(false).ok().flatten())
         };
-        found.unwrap_or_else(|| vec![names::unresolved(object, address)])
+        found.unwrap_or_else(|| {
+            object.note_unfound();
+            vec![names::unresolved(object, address)]
+        })
     }
 }
 

@@ -7,6 +7,8 @@ use std::process::Command;
 use object::{Object, ObjectSymbol};
 
 use super::*;
+use crate::notice::Unread;
+use crate::view::View;
 
 const C_SOURCE: &str = "\
 static inline __attribute__((always_inline)) int inner(volatile int *p) {
@@ -251,4 +253,53 @@ fn the_same_file_is_one_object() {
     let first = symbolizer.object(b"", b"x", &process);
     let second = symbolizer.object(b"", b"x", &process);
     assert!(Arc::ptr_eq(&first, &second));
+}
+
+/// A process that has ended, and had `root` as its root.
+fn ended(root: &Path, executable: &Path) -> ProcessImage {
+    let mut child = Command::new("true").spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    child.wait().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root, folder.path().join("root")).unwrap();
+    let view = View::of(folder.path());
+    let executable_file = std::fs::File::open(executable).ok();
+    let executable = executable.to_owned();
+    ProcessImage { view, executable, executable_file, ..ProcessImage::read(pid) }
+}
+
+#[test]
+fn a_library_in_the_root_of_a_process_that_has_ended() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("cc", "c", C_SOURCE, &["-g", "-O1"]);
+    let (build_id, address) = (read_build_id(&program), address_of(&program, "outer", 0));
+    let symbolizer = Symbolizer::start().unwrap();
+    let process = ended(workshop.directory.path(), Path::new("/no/such"));
+    let object = symbolizer.object(b"/program", &build_id, &process);
+    assert_eq!(&*symbolizer.locations(&object, address)[0].defname, "outer");
+    assert_eq!(object.unread(), None);
+}
+
+#[test]
+fn the_program_of_a_process_that_has_ended_behind_chroot() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("cc", "c", C_SOURCE, &["-g", "-O1"]);
+    let (build_id, address) = (read_build_id(&program), address_of(&program, "outer", 0));
+    let symbolizer = Symbolizer::start().unwrap();
+    let process = ended(Path::new("/no/such"), &program);
+    let object = symbolizer.object(b"/program", &build_id, &process);
+    assert_eq!(&*symbolizer.locations(&object, address)[0].defname, "outer");
+}
+
+#[test]
+fn a_file_that_is_nowhere_is_noted_once_a_name_is_asked_for() {
+    let symbolizer = Symbolizer::start().unwrap();
+    let process = ProcessImage::read(rustix::process::getpid());
+    let object = symbolizer.object(b"/no/such.so", b"x", &process);
+    assert_eq!(object.unread(), None);
+    symbolizer.locations(&object, FileAddress(1));
+    assert_eq!(object.unread(), Some(Unread::Unfound));
+    let kernels = symbolizer.object(b"linux-vdso.so.1", b"x", &process);
+    symbolizer.locations(&kernels, FileAddress(1));
+    assert_eq!(kernels.unread(), None);
 }

@@ -48,8 +48,8 @@ fn of_names(callsites: &[Weighed<'_>]) -> Option<String> {
         objects.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     (share >= NAMELESS).then(|| {
         format!(
-            "{} of it is of functions of {object} without names, as it has no symbols: with its debug symbols installed, or \
-             fetched (`lifetrace help symbols`), the next trace has them.",
+            "{} of it is of functions of {object} without names: with its debug symbols installed, or fetched (`lifetrace \
+             help symbols`), the next trace has them.",
             human::percent(share)
         )
     })
