@@ -60,6 +60,7 @@ mod tests {
                 let from = contents(bytes + 17);
                 let mut to = std::vec![0xee; bytes + 40];
                 let start = to[8 + offset % 5..].as_mut_ptr();
+                // SAFETY: both have so many bytes behind these places, and are apart.
                 let end = unsafe { lifetrace_test_memcpy(start, from[offset..].as_ptr(), bytes) };
                 assert_eq!(end, start);
                 let (before, rest) = to.split_at(8 + offset % 5);
@@ -78,6 +79,7 @@ mod tests {
                     let mut expected = memory.clone();
                     expected.copy_within(from..from + bytes, to);
                     let start = memory.as_mut_ptr();
+                    // SAFETY: the memory has so many bytes behind both places.
                     unsafe { lifetrace_test_memmove(start.add(to), start.add(from), bytes) };
                     assert!(memory == expected, "{bytes} from {from} to {to}");
                 }
@@ -90,6 +92,7 @@ mod tests {
         for bytes in LENGTHS {
             let mut memory = std::vec![0xee; bytes + 32];
             let start = memory[5..].as_mut_ptr();
+            // SAFETY: the memory has so many bytes behind this place.
             assert_eq!(unsafe { lifetrace_test_memset(start, 0x1a7, bytes) }, start);
             assert!(memory[5..][..bytes].iter().all(|&byte| byte == 0xa7), "{bytes}");
             assert!(memory[..5].iter().chain(&memory[5 + bytes..]).all(|&byte| byte == 0xee));
@@ -103,6 +106,7 @@ mod tests {
             let mut other = one.clone();
             other[bytes] ^= 1;
             let (at, compare) = (one.as_ptr(), lifetrace_test_memcmp);
+            // SAFETY: both have more than so many bytes.
             unsafe {
                 assert_eq!(lifetrace_test_bcmp(at, other.as_ptr(), bytes), 0);
                 assert_eq!(compare(at, other.as_ptr(), bytes), 0);
@@ -110,6 +114,7 @@ mod tests {
             for place in (0..bytes).step_by(1 + bytes / 20) {
                 other[place] = one[place].wrapping_add(128);
                 let order = one[place].cmp(&other[place]) as i32;
+                // SAFETY: as above.
                 unsafe {
                     assert_ne!(lifetrace_test_bcmp(at, other.as_ptr(), bytes), 0);
                     assert_eq!(compare(at, other.as_ptr(), bytes).signum(), order);
@@ -124,6 +129,7 @@ mod tests {
         for bytes in LENGTHS {
             let mut string = std::vec![b'x'; bytes];
             string.extend([0, 1]);
+            // SAFETY: it ends with a zero.
             assert_eq!(unsafe { lifetrace_test_strlen(string.as_ptr()) }, bytes);
         }
     }

@@ -30,6 +30,7 @@ const LENGTH: usize = 7;
 fn patch(function: unsafe extern "C" fn(usize) -> usize) -> Patch {
     let address = function as *const () as u64;
     let mut original = [0; MOST_ORIGINAL];
+    // SAFETY: one of the functions above, which have as many bytes of code.
     let code = unsafe { core::slice::from_raw_parts(address as *const u8, LENGTH) };
     original[..LENGTH].copy_from_slice(code);
     let mut moved = [0; MOST_MOVED];
@@ -55,6 +56,7 @@ fn patch(function: unsafe extern "C" fn(usize) -> usize) -> Patch {
 fn is_refused(list: &[Patch]) {
     assert_eq!(apply_all(list), None);
     assert!(is_as_expected(&patch(bystander_of_patch)));
+    // SAFETY: it only adds.
     assert_eq!(unsafe { bystander_of_patch(40) }, 42);
 }
 
@@ -82,8 +84,10 @@ fn lists_that_do_not_fit_change_nothing() {
 fn a_patched_function_does_what_it_did() {
     let patch = patch(victim_of_patch);
     assert_eq!(apply_all(&[patch]).map(|copies| copies.len()), Some(1));
+    // SAFETY: the function's first byte.
     let first = unsafe { *(patch.address as *const u8) };
     assert_eq!((first, is_as_expected(&patch)), (0xe9, false));
+    // SAFETY: it only adds, patched or not.
     assert_eq!(unsafe { victim_of_patch(41) }, 42);
     assert_eq!(apply_all(&[patch]), None, "it is not as it was any more");
 }
