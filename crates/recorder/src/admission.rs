@@ -16,8 +16,7 @@ use lifetrace_transport::handshake::{Origin, Unheard};
 use lifetrace_transport::segment::{Settings, Sources, segment_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, ioctl_fionbio as set_nonblocking};
-use rustix::net::UCred;
-use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Uid, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 
 use crate::clock::{Anchor, monotonic_now};
@@ -30,6 +29,7 @@ use crate::notice::Notice;
 use crate::outcome::Refusal;
 use crate::output_error::OutputError;
 use crate::patch::{Allocators, Patches};
+use crate::peer::Peer;
 use crate::preface;
 use crate::process::{ProcessImage, parent_of};
 use crate::progress::Progress;
@@ -103,7 +103,7 @@ enum Entrance {
 }
 
 impl Host for Admission {
-    fn take_in(&mut self, client: UCred, token: u64, connection: OwnedFd) {
+    fn take_in(&mut self, client: Peer, token: u64, connection: OwnedFd) {
         if set_nonblocking(&connection, false).is_ok() {
             self.desk.arrive(token, connection, client.pid);
         }
@@ -114,7 +114,7 @@ impl Host for Admission {
     }
 
     /// Only of this user, or of root.
-    fn hear(&mut self, client: UCred, connection: OwnedFd) {
+    fn hear(&mut self, client: Peer, connection: OwnedFd) {
         let may_ask = client.uid == geteuid() || client.uid.is_root();
         if may_ask && set_nonblocking(&connection, false).is_ok() {
             let (desk, release) = (Arc::clone(&self.desk), self.release.clone());
@@ -124,15 +124,19 @@ impl Host for Admission {
         }
     }
 
-    fn give_up(&mut self, client: UCred) {
+    fn give_up(&mut self, client: Peer) {
         self.receiver.send(Arrival::Returned(client.pid));
     }
 
-    fn refuse_version(&mut self, client: UCred, version: u32) {
+    fn refuse_unseen(&mut self, user: Uid) {
+        self.tell(Event::Unseen { user: user.as_raw() });
+    }
+
+    fn refuse_version(&mut self, client: Peer, version: u32) {
         self.tell(Event::OtherVersion { pid: number(client.pid), version });
     }
 
-    fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)> {
+    fn admit(&mut self, client: Peer, origin: Origin) -> Option<(OwnedFd, u64)> {
         let pid = client.pid;
         if self.only.is_some_and(|only| only != pid) {
             return None;
@@ -179,7 +183,7 @@ impl Admission {
 
     /// Whether it is this user's process, or has been until it became another user: then it descends
     /// from us or from a traced process. Nobody else's traces are ours to write.
-    fn belongs(&self, client: UCred) -> bool {
+    fn belongs(&self, client: Peer) -> bool {
         let is_family = |pid: Pid| pid == getpid() || self.progress.has_session(pid);
         client.uid == geteuid()
             || self.standing.as_ref().is_some_and(|it| it.admits.includes(client.uid.as_raw()))

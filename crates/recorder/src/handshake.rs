@@ -14,10 +14,12 @@ use lifetrace_transport::segment::PROTOCOL_VERSION;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, UCred,
-    accept_with, recv, sendmsg, sockopt::socket_peercred,
+    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, accept_with,
+    recv, sendmsg,
 };
+use rustix::process::Uid;
 
+use crate::peer::{Peer, PeerError};
 use crate::socket::Socket;
 use crate::wakeup::Wakeup;
 
@@ -31,22 +33,25 @@ const WITHOUT_DESCRIPTORS: Duration = Duration::from_millis(50);
 pub(crate) trait Host {
     /// Makes a session for a client, and returns the segment's descriptor and length, or nothing if the process is not to
     /// be traced.
-    fn admit(&mut self, client: UCred, origin: Origin) -> Option<(OwnedFd, u64)>;
+    fn admit(&mut self, client: Peer, origin: Origin) -> Option<(OwnedFd, u64)>;
+
+    /// A process has come that cannot be seen from here, of this user.
+    fn refuse_unseen(&mut self, user: Uid);
 
     /// Somebody who speaks another version of the protocol has come.
-    fn refuse_version(&mut self, client: UCred, version: u32);
+    fn refuse_version(&mut self, client: Peer, version: u32);
 
     /// A client has gone before it could be told that it has a session.
-    fn give_up(&mut self, client: UCred);
+    fn give_up(&mut self, client: Peer);
 
     /// Takes in a child that comes to tell of a heap.
-    fn take_in(&mut self, client: UCred, token: u64, connection: OwnedFd);
+    fn take_in(&mut self, client: Peer, token: u64, connection: OwnedFd);
 
     /// A process is about to end, and waits until that is noticed.
     fn wake(&mut self);
 
     /// Hears somebody who wants something.
-    fn hear(&mut self, client: UCred, connection: OwnedFd);
+    fn hear(&mut self, client: Peer, connection: OwnedFd);
 }
 
 /// Serves the recorder's socket.
@@ -136,7 +141,10 @@ impl HandshakeServer {
 fn greet(connection: OwnedFd, host: &mut impl Host) -> io::Result<()> {
     let mut bytes = [0; LEN + 1];
     let (received, _) = recv(&connection, &mut bytes[..], RecvFlags::empty())?;
-    let client = socket_peercred(&connection)?;
+    let client = match Peer::of(&connection) {
+        Err(PeerError::Unseen(user)) => return Ok(host.refuse_unseen(user)),
+        client => client?,
+    };
     let Some(hello) = Hello::from_bytes(&bytes[..received]) else {
         let version = version_of(&bytes[..received]).filter(|version| *version != PROTOCOL_VERSION);
         version.into_iter().for_each(|version| host.refuse_version(client, version));
@@ -165,7 +173,7 @@ fn take_leave(connection: OwnedFd, host: &mut impl Host) {
     let mut bytes = [0; LEN + 1];
     if let Ok((received, _)) = recv(&connection, &mut bytes[..], RecvFlags::empty())
         && let Some(Hello::Snapshot(token)) = Hello::from_bytes(&bytes[..received])
-        && let Ok(client) = socket_peercred(&connection)
+        && let Ok(client) = Peer::of(&connection)
     {
         host.take_in(client, token, connection);
     }

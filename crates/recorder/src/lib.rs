@@ -92,6 +92,7 @@ mod outcome;
 mod output;
 mod output_error;
 mod patch;
+mod peer;
 mod places;
 mod plan;
 mod preface;

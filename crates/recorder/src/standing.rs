@@ -54,6 +54,11 @@ pub enum Event {
         /// Whose it is.
         user: u32,
     },
+    /// A process has asked to be recorded that is in a PID namespace which cannot be seen from here.
+    Unseen {
+        /// Whose it is, as far as its user is known here.
+        user: u32,
+    },
     /// A process has asked to be recorded and could not be.
     Refused(Refusal),
     /// A process has an agent that speaks another version of the protocol.

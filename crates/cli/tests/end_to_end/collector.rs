@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::Command;
 
 use lifetrace_trace::fact::Fact;
 use lifetrace_trace::lt::Reader;
@@ -45,6 +46,26 @@ fn report(paths: &[&Path]) -> serde_json::Value {
     let report = lifetrace_verb(&words);
     assert_eq!(report.code, 0, "{report:?}");
     serde_json::from_slice(&report.stdout).unwrap()
+}
+
+/// As in a container that is not told to see the programs of others.
+#[test]
+fn programs_that_it_cannot_see_run_on_and_it_says_so_once() {
+    const ALONE: [&str; 5] = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    if !Command::new(ALONE[0]).args(&ALONE[1..]).arg("true").status().is_ok_and(|it| it.success()) {
+        eprintln!("skipped: no leave to have a PID namespace");
+        return;
+    }
+    let place = Place::new();
+    let mut collecting = place.collect_by(&ALONE);
+    for _ in 0..2 {
+        let output = Command::new("echo").arg("done").envs(place.variables()).output().unwrap();
+        assert_eq!((&*output.stdout, output.stderr.len()), (&b"done\n"[..], 0), "{output:?}");
+    }
+    let said = collecting.line();
+    assert!(said.contains("PID namespace") && said.contains("--pid host"), "{said}");
+    assert_eq!((place.traces().len(), place.parts().len()), (0, 0));
+    assert_eq!(collecting.kill(), "");
 }
 
 #[test]

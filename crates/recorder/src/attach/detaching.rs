@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use lifetrace_transport::attach::{Jump, Told};
 use lifetrace_transport::segment::SegmentHeader;
-use rustix::net::sockopt::socket_peercred;
 use rustix::process::Pid;
 
 use super::error::AttachError;
@@ -20,6 +19,7 @@ use super::look::look;
 use super::memory::{Memory, modules};
 use super::terms::Detached;
 use crate::maps;
+use crate::peer::Peer;
 use crate::requests::{exchange, reach, request_release, socket_in, understand_release};
 
 /// A recorder that has been asked to end has this time to write its traces.
@@ -150,7 +150,7 @@ fn processes() -> impl Iterator<Item = Pid> {
 /// The recorder that listens there.
 pub(super) fn recorder_at(path: &[u8]) -> Option<u32> {
     let connection = reach(Path::new(std::ffi::OsStr::from_bytes(path))).ok()?;
-    let recorder = socket_peercred(&connection).ok()?.pid;
+    let recorder = Peer::of(&connection).ok()?.pid;
     Some(recorder.as_raw_nonzero().get() as u32)
 }
 

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use lifetrace_trace::ids::Timestamp;
 use lifetrace_transport::handshake::Hello;
-use rustix::net::{
-    RecvFlags, SendFlags, recv, send,
-    sockopt::{Timeout, set_socket_timeout, socket_peercred},
-};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::geteuid;
 
 use super::asking::{AskError, ROOM, reach, socket_in};
 use super::listed::{Recorded, Said, now, request, understand};
+use crate::peer::Peer;
 use crate::process::ProcessImage;
 use crate::socket::{PREFIX, within_reach};
 use crate::stat::Stat;
@@ -123,7 +122,7 @@ fn ask_at(socket: &Path, watches: bool) -> io::Result<Recorder> {
     set_socket_timeout(&connection, Timeout::Recv, Some(PATIENCE))?;
     send(&connection, &Hello::Request.to_bytes(), SendFlags::NOSIGNAL)?;
     send(&connection, &request(watches), SendFlags::NOSIGNAL)?;
-    let peer = socket_peercred(&connection)?;
+    let peer = Peer::of(&connection)?;
     let (own, is_root) = (geteuid(), geteuid().is_root());
     if peer.uid != own && !is_root {
         return Err(io::ErrorKind::PermissionDenied.into());

@@ -3,7 +3,8 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
-use rustix::net::sockopt::socket_peercred;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::process::geteuid;
 
 use super::stream::Stream;
@@ -19,7 +20,7 @@ pub(super) fn is_ours(stream: &Stream) -> bool {
 /// The user at the other end; nothing if that cannot be found out.
 fn owner(stream: &Stream) -> Option<u32> {
     match stream {
-        Stream::Unix(stream) => socket_peercred(stream).ok().map(|peer| peer.uid.as_raw()),
+        Stream::Unix(stream) => getsockopt(stream, PeerCredentials).ok().map(|peer| peer.uid()),
         Stream::Tcp(stream) => owner_of_tcp(stream),
     }
 }

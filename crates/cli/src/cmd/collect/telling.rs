@@ -12,6 +12,9 @@ use crate::terminal;
 /// More processes than these are not told apart.
 const MOST_KNOWN: usize = 4096;
 
+/// Among processes: all those that cannot be seen.
+const UNSEEN: u32 = 0;
+
 /// Who tells, and what has been told.
 pub(super) struct Teller {
     events: Receiver<Event>,
@@ -52,6 +55,15 @@ impl Teller {
                 *pid,
                 format_args!("is of user {user}, whose processes are not recorded (--allow)"),
             ),
+            Event::Unseen { user } => {
+                if self.known.insert(UNSEEN) {
+                    terminal::complain(format_args!(
+                        "a program of user {user} has asked to be recorded that runs in a PID namespace which cannot be \
+                         seen from here: it runs on, and is not recorded. A collector in a container sees the programs of \
+                         others with `--pid host`"
+                    ));
+                }
+            }
             Event::OtherVersion { pid, version } => self.tell_once(
                 *pid,
                 format_args!(

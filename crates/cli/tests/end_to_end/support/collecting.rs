@@ -60,7 +60,20 @@ impl Place {
 
     /// Starts a collector and waits until it listens.
     pub fn collect(&self, options: &[&str]) -> Collecting {
-        let mut child = self.command(options).spawn().unwrap();
+        Self::begin(self.command(options))
+    }
+
+    /// As [`collect`](Self::collect), by a program that executes what it is given.
+    pub fn collect_by(&self, wrapper: &[&str]) -> Collecting {
+        let own = self.command(&[]);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(own.get_program()).args(own.get_args());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Self::begin(command)
+    }
+
+    fn begin(mut command: Command) -> Collecting {
+        let mut child = command.spawn().unwrap();
         let mut messages = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
         messages.read_line(&mut first).unwrap();
@@ -120,9 +133,11 @@ impl Collecting {
         said
     }
 
-    pub fn kill(mut self) {
+    /// Kills it; what it has said.
+    pub fn kill(mut self) -> String {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        self.said()
     }
 
     /// The next line that it says.
