@@ -142,7 +142,10 @@ fn greet(connection: OwnedFd, host: &mut impl Host) -> io::Result<()> {
     let mut bytes = [0; LEN + 1];
     let (received, _) = recv(&connection, &mut bytes[..], RecvFlags::empty())?;
     let client = match Peer::of(&connection) {
-        Err(PeerError::Unseen(user)) => return Ok(host.refuse_unseen(user)),
+        Err(PeerError::Unseen(user)) => {
+            host.refuse_unseen(user);
+            return Ok(());
+        }
         client => client?,
     };
     let Some(hello) = Hello::from_bytes(&bytes[..received]) else {
