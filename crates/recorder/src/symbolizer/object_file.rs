@@ -126,7 +126,7 @@ pub(super) fn find(path: &[u8], build_id: &[u8], process: &ProcessImage) -> Obje
         name if name.as_os_str().is_empty() => &process.executable,
         name => name,
     };
-    let file = candidates(name, process).find(|file| has_build_id(file, build_id));
+    let file = candidates(name, build_id, process).find(|file| has_build_id(file, build_id));
     let has_own = file.as_ref().is_some_and(|file| Forms::of(file).has_any);
     let beside = || {
         let path = file.as_ref().and_then(real_path);
@@ -157,14 +157,18 @@ pub(super) fn found(
 }
 
 /// Files that may be it, each opened when it is its turn.
-fn candidates<'a>(name: &'a Path, process: &'a ProcessImage) -> impl Iterator<Item = File> + 'a {
+fn candidates<'a>(
+    name: &'a Path,
+    build_id: &'a [u8],
+    process: &'a ProcessImage,
+) -> impl Iterator<Item = File> + 'a {
     let directory = PathBuf::from(format!("/proc/{}", process.pid.as_raw_nonzero()));
     // It may have changed these since its hello.
     let seen_from = directory.join(if name.is_absolute() { "root" } else { "cwd" });
     let now = seen_from.join(name.strip_prefix("/").unwrap_or(name));
     let now = iter::once_with(move || open_regular(&now));
     let mapped = iter::once_with(move || mapped_file(&directory, name));
-    iter::once_with(|| executable(name, process))
+    iter::once_with(|| executable(name, build_id, process))
         .chain(iter::once_with(|| process.view.open(name)))
         .chain(now)
         .chain(iter::once_with(|| open_regular(name)))
@@ -172,10 +176,12 @@ fn candidates<'a>(name: &'a Path, process: &'a ProcessImage) -> impl Iterator<It
         .flatten()
 }
 
-/// The program's file, if it may be meant: from outside of its root, its path looks longer than it is to itself.
-fn executable(name: &Path, process: &ProcessImage) -> Option<File> {
+/// The program's file, if it may be meant. From outside of its root its path looks longer than it is to itself; without a
+/// build id that is not enough to go by.
+fn executable(name: &Path, build_id: &[u8], process: &ProcessImage) -> Option<File> {
+    let is_alike = !build_id.is_empty() && name.file_name() == process.executable.file_name();
     let file = process.executable_file.as_ref();
-    let file = file.filter(|_| name.file_name() == process.executable.file_name());
+    let file = file.filter(|_| is_alike || name == process.executable);
     file.and_then(|file| file.try_clone().ok())
 }
 

@@ -292,6 +292,21 @@ fn the_program_of_a_process_that_has_ended_behind_chroot() {
 }
 
 #[test]
+fn files_without_build_ids_are_not_the_program_because_they_are_called_so() {
+    let workshop = Workshop::new();
+    let options = ["-g", "-O1", "-Wl,--build-id=none"];
+    let program = workshop.compile("cc", "c", C_SOURCE, &options);
+    let symbolizer = Symbolizer::start().unwrap();
+    let process = ended(Path::new("/no/such"), &program);
+    let has_file = |name: &Path| {
+        let name = name.as_os_str().as_encoded_bytes();
+        symbolizer.object(name, b"", &process).file().is_some()
+    };
+    assert!(has_file(&program));
+    assert!(!has_file(Path::new("/plugins/program")));
+}
+
+#[test]
 fn a_file_that_is_nowhere_is_noted_once_a_name_is_asked_for() {
     let symbolizer = Symbolizer::start().unwrap();
     let process = ProcessImage::read(rustix::process::getpid());
